@@ -67,7 +67,8 @@ fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
         (
             Jinja,
             "a long name",
-            format!("{{% for a in m %}}{{{{ {name} }}}}{{% endfor %}}"),
+            "{% for a in m %}{{ n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n.n }}{% endfor %}"
+                .to_owned(),
         ),
         (
             Jinja,
@@ -76,6 +77,20 @@ fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
         ),
         (Jinja, "all as JSON", "{{ m|json }}".to_owned()),
         (Jinja, "sorted and summed", "{{ m|sort|sum }}".to_owned()),
+        (
+            Jinja,
+            "a list that contains itself twice, again and again",
+            format!(
+                "{{% for x in [[1]] %}}{}{{{{ x }}}}{}",
+                "{% for x in [[x, x]] %}".repeat(31),
+                "{% endfor %}".repeat(32)
+            ),
+        ),
+        (
+            Jinja,
+            "compared lists",
+            "{% for a in m[:10000] %}{{ m[:1000] == m[:1000] }}{% endfor %}".to_owned(),
+        ),
         (Jinja, "joined", "{{ m|map('string')|join(t) }}".to_owned()),
         (Jinja, "replaced", "{{ t|replace('x', t) }}".to_owned()),
         (
@@ -103,8 +118,7 @@ fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
         (
             Jinja,
             "a text that doubles",
-            "{% set x = namespace(t='x') %}{% for a in m %}{% set x.t = x.t ~ x.t %}{% endfor %}"
-                .to_owned(),
+            "{% set x = 'x' %}{% for a in m %}{% set x = x ~ x %}{% endfor %}".to_owned(),
         ),
     ]
 }

@@ -52,7 +52,7 @@ use outlets::Outlets;
 
 pub use egress::Guard;
 pub use ping::PingFailure;
-pub use renderers::Renderers;
+pub use renderers::{Purpose, Renderers};
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
 pub use times::ExchangeTimes;
@@ -288,7 +288,8 @@ fn made<T: DestinationType>(
     }
 }
 
-/// Does what needs the templates of a destination, beside the runtime when one of them may take long.
+/// Does what needs the templates of a destination, beside the runtime unless they only insert values: for the
+/// client that calls, else for the delivery.
 ///
 /// # Errors
 /// Those of [`Renderers::run`].
@@ -298,16 +299,31 @@ async fn aside<T: DestinationType, M: Send + 'static>(
     (content, around): (&Content, &Context<'_>),
     work: impl FnOnce(&T, &Content, &Context<'_>) -> M + Send + 'static,
 ) -> Result<M, Error> {
-    let loops = |source: &str| source.contains("{{#") || source.contains("{%");
     let own = templates.templates();
-    let mut own = own.iter().map(|(_, source)| source);
-    if !loops(&content.rule.message) && !loops(&around.links.template) && !own.any(|it| loops(it)) {
+    let own = own
+        .iter()
+        .map(|(_, source)| (content.template_language, *source));
+    let of_rule = (
+        content.rule.template_language,
+        content.rule.message.as_str(),
+    );
+    let of_link = (TemplateLanguage::Mustache, around.links.template.as_str());
+    let mut all = own.chain([of_rule, of_link]);
+    let is_quick = all.all(|(language, source)| match language {
+        TemplateLanguage::Mustache => !source.contains("{{#") && !source.contains("{{^"),
+        TemplateLanguage::Jinja => !source.contains("{{") && !source.contains("{%"),
+    });
+    if is_quick {
         return Ok(work(templates, content, around));
     }
     let (templates, content) = (templates.clone(), content.clone());
     let (id, links) = (around.delivery_id, around.links.clone());
     let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
-    let run = renderers.run(move || {
+    let (purpose, client) = match renderers::calling() {
+        Some(client) => (Purpose::Preview, client),
+        None => (Purpose::Delivery, name.as_str().into()),
+    };
+    let run = renderers.run_for(purpose, &client, move || {
         let around = Context {
             delivery_id: id,
             destination_name: &name,

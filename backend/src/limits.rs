@@ -414,6 +414,16 @@ pub const BACKGROUND_READERS_MAX: usize = 8;
 pub const SCANS_RUNNING_MAX: usize = 16;
 /// Those that wait.
 pub const SCANS_WAITING_MAX: usize = 128;
+/// Renderings of one purpose that wait, such as previews; of these one client has at most a quarter.
+pub const RENDERS_WAITING_MAX: usize = 128;
+/// Processor time that rendering one message, or the events of one document, may take; ten times as long where
+/// code is not optimized.
+pub const RENDER_TIME_MAX: Duration =
+    Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
+/// How long a rendering is under way until its thread counts as stuck.
+pub const RENDER_STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How often threads that are stuck are looked for.
+pub const RENDER_STUCK_LOOK: Duration = Duration::from_secs(2);
 /// Steps of streams, such as watches, that are under way on these threads concurrently.
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
 /// How long one of them runs before others get their turn.

@@ -7,6 +7,7 @@
 mod places;
 #[cfg(test)]
 mod tests;
+mod timed;
 
 use std::{
     cell::Cell,
@@ -26,7 +27,10 @@ use tokio_util::task::AbortOnDropHandle;
 use bellwether_backend_model::effort;
 
 pub use self::places::Place;
-use self::places::Places;
+pub(crate) use self::{
+    places::Places,
+    timed::{Caller, timed},
+};
 use crate::{
     background::Background,
     error::Error,
@@ -91,8 +95,8 @@ impl Scans {
         effort::run_by(&OfTask);
         Ok(Self {
             threads: Background::start("scan")?,
-            calls: Places::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX),
-            steps: Places::new(SCAN_STEPS_RUNNING_MAX, usize::MAX),
+            calls: Places::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX, "searches"),
+            steps: Places::new(SCAN_STEPS_RUNNING_MAX, usize::MAX, "searches"),
         })
     }
 
@@ -189,6 +193,11 @@ pub async fn step() -> Option<Place> {
     places.take(&client).await.ok()
 }
 
+/// The client of this task's scan.
+pub(crate) fn client() -> Option<Arc<str>> {
+    CURRENT.try_with(|scan| Arc::clone(&scan.client)).ok()
+}
+
 /// Work for the scan of this task that another task does.
 pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
@@ -201,13 +210,13 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
 }
 
 /// What the scan of a task means to the computations that it consists of.
-struct OfTask;
+pub(crate) struct OfTask;
 
 impl effort::Host for OfTask {
     /// Also when [`turn`] will not return.
     fn is_over(&self) -> bool {
         let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
-        over.unwrap_or(false)
+        over.unwrap_or(false) || timed::is_over()
     }
 
     /// Meanwhile other tasks continue on another thread.

@@ -316,6 +316,22 @@ async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
             ("a\n{{ event.summary|nope }}", "line 2, column 18"),
             ("{% if x %}", "line 1, column 9"),
             ("{% include 'x' %}", "line 1, column 4"),
+            (
+                "a\n{% macro f(x) %}{% endmacro %}",
+                "line 2, column 4: `macro` is not available; write the text where it is used",
+            ),
+            (
+                "{% set x = namespace(n=0) %}",
+                "`namespace` is not available; to count, sum or join, use filters",
+            ),
+            (
+                "{% set x = [1] %}",
+                "line 1, column 12: a name is set to a text",
+            ),
+            (
+                "{% for x in range(101) %}{% endfor %}",
+                "more than 100 numbers",
+            ),
         ] {
             let rule =
                 json!({"rule": {"name": "r", "message": message, "templateLanguage": "JINJA"}});
@@ -325,8 +341,7 @@ async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
             let refusal = wire.refused("RuleService/PreviewRule", &preview).await;
             assert!(refusal.message.contains(place), "{}", refusal.message);
         }
-        let costly =
-            "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}";
+        let costly = "{% for a in range(100) %}{% for b in range(100) %}{% for c in range(100) %}{% endfor %}{% endfor %}{% endfor %}";
         let test = json!({"type": {"webhook": {"url": "http://127.0.0.1:9/", "payload": costly}}, "templateLanguage": "JINJA"});
         too_much(
             &wire,
@@ -336,6 +351,97 @@ async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
         )
         .await;
     }
+}
+
+/// Templates that would end the process, never end, or keep a processor busy.
+fn hostile() -> Vec<(&'static str, String)> {
+    let doubled = (0..40).map(|at| format!("{{% for x{} in [[x{at}, x{at}]] %}}", at + 1));
+    let doubled: String = doubled.collect();
+    vec![
+        (
+            "a deep value",
+            format!("{{{{ {}{} }}}}", "[".repeat(9_000), "]".repeat(9_000)),
+        ),
+        (
+            "alternatives",
+            format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(5_000)),
+        ),
+        ("operators", format!("{{{{ {}1 }}}}", "not ".repeat(15_000))),
+        ("members", format!("{{{{ event{} }}}}", ".a".repeat(30_000))),
+        (
+            "a list twice in itself",
+            format!(
+                "{{% for x0 in [[1]] %}}{doubled}{{{{ x40 == x40 }}}}{}",
+                "{% endfor %}".repeat(41)
+            ),
+        ),
+        (
+            "a list twice in itself, as far as tags go",
+            format!(
+                "{{% for x in [[1]] %}}{}{{{{ x }}}}{}",
+                "{% for x in [[x, x]] %}".repeat(12),
+                "{% endfor %}".repeat(13)
+            ),
+        ),
+        (
+            "a quadratic search",
+            "{{ event.metadata.t|regex_replace('.*[^A-Z]|[A-Z]', '') }}".to_owned(),
+        ),
+        (
+            "a text that doubles",
+            "{% set x = event.metadata.t %}{% for a in event.metadata.m %}{% set x = x ~ x %}{% endfor %}{{ x }}"
+                .to_owned(),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn hostile_templates_are_refused_while_other_calls_are_served() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    samples::disks_to_hook(&rest, &receiver).await;
+    let mut event = long_event();
+    event["metadataFields"]["t"] = json!("A".repeat(50_000));
+    event["metadataFields"]["m"] = json!(vec![1; 5_000]);
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    receiver.until_received(1).await;
+    let query = json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "full"}}}});
+    let found = rest.post("/v1/events:search", &query).await.ok();
+    let event = found["results"][0]["id"].as_str().unwrap().to_owned();
+    let mut calls = tokio::task::JoinSet::new();
+    for (what, template) in hostile() {
+        let preview = json!({"message": template, "templateLanguage": "JINJA", "eventId": event, "destinationNames": ["hook"]});
+        let hook = json!({"webhook": {"url": "http://127.0.0.1:9/", "payload": template}});
+        let render = json!({"type": hook, "templateLanguage": "JINJA", "eventId": event});
+        for (path, body) in [
+            ("/v1/notification/rules:preview", preview),
+            ("/v1/notification/destinations:render", render),
+        ] {
+            let rest = rest.clone();
+            calls.spawn(async move { (what, path, rest.post(path, &body).await) });
+        }
+    }
+    let begun = Instant::now();
+    assert_eq!(rest.get("/healthz").await.status, 200);
+    assert!(begun.elapsed() < PATIENCE);
+    while let Some(ended) = calls.join_next().await {
+        let (what, path, answer) = ended.unwrap();
+        let place = format!("{what}, {path}: {}", answer.text());
+        // What the event lets pass is rendered.
+        let is_expected = [200, 400, 429].contains(&answer.status.as_u16());
+        assert!(is_expected, "{}: {place}", answer.status);
+        let is_accepted = what == "a quadratic search" && answer.status == 200;
+        assert!(is_accepted || answer.status != 200, "{place}");
+    }
+    assert_eq!(rest.get("/readyz").await.status, 200);
+    let page = rest.get("/metrics").await.text();
+    assert!(
+        page.contains("bellwether_renders_total{purpose=\"preview\""),
+        "{page}"
+    );
 }
 
 /// What the first attempts of all delivered messages to a destination say.

@@ -21,6 +21,8 @@ pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
 pub const TEMPLATE_STEPS_MAX: usize = 100_000;
 /// Steps that rendering all templates of one message may take.
 pub const MESSAGE_STEPS_MAX: usize = 200_000;
+/// Steps that rendering a template without variables may take, where requests are served.
+pub const BLANK_STEPS_MAX: usize = 5_000;
 /// Bytes of an event's name or type.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
 /// How long after the end of a condition another reporter's report of it is a late one, and how far

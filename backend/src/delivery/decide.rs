@@ -52,14 +52,44 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Deliv
 
 /// What is reported about an attempt whose end no one lived to record.
 const CUT_OFF: &str = "the service stopped before the outcome of this attempt was known";
+/// The same while its message was rendered, after an attempt before it had been cut off.
+const CUT_OFF_RENDERING: &str = "the service stopped while the message was rendered, after it had stopped during an attempt before";
+/// What an attempt reports meanwhile.
+const RENDERING: &str = "the message is being rendered, apart from others";
 
 /// An attempt whose lease ran out: its process ended before it could report.
 pub(crate) fn lost(attempt: &Attempt) -> Attempt {
+    let is_rendering = attempt.outcome.is_none() && attempt.explanation == RENDERING;
+    let explanation = if is_rendering {
+        CUT_OFF_RENDERING
+    } else {
+        CUT_OFF
+    };
     Attempt {
         outcome: Some(Outcome::Unknown),
-        explanation: CUT_OFF.into(),
+        explanation: explanation.into(),
         ..attempt.clone()
     }
+}
+
+/// An attempt while its message is rendered, or once that has been done.
+pub(crate) fn rendering(attempt: &Attempt, is_done: bool) -> Attempt {
+    let explanation = if is_done { "" } else { RENDERING };
+    Attempt {
+        explanation: explanation.into(),
+        ..attempt.clone()
+    }
+}
+
+/// Whether the last attempt of a delivery was cut off, so that its message may be what stops the service.
+pub(crate) fn is_suspect(delivery: &Delivery) -> bool {
+    delivery.last_error == CUT_OFF
+}
+
+/// Whether the service has stopped twice during attempts of a delivery, the second time while its message was
+/// rendered.
+pub(crate) fn is_poison(delivery: &Delivery) -> bool {
+    delivery.last_error == CUT_OFF_RENDERING
 }
 
 /// Whether an attempt was cut off by a stop of the service. That its end is not known can also be
@@ -68,9 +98,9 @@ pub(crate) fn is_cut_off(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }
 
-/// A delivery whose attempt is known to be cut off. That was not the receiver's doing, so it is due
+/// A delivery of which this attempt is known to be cut off. That was not the receiver's doing, so it is due
 /// immediately.
-pub(crate) fn cut_off(delivery: &Delivery, now_ms: i64) -> Delivery {
+pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i64) -> Delivery {
     let (state, end_ms) = if delivery.test {
         (DeliveryState::Dead, Some(now_ms))
     } else {
@@ -79,7 +109,16 @@ pub(crate) fn cut_off(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state,
         end_ms,
-        last_error: CUT_OFF.into(),
+        last_error: attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation),
+        ..delivery.clone()
+    }
+}
+
+/// A delivery whose message stops the service.
+pub(crate) fn poison(delivery: &Delivery, now_ms: i64) -> Delivery {
+    Delivery {
+        state: DeliveryState::Dead,
+        end_ms: Some(now_ms),
         ..delivery.clone()
     }
 }

@@ -7,8 +7,9 @@ use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
 use rand::rngs::StdRng;
 use tokio::{
-    sync::watch,
+    sync::{Mutex, watch},
     task::{Id, JoinError, JoinSet},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use crate::{
     config::DeliveryConfig,
     delivery::{
         clock_step::ClockWatch,
+        decide,
         digest_cascade::DigestCascade,
         egress::Egress,
         follow::{Followed, Follower},
@@ -29,9 +31,12 @@ use crate::{
         thread::thread,
     },
     destination::{Report, SendRequest, Sender, Verdict},
-    domain::{DestinationKind, RecordId, Transcript},
+    domain::{Attempt, DestinationKind, RecordId, Transcript},
     error::{Error, log_failure},
-    ops::delivery::{Deliveries, Holds},
+    ops::{
+        commit::commit,
+        delivery::{Deliveries, Holds, attempt::attempt_key},
+    },
     store::{Changes, EngineError, Lane, LogPosition, Store, engine::Applied},
 };
 
@@ -41,6 +46,8 @@ const TRIES_MAX: usize = 16;
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// Pause while another process may own what this one owned.
 const UNSURE_PAUSE: Duration = Duration::from_millis(100);
+/// How long a message that may be what stops the service waits until others like it are rendered.
+const TRIAL_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How long attempts under way may take to end when the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -68,6 +75,9 @@ pub struct Dispatcher {
     /// What is not reached from here, for those who ask other nodes.
     unreached: watch::Sender<Vec<String>>,
     quiet: Quiet,
+    /// Held while a message is rendered that may be what stops the service: one at a time, so that no other is
+    /// taken for it.
+    trial: Arc<Mutex<()>>,
     /// Messages that ended for the fault of their destination, and are to be sent again, by destination.
     wronged: Vec<(RecordId, RecordId)>,
 }
@@ -112,6 +122,7 @@ impl Dispatcher {
             egress: Egress::default(),
             unreached: watch::Sender::default(),
             quiet: Quiet::default(),
+            trial: Arc::default(),
             wronged: Vec::new(),
             ownership,
             store,
@@ -314,6 +325,7 @@ impl Dispatcher {
     fn begin(&mut self, lease: Lease, timeout: Duration) {
         let id = lease.delivery.value.id;
         let (sender, store) = (self.sender.clone(), self.store.clone());
+        let trial = Arc::clone(&self.trial);
         let task = self.attempts.spawn(async move {
             let delivery = &lease.delivery.value;
             let thread = thread(&store, lease.opening, &lease.destination.kind).await;
@@ -330,6 +342,9 @@ impl Dispatcher {
                 timeout,
                 is_fresh: false,
             };
+            if decide::is_suspect(delivery) {
+                try_rendering(&store, &sender, request, &lease.attempt.value, &trial).await;
+            }
             sender.send(request).await
         });
         self.tasks.insert(task.id(), id);
@@ -413,7 +428,7 @@ impl Dispatcher {
                 }
             }
         };
-        if tokio::time::timeout(DRAIN_TIME_MAX, ends).await.is_err() {
+        if timeout(DRAIN_TIME_MAX, ends).await.is_err() {
             tracing::warn!("attempts in progress were interrupted; they are repeated");
         }
     }
@@ -463,6 +478,42 @@ impl Dispatcher {
             }
         }
     }
+}
+
+/// Renders a message that may be what stops the service, and records meanwhile that it does. When that cannot be
+/// recorded, or others take long, its attempt begins without.
+async fn try_rendering(
+    store: &Store,
+    sender: &Sender,
+    request: SendRequest<'_>,
+    attempt: &Attempt,
+    trial: &Mutex<()>,
+) {
+    let Ok(_alone) = timeout(TRIAL_WAIT_MAX, trial.lock()).await else {
+        return;
+    };
+    let tried = async {
+        record_rendering(store, attempt, false).await?;
+        // A message that cannot be rendered is the business of its attempt.
+        drop(sender.render(request).await);
+        record_rendering(store, attempt, true).await
+    };
+    if let Err(error) = tried.await {
+        tracing::warn!(%error, delivery = %attempt.delivery, "failed to record the rendering of a message");
+    }
+}
+
+/// Records that the message of an attempt is being rendered, or that this is done.
+async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Result<(), Error> {
+    let decide = || async {
+        let key = attempt_key(attempt.delivery, attempt.number);
+        let mut changes = store.changes();
+        if let Some(stored) = store.get::<Attempt>(key).await? {
+            changes.update(&stored, &decide::rendering(&stored.value, is_done));
+        }
+        Ok((changes, ()))
+    };
+    commit(store, Lane::Bulk, decide).await.map(drop)
 }
 
 /// The end of an attempt that panicked.

@@ -80,6 +80,8 @@ pub(crate) struct Plan {
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
     /// Deliveries that died: their destination, and what their last attempt said.
     dead: Vec<(RecordId, String)>,
+    /// Deliveries that died because the service stopped twice during their attempts, with their destinations.
+    poison: Vec<(RecordId, RecordId)>,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
     /// The deliveries to destinations with a budget that were looked at because they are due.
@@ -238,6 +240,7 @@ impl Ledger {
             paused: Vec::new(),
             refused: Vec::new(),
             dead: Vec::new(),
+            poison: Vec::new(),
             dead_digests: Vec::new(),
             due: budget::DueIds::default(),
             budgets: budget::Budgets::default(),
@@ -322,6 +325,11 @@ impl Ledger {
         for (destination, last_error) in plan.dead {
             if let Some(queue) = queues.get(destination) {
                 notices.dead(destination, &queue.name, &last_error);
+            }
+        }
+        for (destination, delivery) in plan.poison {
+            if let Some(queue) = queues.get(destination) {
+                notices.poison(delivery, &queue.name);
             }
         }
         self.dead_digests.extend(plan.dead_digests);

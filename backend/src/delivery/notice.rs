@@ -119,6 +119,26 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
     }
 }
 
+/// A delivery is given up because its message stops the service.
+pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        summary: format!("a message to {destination} stopped the service twice and is given up"),
+        body: format!(
+            "The service stopped during two attempts of delivery {delivery}, the second time while its message \
+             was rendered. It is a dead letter now; others continue. Look at the templates of its rule and \
+             destination before you send it again."
+        ),
+        severity: Some(Severity::Critical),
+        status: Some(Status::Open),
+        ..about(
+            "message stopped the service",
+            "delivery-poison",
+            destination,
+            now_ms,
+        )
+    }
+}
+
 /// What closes everything that is open about a destination that is deleted.
 pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [

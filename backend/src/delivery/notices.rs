@@ -55,6 +55,14 @@ impl Notices {
             .report(notice::unreadable(delivery, destination, now_ms));
     }
 
+    /// The service stopped twice during attempts of a delivery, which is given up.
+    pub(crate) fn poison(&self, delivery: RecordId, destination: &str) {
+        tracing::error!(%delivery, "a delivery that stopped the service twice is given up");
+        let now_ms = self.clock.now_ms();
+        self.sender
+            .report(notice::poison(delivery, destination, now_ms));
+    }
+
     /// Says something else of a destination.
     pub(crate) fn say(&self, event: IncomingEvent) {
         self.sender.report(event);

@@ -50,7 +50,8 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
     let attempts = store.get_many::<Attempt>(keys).await?;
     let mut changes = store.changes();
     for ((_, delivery), attempt) in found.iter().zip(attempts) {
-        changes.update(delivery, &decide::cut_off(&delivery.value, now_ms));
+        let begun = attempt.as_ref().map(|it| &it.value);
+        changes.update(delivery, &decide::cut_off(&delivery.value, begun, now_ms));
         if let Some(attempt) = attempt {
             changes.update(&attempt, &decide::lost(&attempt.value));
         }

@@ -1,86 +1,188 @@
 //! Threads for rendering, so that templates that take long hold up nothing else.
 
-use std::{sync::Arc, thread};
+#[cfg(test)]
+mod tests;
 
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Instant,
+};
 
-use crate::error::Error;
+use tokio::task::spawn_blocking;
 
-/// Runs CPU-bound work off the runtime, a few jobs at a time, in the order of the calls. Clones share
-/// the places.
+use crate::{
+    error::Error,
+    limits::{RENDER_STUCK_AFTER, RENDER_TIME_MAX, RENDERS_WAITING_MAX},
+    scan::{self, Caller, Places, timed},
+    store::{audit, metrics::Metrics},
+};
+
+/// The reason for rendering, each with places of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A caller looks at a message, or tests a destination or a mapping.
+    Preview,
+    /// A delivery.
+    Delivery,
+    /// Events of a webhook.
+    Mapping,
+}
+
+impl Purpose {
+    const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Preview => "preview",
+            Self::Delivery => "delivery",
+            Self::Mapping => "mapping",
+        }
+    }
+}
+
+/// Runs CPU-bound work off the runtime, a few jobs of each purpose at a time, with a fair share for each
+/// client. Clones share the places.
 #[derive(Debug, Clone)]
-pub struct Renderers(Arc<Semaphore>);
+pub struct Renderers {
+    shared: Arc<Shared>,
+    metrics: Metrics,
+}
+
+#[derive(Debug)]
+struct Shared {
+    places: [Arc<Places>; 3],
+    /// When the jobs under way began, by their number.
+    begun: Mutex<(u64, HashMap<u64, Instant>)>,
+}
+
+/// A job that is under way, until it is dropped.
+struct Begun {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Begun {
+    fn new(shared: &Arc<Shared>) -> Self {
+        let mut begun = shared.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.0 += 1;
+        let number = begun.0;
+        begun.1.insert(number, Instant::now());
+        Self {
+            shared: Arc::clone(shared),
+            number,
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let begun = self.shared.begun.lock();
+        let mut begun = begun.unwrap_or_else(PoisonError::into_inner);
+        begun.1.remove(&self.number);
+    }
+}
 
 impl Default for Renderers {
-    /// Half of the processors: the rest accept events and answer.
+    /// Renderers whose counts nobody reads.
     fn default() -> Self {
-        let processors = thread::available_parallelism().map_or(1, Into::into);
-        Self(Arc::new(Semaphore::new((processors / 2).max(1))))
+        Self::new(Metrics::default())
     }
 }
 
 impl Renderers {
-    /// Runs the work when there is a place.
+    /// Renderers that count there: for each purpose half of the processors, the rest accept events and answer.
+    pub fn new(metrics: Metrics) -> Self {
+        let processors = thread::available_parallelism().map_or(1, Into::into);
+        Self::of(metrics, (processors / 2).max(1))
+    }
+
+    fn of(metrics: Metrics, places: usize) -> Self {
+        let places = Purpose::ALL.map(|purpose| match purpose {
+            Purpose::Preview => Places::new(places, RENDERS_WAITING_MAX, "previews and tests"),
+            Purpose::Delivery => Places::new(places, usize::MAX, "messages"),
+            Purpose::Mapping => Places::new(places, RENDERS_WAITING_MAX, "webhooks"),
+        });
+        let shared = Shared {
+            places,
+            begun: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            metrics,
+        }
+    }
+
+    /// Runs the work of the client that is calling, as soon as that client has a place.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] while the service stops, [`Error::Internal`] when the work panics.
+    /// Those of [`Self::run_for`].
     ///
     /// # Cancel safety
-    /// A dropped call that waits does not start its work; work that started runs to its end and keeps its
-    /// place until then.
+    /// That of [`Self::run_for`].
     pub async fn run<T: Send + 'static>(
         &self,
+        purpose: Purpose,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let stopping = || Error::Unavailable("the service is stopping".into());
-        let place = Arc::clone(&self.0).acquire_owned().await;
-        let Ok(place) = place else {
-            return Err(stopping());
-        };
+        self.run_for(purpose, &calling().unwrap_or_default(), work)
+            .await
+    }
+
+    /// Runs the work as soon as that client has a place.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] when too many wait, [`Error::Unavailable`] while the service stops,
+    /// [`Error::Internal`] when the work panics.
+    ///
+    /// # Cancel safety
+    /// A dropped call that waits does not start its work. Work that started keeps its place until it ends;
+    /// templates in it end at their next step.
+    pub async fn run_for<T: Send + 'static>(
+        &self,
+        purpose: Purpose,
+        client: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let places = &self.shared.places[purpose as usize];
+        let place = places.take(&client.into()).await;
+        let place = place.inspect_err(|_busy| self.metrics.rendered(purpose.word(), "refused"))?;
+        let caller = Caller::default();
+        let (is_left, shared) = (caller.is_left(), Arc::clone(&self.shared));
         let ended = spawn_blocking(move || {
-            let made = work();
-            drop(place);
-            made
+            let begun = Begun::new(&shared);
+            let ended = timed(RENDER_TIME_MAX, is_left, work);
+            drop((begun, place));
+            ended
         });
-        ended.await.map_err(|fault| {
-            if fault.is_cancelled() {
-                stopping()
-            } else {
-                Error::Internal(Box::new(fault))
+        match ended.await {
+            Ok((made, is_late)) => {
+                let outcome = if is_late { "late" } else { "done" };
+                self.metrics.rendered(purpose.word(), outcome);
+                Ok(made)
             }
-        })
+            Err(fault) if fault.is_cancelled() => {
+                Err(Error::Unavailable("the service is stopping".into()))
+            }
+            Err(fault) => {
+                self.metrics.rendered(purpose.word(), "panicked");
+                Err(Error::Internal(Box::new(fault)))
+            }
+        }
+    }
+
+    /// How many jobs have been under way for so long that they may never end.
+    pub fn stuck(&self) -> usize {
+        let begun = self.shared.begun.lock();
+        let begun = begun.unwrap_or_else(PoisonError::into_inner);
+        let all = begun.1.values();
+        all.filter(|it| it.elapsed() >= RENDER_STUCK_AFTER).count()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use super::*;
-
-    #[tokio::test]
-    #[expect(clippy::disallowed_methods, reason = "both tasks end in this test")]
-    async fn work_waits_for_a_place_and_is_not_started_for_a_dropped_call() {
-        let renderers = Renderers(Arc::new(Semaphore::new(1)));
-        let (free, wait) = mpsc::channel::<()>();
-        let (began, has_begun) = tokio::sync::oneshot::channel();
-        let (first, second) = (renderers.clone(), renderers.clone());
-        let first = tokio::spawn(async move {
-            let work = move || {
-                let _unused = began.send(());
-                wait.recv().is_ok()
-            };
-            first.run(work).await
-        });
-        has_begun.await.unwrap();
-        let (left, is_left) = mpsc::channel();
-        let second = tokio::spawn(async move { second.run(move || left.send(())).await });
-        tokio::task::yield_now().await;
-        second.abort();
-        assert!(second.await.is_err());
-        free.send(()).unwrap();
-        assert!(first.await.unwrap().unwrap());
-        assert!(renderers.run(|| true).await.unwrap());
-        assert!(is_left.recv().is_err(), "the work of a dropped call ran");
-    }
+/// The client whose call this task serves; none for what the service does automatically.
+pub(super) fn calling() -> Option<Arc<str>> {
+    let by = || Some(Arc::from(audit::current()?.client.as_str()));
+    scan::client().or_else(by)
 }

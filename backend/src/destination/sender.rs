@@ -41,6 +41,7 @@ use crate::{
     },
     error::Error,
     message::{Context, Links},
+    store::metrics::Metrics,
     trace::{Span, SpanKind},
 };
 
@@ -112,6 +113,15 @@ impl Sender {
             links,
             renderers: Renderers::default(),
         }))
+    }
+
+    /// Counts what is rendered there.
+    #[must_use]
+    pub fn counting(mut self, metrics: Metrics) -> Self {
+        if let Some(outlets) = Arc::get_mut(&mut self.0) {
+            outlets.renderers = Renderers::new(metrics);
+        }
+        self
     }
 
     /// Where its messages are rendered.

@@ -94,7 +94,10 @@ impl IntakeMappingService for IntakeMappingApi {
         };
         let headers = headers(request.headers)?;
         let root = if mapping.each.is_empty() { "" } else { "item" };
-        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
+        let mapped = self
+            .evaluator
+            .run(None, mapping, request.body, headers)
+            .await?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
             let faults = fitted(event.clone(), now_ms).err()?;
@@ -121,7 +124,10 @@ impl IntakeMappingService for IntakeMappingApi {
         if let Some(signature) = &mapping.signature {
             verify(signature, &request.body, &headers, self.clock.now_ms())?;
         }
-        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
+        let mapped = self
+            .evaluator
+            .run(Some(&caller.name), mapping, request.body, headers)
+            .await?;
         let events = Events {
             detailed_response: false,
             events: mapped.events,

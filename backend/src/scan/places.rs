@@ -15,7 +15,9 @@ const SHARE: usize = 4;
 
 /// Places that are taken, waited for and given back.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
+    /// The work that takes them, in messages: a plural.
+    work: &'static str,
     most: usize,
     waiting_most: usize,
     state: Mutex<State>,
@@ -43,9 +45,10 @@ pub struct Place {
 }
 
 impl Places {
-    /// So many places, for which so many may wait.
-    pub(super) fn new(most: usize, waiting_most: usize) -> Arc<Self> {
+    /// So many places for that work, for which so many may wait.
+    pub(crate) fn new(most: usize, waiting_most: usize, work: &'static str) -> Arc<Self> {
         Arc::new(Self {
+            work,
             most,
             waiting_most,
             state: Mutex::default(),
@@ -56,7 +59,7 @@ impl Places {
     ///
     /// # Errors
     /// [`Error::Exhausted`] when as many wait as may, in all or of that client.
-    pub(super) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Place, Error> {
+    pub(crate) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Place, Error> {
         let place = {
             let mut state = self.state();
             state.waiting.retain(|it| !it.place.is_closed());
@@ -67,7 +70,7 @@ impl Places {
             let own = state.waiting.iter().filter(|it| it.client == *client);
             let is_share = own.count() >= self.waiting_most / SHARE;
             if is_share || state.waiting.len() >= self.waiting_most {
-                return Err(busy(is_share));
+                return Err(busy(self.work, is_share));
             }
             let (sender, place) = oneshot::channel();
             state.waiting.push_back(Waiting {
@@ -141,14 +144,10 @@ impl Drop for Place {
     }
 }
 
-fn busy(is_share: bool) -> Error {
-    let message = if is_share {
-        "too many searches of this client wait for their turn; retry in a moment"
-    } else {
-        "too many searches wait for their turn; retry in a moment"
-    };
+fn busy(work: &str, is_share: bool) -> Error {
+    let of = if is_share { " of this client" } else { "" };
     Error::Exhausted {
-        message: message.into(),
+        message: format!("too many {work}{of} wait for their turn; retry in a moment"),
         retry_after: Some(OVERLOAD_RETRY_AFTER),
     }
 }

@@ -100,7 +100,7 @@ async fn another_client_is_served_among_the_endless_work_of_one_that_may_not_hav
 
 #[tokio::test]
 async fn the_next_place_goes_to_whom_has_fewest_and_none_is_lost_by_those_who_leave() {
-    let places = Places::new(8, 16);
+    let places = Places::new(8, 16, "searches");
     let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
     let first = places.take(&a).await.unwrap();
     let second = places.take(&a).await.unwrap();

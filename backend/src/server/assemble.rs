@@ -29,7 +29,7 @@ use bellwether_proto::{
     },
 };
 use rand::{SeedableRng, rngs::StdRng};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tonic::service::{Routes, RoutesBuilder};
 use tonic_health::{
@@ -54,9 +54,9 @@ use crate::{
     clock::Clock,
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
-    destination::{Guard as EgressGuard, PingFailure, Sender},
+    destination::{Guard as EgressGuard, PingFailure, Renderers, Sender},
     error::Error,
-    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
     metrics::KnownLabels,
     oidc::SignIns,
     ops::{
@@ -282,7 +282,8 @@ impl Modules {
                 Arc::clone(&clock),
                 links(config, &store, &clock),
                 Some(sink),
-            ),
+            )
+            .counting(store.metrics().clone()),
             deciding,
             intake,
             egress,
@@ -330,6 +331,7 @@ impl Modules {
             reporter,
             engine: Arc::clone(self.store.engine()),
             condition: store_watch.condition(),
+            renderers: self.sender.renderers(),
         };
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = Work::default();
@@ -591,14 +593,14 @@ const INTAKE: [&str; 2] = [
 
 /// Reports by its name whether each service serves. The service as a whole does while it accepts events, and so
 /// do those of [`INTAKE`]; the others do while the store can be read.
-async fn tell_health(reporter: &HealthReporter, condition: &Condition) {
+async fn tell_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
     for name in std::iter::once("").chain(methods::services()) {
         let serves = if name.is_empty() || INTAKE.contains(&name) {
             condition.accepts_events()
         } else {
             condition.can_be_read()
         };
-        let status = if serves {
+        let status = if serves && !is_stuck {
             ServingStatus::Serving
         } else {
             ServingStatus::NotServing
@@ -607,11 +609,12 @@ async fn tell_health(reporter: &HealthReporter, condition: &Condition) {
     }
 }
 
-/// Tells what is served in each state of the store.
+/// Reports what is served in each state of the store, and that nothing is while threads that render are stuck.
 struct Health {
     reporter: HealthReporter,
     engine: Arc<dyn Engine>,
     condition: watch::Receiver<Condition>,
+    renderers: Renderers,
 }
 
 impl Health {
@@ -621,8 +624,14 @@ impl Health {
         let reporter = self.reporter.clone();
         let engine = Arc::clone(&self.engine);
         let follow = async {
+            let mut was_stuck = false;
             loop {
-                tell_health(&self.reporter, &self.engine.condition()).await;
+                let stuck = self.renderers.stuck();
+                if stuck > 0 && !was_stuck {
+                    tracing::error!(stuck, "threads that render messages do not end");
+                }
+                was_stuck = stuck > 0;
+                tell_health(&self.reporter, &self.engine.condition(), was_stuck).await;
                 let reached = async {
                     match &mut reach {
                         Some(reach) => reach.changed().await.is_ok(),
@@ -632,14 +641,13 @@ impl Health {
                 tokio::select! {
                     Ok(()) = self.condition.changed() => {}
                     true = reached => {}
-                    // Its engine says nothing more: it is being closed.
-                    else => std::future::pending::<()>().await,
+                    () = sleep(RENDER_STUCK_LOOK) => {}
                 }
             }
         };
         let went_back = async {
             engine.cluster().gone_back().await;
-            tell_health(&reporter, &Condition::Unreachable).await;
+            tell_health(&reporter, &Condition::Unreachable, false).await;
         };
         tokio::select! {
             () = stop.cancelled() => {}

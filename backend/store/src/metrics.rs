@@ -71,6 +71,7 @@ struct Families {
     refusals: Counters<1>,
     store_losses: Counter,
     pings: Counters<1>,
+    renders: Counters<2>,
 }
 
 /// What a commit did to a delivery, to what waits, or to a group.
@@ -175,6 +176,7 @@ impl Default for Families {
                 "Times that the database had lost commits since the process started",
             ),
             pings: to.counters("pings", "Pings of the external monitor"),
+            renders: to.counters("renders", "Renderings of messages and mapped documents"),
             registry: to.done(),
         }
     }
@@ -406,6 +408,12 @@ impl Metrics {
     /// An external monitor was pinged, or was to be.
     pub fn pinged(&self, outcome: &'static str) {
         add(&self.0.pings, &[("outcome", outcome)], 1);
+    }
+
+    /// Something was rendered for that purpose, or was to be.
+    pub fn rendered(&self, purpose: &'static str, outcome: &'static str) {
+        let labels = [("purpose", purpose), ("outcome", outcome)];
+        add(&self.0.renders, &labels, 1);
     }
 
     /// A call was refused, or a key before there was a call.

@@ -5,7 +5,7 @@ use std::io;
 use super::TemplateError;
 use crate::{
     effort,
-    limits::{MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX},
+    limits::{BLANK_STEPS_MAX, MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX},
 };
 
 /// Bytes written or compared that cost as much as one step.
@@ -64,6 +64,11 @@ impl Budget {
     /// The budget of one message.
     pub fn of_message() -> Self {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
+    }
+
+    /// The budget of a template without variables, rendered to see what its author wrote.
+    pub fn of_blank() -> Self {
+        Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
     /// So many steps in all, and so many steps and bytes for one template.

@@ -156,6 +156,13 @@ impl Ledger {
         due: Due,
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
+        if decide::is_poison(&delivery.value) {
+            let dead = decide::poison(&delivery.value, now_ms);
+            plan.changes.update(delivery, &dead);
+            plan.note_end(&dead);
+            plan.poison.push((dead.destination, dead.id));
+            return Ok(());
+        }
         let attempts = delivery.value.attempts;
         let settings = due.destination.delivery;
         if attempts > 0 && is_unneeded(&self.store, &delivery.value).await? {

@@ -441,6 +441,23 @@ fn members_of_a_group_are_listed_under_a_heading() {
 }
 
 #[test]
+fn stored_template_with_a_removed_construct_sends_the_default_message() {
+    for template in [
+        "{% macro f(x) %}{{ x }}{% endmacro %}{{ f(event.summary) }}",
+        "{% set x = namespace(n=0) %}{{ x.n }}",
+        "{% set tags = event.metadata.tags %}{{ tags|length }}",
+    ] {
+        let mut content = Place::Slack.content(template);
+        happen(&mut content);
+        let rendered = render(&content, &context());
+        let warned = rendered.warnings.join(" ");
+        assert!(warned.contains("the rule's message: line 1"), "{warned}");
+        let text = Place::Slack.text(&rendered.shown);
+        assert!(text.contains("&lt;!channel&gt;"), "{text}");
+    }
+}
+
+#[test]
 fn a_payload_that_fails_goes_out_in_its_simplest_form() {
     let long = "{% for a in event.metadata.l %}{% for b in event.metadata.l %}{{ a }}{% endfor %}{% endfor %}";
     let square =

@@ -103,7 +103,7 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
 /// The address with every variable empty.
 fn blank(template: &AnyTemplate) -> Cow<'static, str> {
     let nothing = Variables::default();
-    let blank = template.render(&nothing, Escape::Percent, &mut Budget::of_message());
+    let blank = template.render(&nothing, Escape::Percent, &mut Budget::of_blank());
     blank.unwrap_or_default().into()
 }
 

@@ -33,7 +33,7 @@ pub(super) fn blank(language: TemplateLanguage, text: &str) -> String {
     let template = AnyTemplate::parse(language, text).ok();
     let blank = template.filter(|_| is_template(text)).map(|it| {
         let nothing = Variables::default();
-        it.render(&nothing, Escape::Header, &mut Budget::of_message())
+        it.render(&nothing, Escape::Header, &mut Budget::of_blank())
     });
     blank
         .and_then(Result::ok)

@@ -31,14 +31,16 @@ pub async fn would_send(
     }
     let (delivery, ours) = (delivery.clone(), installation.clone());
     let settings = Arc::clone(&installation.settings.borrow());
-    let rendered = installation.renderers.run(move || {
-        let around = Context {
-            delivery_id: delivery.id,
-            destination_name: &delivery.destination_name,
-            tenant: &settings.tenant,
-            links: &ours.links,
-        };
-        destination::render(&delivery.content, &around).shown
-    });
+    let rendered = installation
+        .renderers
+        .run(destination::Purpose::Preview, move || {
+            let around = Context {
+                delivery_id: delivery.id,
+                destination_name: &delivery.destination_name,
+                tenant: &settings.tenant,
+                links: &ours.links,
+            };
+            destination::render(&delivery.content, &around).shown
+        });
     rendered.await.map(Some)
 }

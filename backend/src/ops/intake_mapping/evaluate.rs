@@ -11,8 +11,8 @@ use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json::{Value, json};
 
 use crate::{
-    destination::Renderers,
-    domain::{Clause, IntakeMapping, Severity},
+    destination::{Purpose, Renderers},
+    domain::{Clause, IntakeMapping, Name, Severity},
     error::Error,
     limits::{
         DIALECT_EVENTS_MAX, EVENT_SUMMARY_BYTES_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_DEPTH_MAX,
@@ -46,21 +46,29 @@ impl Evaluator {
         Self(renderers)
     }
 
-    /// Makes events of a body with these headers.
+    /// Makes events of a body with these headers, for the client that sends it; for the one that calls a test.
     ///
     /// # Errors
     /// Those of [`evaluate`] and of [`Renderers::run`].
     pub async fn run(
         &self,
+        sender: Option<&Name>,
         mapping: IntakeMapping,
         body: impl AsRef<[u8]> + Send + 'static,
         headers: BTreeMap<String, String>,
     ) -> Result<Mapped, Error> {
-        let evaluated = self.0.run(move || {
+        let work = move || {
             let (body, headers) = (body.as_ref(), &headers);
             evaluate(&mapping, Incoming { body, headers })
-        });
-        evaluated.await?
+        };
+        match sender {
+            Some(sender) => {
+                self.0
+                    .run_for(Purpose::Mapping, sender.as_str(), work)
+                    .await?
+            }
+            None => self.0.run(Purpose::Preview, work).await?,
+        }
     }
 }
 

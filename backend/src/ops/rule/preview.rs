@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{Rules, grouping, repeat_interval};
 use crate::{
-    destination::{self, Rendered, Renderers},
+    destination::{self, Purpose, Rendered, Renderers},
     domain::{
         Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, Rule,
         SharedSettings, Trigger, delivery::RuleContent,
@@ -146,7 +146,7 @@ impl Rules {
             let settings = Arc::clone(&installation.settings.borrow());
             let delivery_id =
                 RecordId::from_parts(self.clock.now_ms().unsigned_abs(), rand::random());
-            let rendered = installation.renderers.run(move || {
+            let rendered = installation.renderers.run(Purpose::Preview, move || {
                 let around = Context {
                     delivery_id,
                     destination_name: name.as_str(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use minijinja::{
     AutoEscape, Error, State, Value,
     machinery::ast::{
-        BinOpKind, Call, CallArg, CompareOpKind, Expr, Filter, ForLoop, Map, Slice, Stmt,
-        UnaryOpKind,
+        BinOp, BinOpKind, Call, CallArg, Compare, CompareOpKind, Expr, Filter, ForLoop, Map, Slice,
+        Stmt, UnaryOpKind,
     },
     value::ValueKind,
 };
@@ -18,6 +18,9 @@ use super::{
     meter::{Meter, VALUE_DEPTH_MAX},
 };
 use crate::template::RenderError;
+
+/// The arguments of a call by place, and those by name.
+type Arguments = (Vec<Value>, Vec<(String, Value)>);
 
 /// Names that are set, by the tag that sets them.
 #[derive(Default)]
@@ -262,29 +265,8 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                     UnaryOpKind::Neg => arithmetic::negative(&value),
                 }
             }
-            Expr::BinOp(it) => {
-                let left = self.value(&it.left)?;
-                match it.op {
-                    BinOpKind::ScAnd if !left.is_true() => Ok(left),
-                    BinOpKind::ScOr if left.is_true() => Ok(left),
-                    BinOpKind::ScAnd | BinOpKind::ScOr => self.value(&it.right),
-                    op => {
-                        let right = self.value(&it.right)?;
-                        self.operation(op, &left, &right)
-                    }
-                }
-            }
-            Expr::Compare(it) => {
-                let mut left = self.value(&it.expr)?;
-                for compared in &it.ops {
-                    let right = self.value(&compared.expr)?;
-                    if !self.compare(compared.op, &left, &right)? {
-                        return Ok(Value::from(false));
-                    }
-                    left = right;
-                }
-                Ok(Value::from(true))
-            }
+            Expr::BinOp(it) => self.operated(it),
+            Expr::Compare(it) => self.compared(it),
             Expr::IfExpr(it) => {
                 if self.value(&it.test_expr)?.is_true() {
                     self.value(&it.true_expr)
@@ -324,6 +306,31 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             Expr::Tuple(it) => self.list(&it.items),
             Expr::Map(it) => self.map(it),
         }
+    }
+
+    fn operated(&mut self, it: &'t BinOp<'t>) -> Result<Value, Error> {
+        let left = self.value(&it.left)?;
+        match it.op {
+            BinOpKind::ScAnd if !left.is_true() => Ok(left),
+            BinOpKind::ScOr if left.is_true() => Ok(left),
+            BinOpKind::ScAnd | BinOpKind::ScOr => self.value(&it.right),
+            op => {
+                let right = self.value(&it.right)?;
+                self.operation(op, &left, &right)
+            }
+        }
+    }
+
+    fn compared(&mut self, it: &'t Compare<'t>) -> Result<Value, Error> {
+        let mut left = self.value(&it.expr)?;
+        for compared in &it.ops {
+            let right = self.value(&compared.expr)?;
+            if !self.compare(compared.op, &left, &right)? {
+                return Ok(Value::from(false));
+            }
+            left = right;
+        }
+        Ok(Value::from(true))
     }
 
     fn list(&mut self, items: &'t [Expr<'t>]) -> Result<Value, Error> {
@@ -484,14 +491,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.made(Value::from(picked))
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "the arguments by place, and those by name"
-    )]
-    fn arguments(
-        &mut self,
-        all: &'t [CallArg<'t>],
-    ) -> Result<(Vec<Value>, Vec<(String, Value)>), Error> {
+    fn arguments(&mut self, all: &'t [CallArg<'t>]) -> Result<Arguments, Error> {
         let (mut placed, mut named) = (Vec::new(), Vec::new());
         for argument in all {
             match argument {

@@ -102,6 +102,7 @@ fn constructs_whose_cost_has_no_bound_are_refused_with_line_and_alternative() {
 }
 
 /// Expressions and tags of a depth, with the greatest that is accepted.
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn nested() -> Vec<(&'static str, usize, fn(usize) -> String)> {
     vec![
         ("blocks", 32, |n| {
@@ -410,6 +411,7 @@ fn variables_that_no_event_can_have_are_told() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn expressions_have_the_values_of_jinja() {
     let cases = [
         (

@@ -11,7 +11,7 @@ fn key(id: RecordId) -> Vec<u8> {
 }
 
 /// The events of the service's own of that kind.
-fn told(world: &World, kind: &str) -> Vec<IncomingEvent> {
+pub(super) fn told(world: &World, kind: &str) -> Vec<IncomingEvent> {
     let events = world.sink.events().into_iter().map(|(event, _)| event);
     events.filter(|event| event.kind == kind).collect()
 }

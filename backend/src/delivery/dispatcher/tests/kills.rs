@@ -3,11 +3,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::*;
+use super::{damage::told, *};
 use crate::{
-    delivery::{decide::is_cut_off, recovery::recover},
+    delivery::{
+        decide::{is_cut_off, rendering},
+        recovery::recover,
+    },
     destination::receiver::Receiver,
+    domain::Attempt,
     limits::CUT_OFFS_MAX,
+    ops::delivery::attempt::attempt_key,
+    store::Lane,
 };
 
 const PATIENT: DeliverySettings = DeliverySettings {
@@ -83,6 +89,60 @@ async fn a_message_that_ends_the_service_each_time_is_given_up() {
     assert!(error.contains("stopped during 16 attempts"), "{error}");
     assert_eq!(world.delivery(next).await.state, DeliveryState::Delivered);
     assert_eq!(receiver.count(), most + 1);
+}
+
+#[tokio::test]
+async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::Hang).await;
+    let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
+    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    for life in 1..=3 {
+        live_until(&mut world, &receiver, life).await;
+    }
+    let attempts = world.attempts(id).await;
+    assert!(world.delivery(id).await.state.due_ms().is_some());
+    assert!(
+        !attempts
+            .iter()
+            .any(|it| it.explanation.contains("rendered")),
+        "its message was rendered before it was sent: {attempts:?}"
+    );
+    // What a process leaves that ends while it renders the message.
+    world.start();
+    let came = async {
+        while receiver.count() < 4 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(10 * SECOND, came).await.unwrap();
+    world.kill();
+    let key = attempt_key(id, 4);
+    let begun = world.store.get::<Attempt>(key).await.unwrap().unwrap();
+    let mut changes = world.store.changes();
+    changes.update(&begun, &rendering(&begun.value, false));
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
+    recover(&world.store, world.clock.as_ref()).await.unwrap();
+
+    set(&reply, 200);
+    let [next] = world.notify(&destination, 1).await.try_into().unwrap();
+    world.start();
+    world.settled().await;
+    let delivery = world.delivery(id).await;
+    assert_eq!(
+        (delivery.state, delivery.attempts),
+        (DeliveryState::Dead, 4)
+    );
+    let error = delivery.last_error;
+    assert!(
+        error.contains("stopped while the message was rendered"),
+        "{error}"
+    );
+    assert_eq!(world.delivery(next).await.state, DeliveryState::Delivered);
+    assert_eq!(receiver.count(), 5);
+    let told = told(&world, "delivery-poison");
+    assert_eq!(told.len(), 1);
+    assert!(told[0].body.contains(&id.to_string()), "{told:?}");
 }
 
 #[tokio::test]

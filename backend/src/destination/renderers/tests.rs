@@ -1,0 +1,114 @@
+//! Rendering off the runtime: places, shares, time and callers that leave.
+
+use std::sync::mpsc;
+
+use tokio::sync::oneshot;
+
+use bellwether_backend_model::effort::Host as _;
+
+use super::*;
+use crate::scan::OfTask;
+
+fn renderers(places: usize) -> Renderers {
+    Renderers::of(Metrics::default(), places)
+}
+
+/// Work that lasts until it is freed.
+async fn lasting(
+    renderers: &Renderers,
+    purpose: Purpose,
+    client: &'static str,
+) -> (mpsc::Sender<()>, tokio::task::JoinHandle<bool>) {
+    let (free, wait) = mpsc::channel::<()>();
+    let (began, has_begun) = oneshot::channel();
+    let renderers = renderers.clone();
+    #[expect(clippy::disallowed_methods, reason = "the task ends in its test")]
+    let task = tokio::spawn(async move {
+        let work = move || {
+            let _unused = began.send(());
+            wait.recv().is_ok()
+        };
+        renderers.run_for(purpose, client, work).await.unwrap()
+    });
+    has_begun.await.unwrap();
+    (free, task)
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the task ends in this test")]
+async fn work_waits_for_a_place_and_is_not_started_for_a_dropped_call() {
+    let renderers = renderers(1);
+    let (free, first) = lasting(&renderers, Purpose::Preview, "a").await;
+    let (left, is_left) = mpsc::channel();
+    let second = renderers.clone();
+    let second = tokio::spawn(async move {
+        let work = move || left.send(());
+        second.run_for(Purpose::Preview, "b", work).await
+    });
+    tokio::task::yield_now().await;
+    second.abort();
+    assert!(second.await.is_err());
+    free.send(()).unwrap();
+    assert!(first.await.unwrap());
+    assert!(
+        renderers
+            .run_for(Purpose::Preview, "a", || true)
+            .await
+            .unwrap()
+    );
+    assert!(is_left.recv().is_err(), "the work of a dropped call ran");
+}
+
+#[tokio::test]
+async fn lasting_previews_hold_up_no_delivery_and_no_mapping() {
+    let renderers = renderers(1);
+    let (free, preview) = lasting(&renderers, Purpose::Preview, "a").await;
+    for purpose in [Purpose::Delivery, Purpose::Mapping] {
+        assert!(renderers.run_for(purpose, "a", || true).await.unwrap());
+    }
+    free.send(()).unwrap();
+    preview.await.unwrap();
+}
+
+#[tokio::test]
+async fn one_client_has_a_quarter_of_the_places() {
+    let renderers = renderers(4);
+    let (free, first) = lasting(&renderers, Purpose::Mapping, "a").await;
+    let mut waits = Box::pin(renderers.run_for(Purpose::Mapping, "a", || true));
+    assert!(futures_util::poll!(&mut waits).is_pending());
+    assert!(
+        renderers
+            .run_for(Purpose::Mapping, "b", || true)
+            .await
+            .unwrap()
+    );
+    free.send(()).unwrap();
+    first.await.unwrap();
+    assert!(waits.await.unwrap());
+}
+
+#[tokio::test]
+async fn work_is_over_when_its_caller_leaves_or_its_time_has_passed() {
+    let renderers = renderers(1);
+    let (ended, end) = oneshot::channel();
+    let (began, has_begun) = oneshot::channel();
+    let work = move || {
+        let _unused = began.send(());
+        while !OfTask.is_over() {}
+        let _unused = ended.send(());
+    };
+    let call = renderers.run_for(Purpose::Preview, "a", work);
+    tokio::select! {
+        _ = call => unreachable!("it is left"),
+        begun = has_begun => begun.unwrap(),
+    }
+    end.await.unwrap();
+    // Nobody leaves here, so that only its time ends it.
+    let work = || while !OfTask.is_over() {};
+    renderers
+        .run_for(Purpose::Preview, "a", work)
+        .await
+        .unwrap();
+    assert!(!OfTask.is_over(), "this thread renders nothing");
+    assert_eq!(renderers.stuck(), 0);
+}
