@@ -74,6 +74,7 @@ use crate::{
         heartbeat::{
             BeatFlush, Expectations, HeartbeatKeys, HeartbeatPreviews, HeartbeatWatch, Heartbeats,
         },
+        hold_watch::HoldWatch,
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Mappings},
@@ -220,12 +221,17 @@ async fn assemble_over(
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
     let (services, health) = modules.services(config, streams).await?;
-    if let Some(is_within_reach) = engine.cluster().within_reach() {
-        let engine = Arc::clone(&engine);
-        work.add("health", |stop| {
-            follow_reach(health, engine, is_within_reach, stop)
-        });
-    }
+    let holds = HoldWatch::new(
+        modules.store.clone(),
+        Arc::clone(&modules.clock),
+        modules.intake.clone(),
+    );
+    let (reach, is_late) = (engine.cluster().within_reach(), holds.is_late());
+    let of_health = Arc::clone(&engine);
+    work.add("health", |stop| {
+        follow_health(health, of_health, (reach, is_late), stop)
+    });
+    work.add("hold watch", |stop| holds.run(stop));
     let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(DIALECT_BYTES_MAX)
@@ -259,6 +265,7 @@ impl Modules {
             clients.ensure_admin(&config.data_dir).await?;
         }
         recovery::recover(&store, clock.as_ref()).await?;
+        recovery::note_threads(&store).await?;
         settings::settle(&store, clock.as_ref(), config).await?;
         let own_listeners = [&[own][..], &config.egress.own].concat();
         let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
@@ -572,23 +579,34 @@ async fn tell_health(reporter: &HealthReporter, serves: bool) {
     }
 }
 
-/// Tells that nothing is served while the store is out of reach, and once it has gone back.
-async fn follow_reach(
+/// Reports that nothing is served while the store is out of reach or holds are not evaluated in time, and once the
+/// store has gone back.
+async fn follow_health(
     reporter: HealthReporter,
     engine: Arc<dyn Engine>,
-    mut is_within_reach: watch::Receiver<bool>,
+    (reach, mut is_late): (Option<watch::Receiver<bool>>, watch::Receiver<bool>),
     stop: CancellationToken,
 ) {
+    // An engine without others is always within reach.
+    let (always, within_reach) = watch::channel(true);
+    let mut reach = reach.unwrap_or(within_reach);
     let follow = async {
-        while is_within_reach.changed().await.is_ok() {
-            let serves = *is_within_reach.borrow_and_update();
-            if !serves {
+        loop {
+            let changed = tokio::select! {
+                changed = reach.changed() => changed,
+                changed = is_late.changed() => changed,
+            };
+            if changed.is_err() {
+                // What it follows is being closed.
+                return std::future::pending::<()>().await;
+            }
+            let is_within_reach = *reach.borrow_and_update();
+            if !is_within_reach {
                 tracing::warn!("the store is out of reach");
             }
+            let serves = is_within_reach && !*is_late.borrow_and_update();
             tell_health(&reporter, serves).await;
         }
-        // Its engine says nothing more: it is being closed.
-        std::future::pending::<()>().await;
     };
     let went_back = async {
         engine.cluster().gone_back().await;
@@ -599,6 +617,7 @@ async fn follow_reach(
         () = follow => {}
         () = went_back => stop.cancelled().await,
     }
+    drop(always);
 }
 
 /// Puts what every call passes before all services: from the outside in, the count, panics, messages
