@@ -808,3 +808,44 @@ async fn a_response_continues_when_the_inhibition_that_holds_it_ends() {
     world.look().await;
     assert_eq!(paged().await, ["chat", "ana", "ben"], "at once");
 }
+
+#[tokio::test]
+async fn a_change_that_ends_the_escalation_counts_its_responses() {
+    use v1::config_document::Resource;
+
+    use crate::ops::config::{Action, Configuration, Document};
+    let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
+    for host in ["db-1", "db-2", "db-3"] {
+        world.event(host, |_| {}).await;
+    }
+    world.look().await;
+    let configuration = Configuration::new(world.store.clone(), world.clock(), Arc::default());
+    for (is_enabled, policy, stopped) in [
+        (true, "db", 0),
+        (false, "db", 3),
+        (true, "", 3),
+        (false, "", 3),
+    ] {
+        let draft = v1::Rule {
+            name: "page".into(),
+            trigger_names: vec![samples::DISK_TRIGGER.into()],
+            destination_names: vec!["chat".into()],
+            escalation_policy_name: policy.into(),
+            enabled: Some(is_enabled),
+            send_updates: Some(true),
+            ..v1::Rule::default()
+        };
+        let document = Document {
+            definition: Resource::Rule(draft),
+            must_be_new: false,
+        };
+        let role = crate::domain::Role::Editor;
+        let changes = configuration.apply(&[document], ("", role), true).await;
+        let changes = changes.unwrap();
+        assert!(!matches!(changes[0].action, Action::Created(_)));
+        assert_eq!(
+            changes[0].stopped_responses, stopped,
+            "{is_enabled} {policy}"
+        );
+    }
+}
