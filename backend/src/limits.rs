@@ -339,8 +339,11 @@ pub const INHIBITION_EQUAL_MAX: usize = 8;
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
 /// The same, at most.
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
-/// Sources with the same values that are looked at.
-pub const INHIBITION_SOURCES_MAX: usize = 16;
+/// Sources with the same values that are read at first. More are read until one of them holds, or all are read.
+pub const INHIBITION_SOURCES_READ: usize = 16;
+/// Rounds of one decision, each of which reads the causes and groups that the one before requested: two for each
+/// link of a chain of causes, and some more where many causes have the same values.
+pub const SETTLE_ROUNDS_MAX: usize = 100;
 /// Silences that are not over.
 pub const SILENCES_MAX: usize = 10_000;
 /// Open events that a silence covers without its author saying that so many are meant.
@@ -550,10 +553,18 @@ pub const LOOKS_AT_ONCE: usize = 4;
 pub const TELL_BATCH: usize = 32;
 /// Occurrences reported after which a commit takes no more groups.
 pub const TELL_MEMBERS: usize = 200;
+/// Time for the groups of a rule that are notified in one commit; the groups of other rules do not wait longer.
+pub const TELL_TIME_MAX: Duration = Duration::from_secs(30);
 /// Concurrent commits of that kind.
 pub const TELLS_AT_ONCE: usize = 4;
 /// How long it takes until what failed of a review is tried again.
 pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
+/// Interval at which the age of the oldest due hold is checked.
+pub const HOLDS_WATCH_INTERVAL: Duration = Duration::from_secs(5);
+/// Age of a due hold from which an event of the service's own reports it.
+pub const HOLDS_LATE_EVENT: Duration = Duration::from_secs(60);
+/// Age of a due hold from which the service is not ready: more than the release of 10,000 at a time takes.
+pub const HOLDS_LATE_MAX: Duration = Duration::from_secs(300);
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.

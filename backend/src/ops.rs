@@ -23,6 +23,7 @@ pub mod find;
 pub mod footprint;
 pub mod group;
 pub mod heartbeat;
+pub mod hold_watch;
 pub mod inhibition;
 pub mod intake;
 pub mod intake_mapping;

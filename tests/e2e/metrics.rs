@@ -170,6 +170,7 @@ const COUNTED: [(&str, f64); 20] = [
     ("bellwether_refusals_total{why=\"key\"}", 1.0),
     ("bellwether_pending", 0.0),
     ("bellwether_due_overdue", 0.0),
+    ("bellwether_due_oldest_seconds", 0.0),
     ("bellwether_silences_active", 0.0),
     ("bellwether_holds_total{kind=\"silence\"}", 2.0),
     ("bellwether_skipped_total{kind=\"silence\"}", 1.0),

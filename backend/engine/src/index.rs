@@ -82,6 +82,9 @@ pub enum Index {
     OccurrenceByResponse = 35,
     /// Calendar name, 0, name of the heartbeat that refers to it.
     HeartbeatByCalendar = 36,
+    /// Destination id, id of the occurrence or group that the thread is about, rule id or zeros, how it stands to
+    /// those after it (1 byte), the first of those that it sends again or itself, delivery.
+    DeliveryByThread = 37,
 }
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
@@ -95,6 +98,10 @@ pub enum SilenceStanding {
     Skipped = 3,
     /// Something of it is held while that other occurrence, its cause, is open.
     Inhibited = 4,
+    /// A response that it carries is held by the silence, or another member of the group is that could carry it.
+    Response = 5,
+    /// A response that it carries is held by that other occurrence, the cause.
+    ResponseInhibited = 6,
 }
 
 /// How an occurrence stands to a group: the first byte of an [`Index::OccurrenceByGroup`].
@@ -114,7 +121,7 @@ pub enum Membership {
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -151,6 +158,7 @@ impl Index {
         Self::PolicyByUse,
         Self::OccurrenceByResponse,
         Self::HeartbeatByCalendar,
+        Self::DeliveryByThread,
     ];
 }
 
@@ -182,6 +190,7 @@ impl Index {
             | Self::DeliveryByState
             | Self::DeliveryByGroup
             | Self::DeliveryByDigest
+            | Self::DeliveryByThread
             | Self::NotificationByTrigger
             | Self::NotificationByDestination => Kind::Delivery,
             Self::GroupByKey | Self::GroupByEnd => Kind::Group,
@@ -219,6 +228,7 @@ impl Index {
             | Self::GroupByEnd
             | Self::DeliveryByGroup
             | Self::DeliveryByDigest
+            | Self::DeliveryByThread
             | Self::AuditByName => true,
             Self::OccurrenceByEvent
             | Self::RuleByTrigger

@@ -43,7 +43,9 @@ pub use audit::{AuditAction, AuditEntry};
 pub use calendar::Calendar;
 pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates, Role};
 pub use contact::{Contact, ContactMethod};
-pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
+pub use delivery::{
+    Attempt, Content, Delivery, DeliveryState, Outcome, ThreadStanding, Transcript,
+};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
@@ -68,7 +70,7 @@ pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use report::{Report, Reporter, Reports};
-pub use response::{Paged, PagedContact, QueuedMethod, Response, ResponseState};
+pub use response::{Paged, PagedContact, QueuedMethod, Response, ResponseHold, ResponseState};
 pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;

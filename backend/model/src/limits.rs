@@ -34,8 +34,11 @@ pub const HISTORY_MAX: usize = 100;
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
 /// How often it is looked whether what holds a response is over, where no time ends it, in milliseconds.
 pub const RESPONSE_HELD_LOOK_MS: i64 = 60_000;
-/// Members of a group that are asked at a time whether they can carry its response.
-pub const RESPONSE_MOVES_MAX: usize = 20;
+/// Members of a group that are read at a time to find one that can carry its response.
+pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
+/// Silences and causes that are noted of a response that is held; beyond these it is evaluated every
+/// [`RESPONSE_HELD_LOOK_MS`].
+pub const RESPONSE_HOLDS_MAX: usize = 256;
 
 /// Variables of a webhook's own.
 pub const VALUES_MAX: usize = 20;

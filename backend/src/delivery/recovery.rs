@@ -59,6 +59,41 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
     Ok((changes, found.len()))
 }
 
+/// Notes the place in its thread of what an earlier version decided and had not sent.
+///
+/// # Errors
+/// Those of the store.
+pub async fn note_threads(store: &Store) -> Result<(), Error> {
+    let states = [
+        DeliveryState::Pending { due_ms: 0 },
+        DeliveryState::Leased { until_ms: 0 },
+        DeliveryState::Retry { due_ms: 0 },
+    ];
+    for state in states {
+        let decide = || noted(store, state);
+        // They are the oldest: behind the first whose place is noted are no more of them.
+        while commit(store, Lane::Bulk, decide).await?.0 == STEP {}
+    }
+    Ok(())
+}
+
+async fn noted(store: &Store, state: DeliveryState) -> Result<(Changes, usize), Error> {
+    let range = Range::under(&Key::new().byte(state.number()).build());
+    let (index, ascending) = (Index::DeliveryByState, Direction::Ascending);
+    let found = store.page_by::<Delivery>(index, range, ascending, STEP);
+    let mut found = found.await?;
+    found.retain(|(_, it)| !it.value.in_thread);
+    let mut changes = store.changes();
+    for (_, stored) in &found {
+        let noted = Delivery {
+            in_thread: true,
+            ..stored.value.clone()
+        };
+        changes.update(stored, &noted);
+    }
+    Ok((changes, found.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

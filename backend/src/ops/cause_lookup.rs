@@ -3,25 +3,27 @@
 pub mod group;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use crate::{
-    decide::{CauseQuery, Causes},
+    decide::{CauseKey, CauseQuery, Causes},
     domain::{Occurrence, RecordId},
     error::Error,
-    limits::INHIBITION_SOURCES_MAX,
+    limits::{INHIBITION_SOURCES_READ, SETTLE_ROUNDS_MAX},
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
+/// Factor by which more sources are read where none of those before holds anything.
+const MORE_SOURCES: usize = 4;
 /// Decisions after which what they asked about is learned once more.
 const FORGET_AFTER: u32 = 64;
 
-/// Makes a decision until it knows everything that it asks the causes for; answers the last one.
+/// Makes a decision until it knows everything that it asks the causes for; returns the last one.
 ///
 /// # Errors
-/// Those of `decide` and of the store.
+/// Those of `decide` and of [`settle`].
 pub async fn settled<T, F>(
     store: &Store,
     causes: &Causes,
@@ -83,10 +85,16 @@ impl Recent {
 /// made again.
 ///
 /// # Errors
-/// Those of the store.
+/// Those of the store, and [`EngineError::Corrupt`] when the decision asks for more than [`SETTLE_ROUNDS_MAX`]
+/// times: it fails alone then, as one that rests on what is damaged.
 pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
     let wanted = causes.begin_again();
     let is_settled = wanted == CauseQuery::default();
+    if !is_settled && causes.rounds() > SETTLE_ROUNDS_MAX {
+        return Err(EngineError::Corrupt(format!(
+            "a decision rests on ever more records and was given up after {SETTLE_ROUNDS_MAX} rounds"
+        )));
+    }
     for ask in wanted.groups {
         causes.learn_group(ask, group::at(store, ask).await?);
     }
@@ -104,14 +112,23 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
     for (inhibition, first) in wanted.inhibitions.into_iter().zip(first) {
         causes.learn_of(inhibition, !first.is_empty());
     }
-    let keys = wanted.keys.iter();
-    let keys = keys.map(|(inhibition, values)| Key::new().id(*inhibition).rest(values).build());
-    let found = entries(store, under(keys.collect()), INHIBITION_SOURCES_MAX).await?;
-    for (key, found) in wanted.keys.into_iter().zip(found) {
-        let records = found.into_iter().map(|(_, record)| record).collect();
-        let found = store.get_many::<Occurrence>(records).await?;
-        let found = found.into_iter().flatten().map(|it| it.value).collect();
-        causes.learn(key, found);
+    let mut keys: BTreeMap<usize, Vec<CauseKey>> = BTreeMap::new();
+    for key in wanted.keys {
+        let limit = INHIBITION_SOURCES_READ.max(causes.known_under(&key) * MORE_SOURCES);
+        keys.entry(limit).or_default().push(key);
+    }
+    for (limit, keys) in keys {
+        let prefixes = keys.iter();
+        let prefixes =
+            prefixes.map(|(inhibition, values)| Key::new().id(*inhibition).rest(values).build());
+        let found = entries(store, under(prefixes.collect()), limit).await?;
+        for (key, found) in keys.into_iter().zip(found) {
+            let has_more = found.len() >= limit;
+            let records = found.into_iter().map(|(_, record)| record).collect();
+            let found = store.get_many::<Occurrence>(records).await?;
+            let found = found.into_iter().flatten().map(|it| it.value).collect();
+            causes.learn(key, found, has_more);
+        }
     }
     Ok(is_settled)
 }
@@ -129,3 +146,6 @@ async fn entries(
     let engine = store.engine();
     engine.entries_in(index, &ranges, ascending, limit).await
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,12 +9,31 @@ use crate::{
 
 /// How often a change is re-evaluated because what it rests on was changed meanwhile.
 pub const TRIES_MAX: usize = 64;
-/// The first pause before it is re-evaluated; each next one is twice as long,
+/// The pause before what others committed about is decided once more, and the longest one.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-/// up to this.
-const PAUSE_MAX: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// Applies what `decide` decides, and answers with what it answers and the commit's place in the
+/// Pauses between tries after conflicts: none before the second, then twice as long each time.
+#[derive(Debug, Default)]
+pub struct ConflictPauses(Duration);
+
+impl ConflictPauses {
+    /// Whether nothing conflicted yet.
+    pub fn is_first(&self) -> bool {
+        self.0.is_zero()
+    }
+
+    /// Waits before the next try, for a random share of the pause: those that conflicted do not try again
+    /// together.
+    pub async fn wait(&mut self) {
+        if !self.is_first() {
+            tokio::time::sleep(self.0.mul_f64(rand::random_range(0.5..1.0))).await;
+        }
+        self.0 = (2 * self.0).clamp(PAUSE_MIN, PAUSE_MAX);
+    }
+}
+
+/// Applies what `decide` decides, and returns what it returns and the commit's place in the
 /// change log; no place when there was nothing to change.
 ///
 /// # Errors
@@ -30,7 +49,7 @@ pub async fn commit<T, F>(
 where
     F: Future<Output = Result<(Changes, T), Error>>,
 {
-    let mut pause = PAUSE_MIN;
+    let mut pauses = ConflictPauses::default();
     for _ in 0..TRIES_MAX {
         let (changes, answer) = decide().await?;
         if changes.is_empty() {
@@ -39,12 +58,9 @@ where
         }
         match store.apply(lane, changes).await {
             Ok(applied) => return Ok((answer, Some(applied.position))),
-            Err(EngineError::Conflict(_)) => {}
+            Err(EngineError::Conflict(_)) => pauses.wait().await,
             Err(error) => return Err(error.into()),
         }
-        // Those who conflict with each other do not come back at the same moment.
-        tokio::time::sleep(pause.mul_f64(rand::random_range(0.0..1.0))).await;
-        pause = (pause * 2).min(PAUSE_MAX);
     }
     Err(EngineError::conflict().into())
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod impact;
+mod stopping;
 mod suggest;
 
 use std::{collections::HashSet, fmt, sync::Arc};
@@ -147,6 +148,8 @@ pub struct Change {
     pub etag: String,
     /// What was done.
     pub action: Action,
+    /// Responses under way that it stops. Counted only where nothing is stored.
+    pub stopped_responses: usize,
 }
 
 /// The configuration of a service.
@@ -186,9 +189,10 @@ impl Configuration {
     ) -> Result<Vec<Change>, Error> {
         check::documents(documents, prune_owner)?;
         let decide = async || {
-            let (staged, changes) = self.staged(documents, prune_owner).await?;
+            let (staged, mut changes) = self.staged(documents, prune_owner).await?;
             check::role(&changes, role)?;
             let set = if validate_only {
+                stopping::note((&self.store, staged.store()), &mut changes).await?;
                 self.store.changes()
             } else {
                 staged.changes()
@@ -308,6 +312,7 @@ impl Stage {
                         name: name.to_owned(),
                         etag: etag(resource.id(), resource.revision()),
                         action: Action::Deleted(boxed(resource.clone())),
+                        stopped_responses: 0,
                     });
                 }
             }
@@ -353,6 +358,7 @@ where
         name,
         etag,
         action,
+        stopped_responses: 0,
     }
 }
 

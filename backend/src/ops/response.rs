@@ -61,7 +61,8 @@ impl ResponseFilter {
     fn states(&self) -> Vec<ResponseState> {
         let all = ResponseState::ALL.into_iter();
         let is_asked = |it: &ResponseState| match self.states.as_slice() {
-            [] => *it != ResponseState::Ended,
+            [] => !it.is_over(),
+            states if *it == ResponseState::Stopped => states.contains(&ResponseState::Ended),
             states => states.contains(it),
         };
         all.filter(is_asked).collect()
@@ -246,7 +247,7 @@ impl Responses {
             ResponseState::Active => return refused("all rounds are over; no step follows"),
             ResponseState::Held => return refused("something holds the response"),
             ResponseState::Acknowledged => return refused("it is acknowledged"),
-            ResponseState::Ended => return refused("it has ended"),
+            ResponseState::Ended | ResponseState::Stopped => return refused("it has ended"),
         }
         response.next_ms = Some(now_ms);
         let step = Step {
@@ -302,7 +303,7 @@ impl Responses {
         }
         let target = OccurrenceTarget::Exactly(before.id());
         let known = responses(&before).find(|(_, it)| it.id.to_string() == response);
-        let is_over = known.is_none_or(|(_, it)| it.state == ResponseState::Ended);
+        let is_over = known.is_none_or(|(_, it)| it.state.is_over());
         if is_over || before.status == Status::Closed {
             let why = "the response has ended: the event is closed, or no longer escalated";
             return Err(Error::FailedPrecondition(why.into()));
@@ -398,7 +399,7 @@ fn shown(
             ResponseState::Active => State::Active,
             ResponseState::Held => State::Held,
             ResponseState::Acknowledged => State::Acknowledged,
-            ResponseState::Ended => State::Ended,
+            ResponseState::Ended | ResponseState::Stopped => State::Ended,
         }
         .into(),
         rule_name: notified.rule_name.to_string(),

@@ -90,7 +90,8 @@ impl Reviewer {
                 error,
             );
         }
-        held.is_ok()
+        // A damaged record stays damaged: there is no hurry.
+        matches!(held, Ok(()) | Err(Error::Internal(_)))
     }
 
     /// Each of these is done whatever happened to the others; answers the first fault.

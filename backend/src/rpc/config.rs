@@ -153,5 +153,6 @@ fn wire(change: Change, shown: bool) -> v1::ConfigChange {
         after: document(after),
         changed_secrets,
         etag: change.etag,
+        stopped_responses: i32::try_from(change.stopped_responses).unwrap_or(i32::MAX),
     }
 }

@@ -28,7 +28,9 @@ impl ResponseApi {
 
 fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
     let state = |number: i32| {
-        let mut all = ResponseState::ALL.into_iter();
+        // What is stopped is listed with what has ended.
+        let all = ResponseState::ALL.into_iter();
+        let mut all = all.filter(|it| *it != ResponseState::Stopped);
         let known = all.find(|it| i32::from(*it as u8) == number);
         known.ok_or_else(|| {
             let fault = "holds an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";

@@ -74,6 +74,7 @@ use crate::{
         heartbeat::{
             BeatFlush, Expectations, HeartbeatKeys, HeartbeatPreviews, HeartbeatWatch, Heartbeats,
         },
+        hold_watch::HoldWatch,
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Mappings},
@@ -256,6 +257,7 @@ impl Modules {
             clients.ensure_admin(&config.data_dir).await?;
         }
         recovery::recover(&store, clock.as_ref()).await?;
+        recovery::note_threads(&store).await?;
         settings::settle(&store, clock.as_ref(), config).await?;
         let own_listeners = [&[own][..], &config.egress.own].concat();
         let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
@@ -327,17 +329,24 @@ impl Modules {
     ) -> Work {
         let clock = Arc::clone(&self.clock);
         let store_watch = StoreWatch::new(self.store.clone(), clock, self.intake.clone());
+        let holds = HoldWatch::new(
+            self.store.clone(),
+            Arc::clone(&self.clock),
+            self.intake.clone(),
+        );
         let health = Health {
             reporter,
             engine: Arc::clone(self.store.engine()),
             condition: store_watch.condition(),
             renderers: self.sender.renderers(),
+            are_holds_late: holds.is_late(),
         };
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("store watch", |stop| store_watch.run(stop));
         work.add("health", |stop| health.follow(stop));
+        work.add("hold watch", |stop| holds.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
         let beats = BeatFlush::new(self.deciding.clone());
@@ -454,6 +463,7 @@ impl Modules {
             // What is previewed is for readers and not for receivers.
             links: links(config, &self.store, &self.clock).masked(),
             renderers: self.sender.renderers(),
+            are_holds_late: holds.is_late(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
@@ -609,12 +619,14 @@ async fn tell_health(reporter: &HealthReporter, condition: &Condition, is_stuck:
     }
 }
 
-/// Reports what is served in each state of the store, and that nothing is while threads that render are stuck.
+/// Reports what is served in each state of the store, and that nothing is while threads
+/// that render are stuck or holds are evaluated late.
 struct Health {
     reporter: HealthReporter,
     engine: Arc<dyn Engine>,
     condition: watch::Receiver<Condition>,
     renderers: Renderers,
+    are_holds_late: watch::Receiver<bool>,
 }
 
 impl Health {
@@ -631,7 +643,8 @@ impl Health {
                     tracing::error!(stuck, "threads that render messages do not end");
                 }
                 was_stuck = stuck > 0;
-                tell_health(&self.reporter, &self.engine.condition(), was_stuck).await;
+                let is_stuck = was_stuck || *self.are_holds_late.borrow_and_update();
+                tell_health(&self.reporter, &self.engine.condition(), is_stuck).await;
                 let reached = async {
                     match &mut reach {
                         Some(reach) => reach.changed().await.is_ok(),
@@ -641,6 +654,7 @@ impl Health {
                 tokio::select! {
                     Ok(()) = self.condition.changed() => {}
                     true = reached => {}
+                    Ok(()) = self.are_holds_late.changed() => {}
                     () = sleep(RENDER_STUCK_LOOK) => {}
                 }
             }

@@ -25,6 +25,7 @@ use crate::{
     ops::{
         delivery::{Hold, Holds},
         footprint::store_bytes,
+        hold_watch::oldest_due_ms,
         intake::Intake,
         ruleset::Ruleset,
     },
@@ -267,6 +268,16 @@ impl Exposition {
             "due_overdue",
             "Of those, overdue by more than a second; 10,000 are counted at most",
             overdue.await?,
+        );
+        let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
+        let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms));
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let age_seconds = age_ms as f64 / 1e3;
+        gauge(
+            to,
+            "due_oldest_seconds",
+            "Age of the oldest hold that is due and not evaluated; 0 if there is none",
+            age_seconds,
         );
         let snapshot = self.ruleset.refreshed().await?;
         let silences = snapshot.silences().all().iter();

@@ -21,7 +21,7 @@ use std::{
 use tokio::sync::watch;
 
 pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
-pub use self::kinds::{RUNNING, by_beat, by_response, by_start, uses};
+pub use self::kinds::{RUNNING, by_beat, by_response, by_start, in_thread, uses};
 pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
@@ -565,6 +565,17 @@ impl Changes {
         self.list.is_empty() && self.counts.is_empty()
     }
 
+    /// Checks that no record is written twice in one commit, which would conflict with itself at every try.
+    fn check_single<T: Record>(&self, key: &[u8]) {
+        let is_same =
+            |it: &&Change| it.kind == T::KIND && it.key == key && it.action != Action::Touch;
+        debug_assert!(
+            !self.list.iter().any(|it| is_same(&it)),
+            "two changes of one {:?} in a commit",
+            T::KIND
+        );
+    }
+
     /// Whether the client may make them.
     ///
     /// # Errors
@@ -625,6 +636,7 @@ impl Changes {
 
     /// Stores a record that must not exist yet, in the bytes that it was read from.
     pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
+        self.check_single::<T>(&new.key());
         self.own(new);
         self.counts.come(&new.counted(), self.is_past);
         new.steps(None, &mut self.steps);
@@ -645,6 +657,7 @@ impl Changes {
 
     /// Replaces a record that must still be as it was read. The key must be the same.
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
+        self.check_single::<T>(&old.value.key());
         self.own(&old.value);
         let (was, is) = (old.value.counted(), new.counted());
         self.counts.become_another(&was, &is);
@@ -674,6 +687,7 @@ impl Changes {
 
     /// Removes a record that must still be as it was read.
     pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
+        self.check_single::<T>(&old.value.key());
         self.own(&old.value);
         self.counts.go(&old.value.counted());
         self.tell(Some(&old.value), None);

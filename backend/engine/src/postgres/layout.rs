@@ -53,6 +53,7 @@ pub(super) fn place(index: Index) -> IndexPlace {
         Index::ClientByKey => Table("client_by_key"),
         Index::DeliveryByDue => Table("delivery_by_due"),
         Index::DeliveryByState => Table("delivery_by_state"),
+        Index::DeliveryByThread => Table("delivery_by_thread"),
         // What reports on a group leads from all its members.
         Index::DeliveryByEvent => Table("delivery_by_event"),
         Index::AuditByName => Table("audit_by_name"),

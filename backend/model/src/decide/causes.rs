@@ -58,7 +58,7 @@ struct Inner {
     /// Whether an inhibition has any source. Most have none at a time, and then no one has to look
     /// for those of each target.
     has_sources: BTreeMap<RecordId, bool>,
-    known: BTreeMap<CauseKey, Vec<Arc<Occurrence>>>,
+    known: BTreeMap<CauseKey, Known>,
     /// The results of this decision for occurrences, whatever is stored.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
     /// The same by where they are found.
@@ -69,6 +69,25 @@ struct Inner {
     foreseen: BTreeSet<RecordId>,
     groups: BTreeMap<GroupAsk, Option<GroupAt>>,
     wanted: CauseQuery,
+    /// The number of decisions made with them.
+    rounds: usize,
+}
+
+/// Sources as far as they were read, in the order in which they were opened.
+#[derive(Debug, Default)]
+struct Known {
+    found: Vec<Arc<Occurrence>>,
+    /// Whether there may be more.
+    has_more: bool,
+}
+
+/// The sources under a key that hold something.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// As far as they are known.
+    pub(super) found: Vec<Arc<Occurrence>>,
+    /// Whether there may be more.
+    pub(super) has_more: bool,
 }
 
 impl Inner {
@@ -123,20 +142,33 @@ impl Causes {
         known.unwrap_or(false)
     }
 
-    /// Those that are found under a key.
-    pub(super) fn of(&self, key: CauseKey) -> Vec<Arc<Occurrence>> {
+    /// Returns the sources under a key that hold something; requests more where none of those read does.
+    pub(super) fn of(&self, key: CauseKey, holds: impl Fn(&Occurrence) -> bool) -> Sources {
         let mut inner = self.inner();
         let under = inner.decided_under.get(&key).into_iter().flatten();
         let decided = under.filter_map(|it| inner.decided.get(it)).cloned();
         let mut found: Vec<_> = decided.collect();
-        match inner.known.get(&key) {
-            Some(known) => {
-                let is_new = |it: &&Arc<Occurrence>| !inner.decided.contains_key(&it.key);
-                found.extend(known.iter().filter(is_new).cloned());
-            }
-            None => drop(inner.wanted.keys.insert(key)),
+        let known = inner.known.get(&key);
+        let has_more = known.is_some_and(|it| it.has_more);
+        let known = known.into_iter().flat_map(|it| &it.found);
+        let is_new = |it: &&Arc<Occurrence>| !inner.decided.contains_key(&it.key);
+        found.extend(known.filter(is_new).cloned());
+        found.retain(|it| holds(it));
+        if has_more && found.is_empty() || !inner.known.contains_key(&key) {
+            inner.wanted.keys.insert(key);
         }
-        found
+        Sources { found, has_more }
+    }
+
+    /// Has more sources read that are found under a key.
+    pub(super) fn want_more(&self, key: CauseKey) {
+        self.inner().wanted.keys.insert(key);
+    }
+
+    /// Returns the number of sources that were read under a key.
+    pub fn known_under(&self, key: &CauseKey) -> usize {
+        let inner = self.inner();
+        inner.known.get(key).map_or(0, |it| it.found.len())
     }
 
     /// Notes what a decision makes of an occurrence that is a source, or was one before. What is known
@@ -171,14 +203,20 @@ impl Causes {
         known.flatten()
     }
 
-    /// Forgets what was decided; answers what was asked for and is not known.
+    /// Forgets what was decided; returns what was asked for and is not known.
     pub fn begin_again(&self) -> CauseQuery {
         let mut inner = self.inner();
+        inner.rounds += 1;
         inner.decided.clear();
         inner.decided_under.clear();
         inner.decided_of.clear();
         inner.foreseen.clear();
         std::mem::take(&mut inner.wanted)
+    }
+
+    /// Returns the number of decisions made with them.
+    pub fn rounds(&self) -> usize {
+        self.inner().rounds
     }
 
     /// Has it found out before the decision whether there are sources, and of which of these inhibitions.
@@ -211,9 +249,10 @@ impl Causes {
         self.inner().groups.insert(ask, found);
     }
 
-    /// Notes what is stored under a key.
-    pub fn learn(&self, key: CauseKey, found: Vec<Occurrence>) {
+    /// Notes the first sources that are stored under a key, and whether there may be more.
+    pub fn learn(&self, key: CauseKey, found: Vec<Occurrence>, has_more: bool) {
         let found = found.into_iter().map(Arc::new).collect();
-        self.inner().known.insert(key, found);
+        let known = Known { found, has_more };
+        self.inner().known.insert(key, known);
     }
 }

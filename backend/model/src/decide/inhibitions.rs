@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::Causes;
+use super::{CauseKey, Causes, Past};
 use crate::{
     domain::{
         CauseMark, EqualFields, HeldBy, HoldKind, Inhibition, Occurrence, RecordId, Status,
@@ -20,6 +20,15 @@ use crate::{
         fold::fold,
     },
 };
+
+/// The causes of an occurrence.
+#[derive(Default)]
+struct Direct<'a> {
+    /// As far as they are known, each after the inhibition.
+    found: Vec<(&'a LoadedInhibition, Arc<Occurrence>)>,
+    /// The keys under which there may be more.
+    more: Vec<CauseKey>,
+}
 
 /// An inhibition, ready for matching.
 #[derive(Debug)]
@@ -199,16 +208,14 @@ impl Inhibitions {
 
     /// What holds an occurrence: an entry for each inhibition, with the first of its causes.
     /// Nothing is held where no one would be notified of anything: of a ring of causes, the one
-    /// opened first is free.
-    pub(super) fn held_by(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> Vec<HeldBy> {
-        if self.all.is_empty() {
-            return Vec::new();
-        }
-        let direct = self.causes_of(target, causes, now_ms);
+    /// opened first is free. What was held stays held after an edit until all causes are marked by it.
+    pub(super) fn held_by(&self, target: &Occurrence, past: &Past, now_ms: i64) -> Vec<HeldBy> {
+        let mut held = self.kept(target, past);
+        let causes = past.causes();
+        let direct = self.causes_of(target, causes, now_ms).found;
         if direct.is_empty() || !self.is_somebody_free(target, causes, now_ms) {
-            return Vec::new();
+            return held;
         }
-        let mut held: Vec<HeldBy> = Vec::new();
         for (loaded, cause) in direct {
             let inhibition = &loaded.inhibition;
             if held.iter().any(|it| it.name == inhibition.name) {
@@ -232,16 +239,26 @@ impl Inhibitions {
         held
     }
 
+    /// Returns the holds of an occurrence by edited inhibitions of which not all causes are marked.
+    fn kept(&self, target: &Occurrence, past: &Past) -> Vec<HeldBy> {
+        let edited = self.all.iter().map(|it| &it.inhibition);
+        let edited: Vec<_> = edited.filter(|it| !past.is_marked(it)).collect();
+        let mut kept: Vec<HeldBy> = Vec::new();
+        for hold in target.pending.iter().flat_map(|it| &it.held_by) {
+            let is_edited = edited.iter().any(|it| it.name == hold.name);
+            let is_known = kept.iter().any(|it| it.name == hold.name);
+            if hold.kind == HoldKind::Inhibition && is_edited && !is_known {
+                kept.push(hold.clone());
+            }
+        }
+        kept
+    }
+
     /// The causes of an occurrence, each after the inhibition.
-    fn causes_of(
-        &self,
-        target: &Occurrence,
-        causes: &Causes,
-        now_ms: i64,
-    ) -> Vec<(&LoadedInhibition, Arc<Occurrence>)> {
-        let mut found = Vec::new();
-        if !causes.may_have_any() {
-            return found;
+    fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> Direct<'_> {
+        let mut direct = Direct::default();
+        if self.all.is_empty() || !causes.may_have_any() {
+            return direct;
         }
         for loaded in self.find(self.by_target.as_ref(), target) {
             let id = loaded.inhibition.id;
@@ -251,15 +268,16 @@ impl Inhibitions {
             let Some(values) = loaded.of_target(target) else {
                 continue;
             };
-            let others = causes.of((id, values)).into_iter();
-            let holds = |it: &Arc<Occurrence>| {
+            let sources = causes.of((id, values), |it| {
                 let mut marks = it.causes.iter();
                 let is_own = |mark: &CauseMark| mark.inhibition == id && mark.values == values;
                 it.key != target.key && marks.any(|mark| is_own(mark) && mark.holds(now_ms))
-            };
-            found.extend(others.filter(holds).map(|it| (loaded, it)));
+            });
+            direct.more.extend(sources.has_more.then_some((id, values)));
+            let found = sources.found.into_iter();
+            direct.found.extend(found.map(|it| (loaded, it)));
         }
-        found
+        direct
     }
 
     /// Whether a chain of causes leads from one occurrence up to another, as far as one is followed.
@@ -273,7 +291,7 @@ impl Inhibitions {
         let mut seen = BTreeSet::from([lower.key]);
         let mut next = VecDeque::from([(Arc::clone(lower), 0)]);
         while let Some((at, links)) = next.pop_front() {
-            for (_, cause) in self.causes_of(&at, causes, now_ms) {
+            for (_, cause) in self.causes_of(&at, causes, now_ms).found {
                 if cause.key == upper {
                     return true;
                 }
@@ -287,15 +305,18 @@ impl Inhibitions {
     }
 
     /// Whether the chain of causes above an occurrence ends in one that nothing holds, and that is
-    /// another one.
+    /// another one. Where there are too many to follow, whether one of its own causes opened before it.
     fn is_somebody_free(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
         let mut next = VecDeque::from([(Arc::new(target.clone()), 0)]);
-        opened.insert(target.key, (target.start_ms, target.key));
-        let mut is_cut = false;
+        let own = (target.start_ms, target.key);
+        opened.insert(target.key, own);
+        let (mut is_cut, mut more) = (false, Vec::new());
         while let Some((at, links)) = next.pop_front() {
-            let over = self.causes_of(&at, causes, now_ms);
+            let direct = self.causes_of(&at, causes, now_ms);
+            more.extend(direct.more);
+            let over = direct.found;
             if over.is_empty() {
                 // Nothing holds it: whatever is below it is held for good reason.
                 return at.key != target.key;
@@ -315,7 +336,15 @@ impl Inhibitions {
             }
         }
         if is_cut {
-            return false;
+            // Older causes lead to one that none is older than, in a ring of any length as well.
+            let direct = above.get(&target.key).into_iter().flatten();
+            let mut direct = direct.filter_map(|key| opened.get(key));
+            return direct.any(|cause| *cause < own);
+        }
+        if !more.is_empty() {
+            // One that was not read may be free. It is decided once more with these.
+            more.into_iter().for_each(|key| causes.want_more(key));
+            return true;
         }
         // Every chain above goes in a ring. Those from which the target is reached are in its own.
         let ring: Vec<_> = opened

@@ -85,7 +85,7 @@ pub fn notify(
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {
-        inhibitions.held_by(occurrence, step.past.causes(), step.now_ms)
+        inhibitions.held_by(occurrence, step.past, step.now_ms)
     };
     let mut notified = std::mem::take(&mut occurrence.notified);
     notified.retain(|it| !it.is_outdated(snapshot.rule(it.rule)));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Causes, Snapshot};
 use crate::domain::{
-    GroupKey, Name, Occurrence, RecordId, Revised, Revision, RevisionId, RevisionOf, Rule, Trigger,
+    GroupKey, Inhibition, Name, Occurrence, RecordId, Revised, Revision, RevisionId, RevisionOf,
+    Rule, Trigger,
 };
 
 /// Triggers and rules that are not in force any more, as far as messages still report on them, and
@@ -20,6 +21,8 @@ pub struct Past {
     together: BTreeMap<RecordId, GroupKey>,
     /// Deliveries of responses that ended dead, or wait for a paused destination.
     failed: BTreeSet<RecordId>,
+    /// Inhibitions of which everything open is marked by the revision in force.
+    marked: BTreeSet<(RecordId, u64)>,
 }
 
 /// What messages about some occurrences may have to report on and the rules in force do not know.
@@ -89,6 +92,18 @@ impl Past {
     #[must_use]
     pub fn failing(self, failed: BTreeSet<RecordId>) -> Self {
         Self { failed, ..self }
+    }
+
+    /// Adds the inhibitions, each with its revision, of which everything open is marked.
+    #[must_use]
+    pub fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
+        Self { marked, ..self }
+    }
+
+    /// Whether everything open is marked for an inhibition as it is in force.
+    pub(super) fn is_marked(&self, inhibition: &Inhibition) -> bool {
+        let revision = inhibition.revision;
+        inhibition.counted_revision == revision || self.marked.contains(&(inhibition.id, revision))
     }
 
     /// The deliveries of responses that do not arrive.

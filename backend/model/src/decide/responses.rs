@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{Page, Responders};
-use crate::domain::{
-    EscalationPlan, EscalationPolicy, EscalationTarget, Name, Paged, QueuedMethod, RecordId,
-    Response, ResponseState, Severity,
+use crate::{
+    domain::{
+        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, Paged, QueuedMethod,
+        RecordId, Response, ResponseHold, ResponseState, Severity,
+    },
+    limits::{RESPONSE_HELD_LOOK_MS, RESPONSE_HOLDS_MAX},
 };
 
 /// What a response is asked for.
@@ -44,6 +47,7 @@ impl Response {
             begin_ms: now_ms,
             end_ms: None,
             is_unanswered: false,
+            held_by: Vec::new(),
         }
     }
 
@@ -86,12 +90,55 @@ impl Response {
         self.is_unanswered = false;
     }
 
-    /// Stops it: nothing of it is sent any more.
+    /// Notes that nothing of it is sent any more.
     pub fn rest(&mut self, state: ResponseState) {
         self.state = state;
         self.look_ms = None;
         self.queued.clear();
         self.next_ms = None;
+        self.held_by.clear();
+    }
+
+    /// Stops it until its rule and its policy are in force again.
+    pub fn stop(&mut self, now_ms: i64) {
+        if self.state != ResponseState::Stopped {
+            self.state = ResponseState::Stopped;
+            self.end_ms = Some(now_ms);
+        }
+        self.look_ms = None;
+        self.held_by.clear();
+    }
+
+    /// Continues one that was stopped where it was, or from the beginning when it was acknowledged then or the
+    /// policy has other steps by now.
+    pub(super) fn resume(&mut self, policy: &EscalationPolicy, now_ms: i64) {
+        self.state = ResponseState::Active;
+        self.end_ms = None;
+        let is_other = self.policy != policy.name || self.plan.steps != policy.plan.steps;
+        if is_other || self.next_ms.is_none() && !self.is_unanswered {
+            self.begin_again(policy, now_ms);
+        }
+    }
+
+    /// Notes what holds it, and sets the time of its next evaluation: the first at which that may be over.
+    pub fn hold(&mut self, holding: &[HeldBy], now_ms: i64) {
+        self.state = ResponseState::Held;
+        self.held_by.clear();
+        self.add_holds(holding.iter().map(|it| (it.kind, it.id)));
+        let ends = holding.iter().map(|it| it.until_ms);
+        let last_ms = ends.collect::<Option<Vec<_>>>();
+        let last_ms = last_ms.and_then(|it| it.into_iter().max());
+        let again_ms = now_ms.saturating_add(RESPONSE_HELD_LOOK_MS);
+        self.look_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
+    }
+
+    /// Notes what else has to end before a member of its group can carry it.
+    pub fn add_holds(&mut self, holds: impl IntoIterator<Item = ResponseHold>) {
+        for hold in holds {
+            if self.held_by.len() < RESPONSE_HOLDS_MAX && !self.held_by.contains(&hold) {
+                self.held_by.push(hold);
+            }
+        }
     }
 
     /// Notes when to look at it next, while it is active.

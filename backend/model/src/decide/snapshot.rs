@@ -137,7 +137,7 @@ impl Snapshot {
     }
 
     /// The contacts, schedules and escalation policies.
-    pub fn responders(&self) -> &Responders {
+    pub fn responders(&self) -> &Arc<Responders> {
         &self.responders
     }
 

@@ -45,6 +45,21 @@ pub struct Delivery {
     pub recipients: Recipients,
     /// What there is to tell, as it was when the notification was decided.
     pub content: Content,
+    /// Whether its place in its thread is noted; not for what earlier versions decided and had ended.
+    pub in_thread: bool,
+}
+
+/// The standing of a delivery towards those after it in its thread. Numbers are written to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadStanding {
+    /// It tells that the thread is over, and has not ended.
+    Closing = 1,
+    /// It tells something else, and has not ended.
+    Waiting = 2,
+    /// A digest includes it.
+    Folded = 3,
+    /// It arrived, and those after it tell of changes of what it reported.
+    Arrived = 4,
 }
 
 impl Delivery {
@@ -73,6 +88,7 @@ impl Delivery {
             folding: Folding::Open,
             recipients: Recipients::default(),
             content,
+            in_thread: true,
         }
     }
 }
@@ -91,6 +107,29 @@ impl Delivery {
         let known_as = self.content.thread.map_or(own, |thread| thread.key);
         let group = self.content.group.as_ref();
         group.map_or(known_as, |group| group.id)
+    }
+
+    /// Returns its standing towards those after it in its thread; none where it is of no concern to them.
+    pub fn thread_standing(&self) -> Option<ThreadStanding> {
+        let has_thread = self.event.is_some() || self.content.group.is_some();
+        if self.test || !self.in_thread || !has_thread {
+            return None;
+        }
+        match self.state {
+            DeliveryState::Pending { .. }
+            | DeliveryState::Leased { .. }
+            | DeliveryState::Retry { .. } => Some(if self.is_closing() {
+                ThreadStanding::Closing
+            } else {
+                ThreadStanding::Waiting
+            }),
+            DeliveryState::Folded => Some(ThreadStanding::Folded),
+            DeliveryState::Delivered if !self.content.clear => Some(ThreadStanding::Arrived),
+            DeliveryState::Delivered
+            | DeliveryState::Dead
+            | DeliveryState::Cancelled
+            | DeliveryState::Shadowed => None,
+        }
     }
 
     /// Whether it tells that its thread is over.

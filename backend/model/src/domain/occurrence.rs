@@ -102,6 +102,31 @@ impl Occurrence {
         !self.flapping.is_empty() && !self.is_notified_flapping()
     }
 
+    /// Returns the time of its next evaluation, in milliseconds since 1970; [`i64::MAX`] where no time ends a hold,
+    /// none where nothing is to be evaluated.
+    pub fn due_ms(&self) -> Option<i64> {
+        let held = self.pending.iter();
+        let held = held.map(|it| it.due_ms().unwrap_or(i64::MAX));
+        held.chain(self.other_due_ms()).min()
+    }
+
+    /// Returns the same without what waits until it is no longer suppressed.
+    pub fn evaluated_ms(&self) -> Option<i64> {
+        if self.status == Status::Suppressed {
+            return self.other_due_ms();
+        }
+        self.due_ms()
+    }
+
+    /// Returns the time to evaluate its effects, its responses and its acknowledgement.
+    fn other_due_ms(&self) -> Option<i64> {
+        let causes = self.causes.iter().filter_map(CauseMark::due_ms);
+        let responses = self.notified.iter().filter_map(|it| it.response.as_ref());
+        let responses = responses.filter_map(|it| it.look_ms);
+        let all = causes.chain(responses).chain(self.acknowledged_until_ms);
+        all.min()
+    }
+
     /// The identity that callers see.
     pub fn id(&self) -> OccurrenceId {
         OccurrenceId {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{EscalationPlan, Name, RecordId},
+    domain::{EscalationPlan, HoldKind, Name, RecordId},
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
@@ -45,7 +45,12 @@ pub struct Response {
     pub end_ms: Option<i64>,
     /// Whether all rounds were over without an acknowledgement.
     pub is_unanswered: bool,
+    /// Silences, and causes of inhibitions, that hold it and the members of its group which could carry it.
+    pub held_by: Vec<ResponseHold>,
 }
+
+/// A hold of a response: a silence, or the occurrence that is the cause.
+pub type ResponseHold = (HoldKind, RecordId);
 
 /// How a response stands. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +61,26 @@ pub enum ResponseState {
     Held = 2,
     /// Someone responded.
     Acknowledged = 3,
-    /// The occurrence was closed, or its rule is not in force any more.
+    /// The occurrence was closed, or its rule was deleted.
     Ended = 4,
+    /// Its rule is disabled, or follows no policy: it continues when both are back.
+    Stopped = 5,
 }
 
 impl ResponseState {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Active, Self::Held, Self::Acknowledged, Self::Ended];
+    pub const ALL: [Self; 5] = [
+        Self::Active,
+        Self::Held,
+        Self::Acknowledged,
+        Self::Ended,
+        Self::Stopped,
+    ];
+
+    /// Whether no step is taken by it, unless an edit has it continue.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Ended | Self::Stopped)
+    }
 }
 
 /// A method of a contact that is used later in the same step.
@@ -136,7 +154,7 @@ impl Response {
         match self.state {
             ResponseState::Active => is_closed || is_acknowledged,
             ResponseState::Held => true,
-            ResponseState::Acknowledged => is_closed,
+            ResponseState::Acknowledged | ResponseState::Stopped => is_closed,
             ResponseState::Ended => false,
         }
     }

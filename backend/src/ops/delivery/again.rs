@@ -62,6 +62,7 @@ impl<'a> Templates<'a> {
             origin: Some(old.value.place().0),
             retried_as: None,
             folding: Folding::Open,
+            in_thread: true,
             // What was delivered is sent to all again, what was given up to those that do not have it.
             recipients: Recipients {
                 reached: match old.value.state {

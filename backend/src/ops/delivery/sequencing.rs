@@ -6,9 +6,16 @@ use std::{collections::HashMap, time::Duration};
 
 use crate::{
     clock::millis,
-    domain::{Delivery, DeliveryState, RecordId},
+    domain::{Delivery, DeliveryState, RecordId, ThreadStanding},
     limits::THREAD_LOOKED_AT_MAX,
-    store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
+    store::{
+        Direction, EngineError, Index, Store, Stored,
+        engine::Range,
+        record::{
+            bytes::{Key, id_at},
+            in_thread,
+        },
+    },
 };
 
 /// Deliveries that are read at a time.
@@ -31,7 +38,7 @@ pub(crate) struct Before {
     pub(crate) opening: Option<RecordId>,
 }
 
-/// Looks at what went before a delivery that is due.
+/// Reads what went before a delivery that is due.
 pub(crate) async fn before(
     store: &Store,
     delivery: &Delivery,
@@ -40,11 +47,8 @@ pub(crate) async fn before(
     if is_first(delivery) {
         return Ok(Before::default());
     }
-    let thread = thread(store, delivery).await?;
-    let before = thread.iter().map(|other| &other.value);
-    let before: Vec<_> = before
-        .filter(|other| stands_before(other, delivery))
-        .collect();
+    let before = standing(store, delivery).await?;
+    let before: Vec<_> = before.iter().collect();
     let digests = digests(store, &before).await?;
     let standing = before.iter().filter_map(|other| {
         let digest = other.folding.digest().and_then(|it| digests.get(&it));
@@ -60,15 +64,69 @@ pub(crate) async fn before(
     let until = standing.iter().map(|(until_ms, _)| *until_ms);
     let digest = standing.first().and_then(|(_, digest)| *digest);
     let digest = digest.filter(|_| standing.iter().all(|(_, other)| *other == digest));
+    let held_until_ms = until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS);
     let tells_of_change = delivery.content.clear || delivery.content.group.is_some();
-    let openings = before.iter().filter(|other| {
-        tells_of_change && other.state == DeliveryState::Delivered && !other.content.clear
-    });
+    let opening = if held_until_ms.is_none() && tells_of_change {
+        opening(store, delivery).await?
+    } else {
+        None
+    };
     Ok(Before {
-        held_until_ms: until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS),
+        held_until_ms,
         digest,
-        opening: openings.map(|other| other.id).min(),
+        opening,
     })
+}
+
+/// The deliveries that have to end before another one of their thread begins, each or by the digest that includes
+/// it. Of very many, the first ones: while there is any, it does not begin.
+async fn standing(store: &Store, delivery: &Delivery) -> Result<Vec<Delivery>, EngineError> {
+    use ThreadStanding::{Closing, Folded, Waiting};
+    let mut keys = Vec::new();
+    for (how, direction) in [
+        (Closing, Direction::Ascending),
+        (Waiting, Direction::Ascending),
+        // Digests are sent in their order.
+        (Folded, Direction::Descending),
+    ] {
+        if how != Waiting || waits_for_all(delivery) {
+            let range = earlier(delivery, how);
+            let engine = store.engine();
+            let found = engine.entries(Index::DeliveryByThread, range, direction, PAGE);
+            keys.extend(found.await?.into_iter().map(|(_, key)| key));
+        }
+    }
+    let (found, _) = store.get_readable::<Delivery>(keys).await?;
+    let found = found.into_iter().flatten().map(|it| it.value);
+    Ok(found.filter(|it| stands_before(it, delivery)).collect())
+}
+
+/// Returns the range of the deliveries before this one in its thread that have a standing.
+fn earlier(delivery: &Delivery, how: ThreadStanding) -> Range {
+    let (origin, id) = delivery.place();
+    let end = in_thread(delivery, how).id(origin).id(id);
+    Range {
+        end: Some(end.build()),
+        ..Range::under(&in_thread(delivery, how).build())
+    }
+}
+
+/// The first message that arrived of those which a delivery reports changes of.
+async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>, EngineError> {
+    let range = earlier(delivery, ThreadStanding::Arrived);
+    let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
+    let first = store.engine().entries(index, range, ascending, 1).await?;
+    if let Some(id) = first.first().and_then(|(_, key)| id_at(key, 0)) {
+        return Ok(Some(id));
+    }
+    // What an earlier version sent is found by the event.
+    let thread = thread(store, delivery).await?;
+    let thread = thread.iter().map(|other| &other.value);
+    let openings = thread.filter(|other| {
+        let is_before = other.place() < delivery.place();
+        is_before && other.state == DeliveryState::Delivered && !other.content.clear
+    });
+    Ok(openings.map(|other| other.id).min())
 }
 
 /// The newest message of the thread of a delivery, where that came after it and tells otherwise of
@@ -144,6 +202,9 @@ async fn digests(
 /// Whether a delivery has to end before another one of its thread begins. What opens or repeats waits
 /// for an earlier closing alone: it says the same as an earlier opening.
 fn stands_before(other: &Delivery, delivery: &Delivery) -> bool {
-    let waits_for_all = delivery.content.clear || delivery.content.group.is_some();
-    other.place() < delivery.place() && (waits_for_all || other.is_closing())
+    other.place() < delivery.place() && (waits_for_all(delivery) || other.is_closing())
+}
+
+fn waits_for_all(delivery: &Delivery) -> bool {
+    delivery.content.clear || delivery.content.group.is_some()
 }

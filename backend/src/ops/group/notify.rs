@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     decide::{
-        Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key,
-        notify, of_update, reported_flapping, sending_state, trigger_of_update, would_pass_again,
+        Causes, GroupAsk, Notices, Past, Snapshot, Step, StepKind, Transition, as_notified,
+        group_key, notify, of_update, reported_flapping, sending_state, trigger_of_update,
+        would_pass_again,
     },
     domain::{
         Content, Delivery, Destination, DestinationKind, Group, GroupContent, MemberChange, Name,
@@ -87,13 +88,20 @@ pub struct Outcome {
 /// Those of the store: some may not have been reported then.
 pub async fn notify_group(
     (deciding, intake): (&Deciding, &Intake),
-    mut dues: &[Due],
+    dues: &[Due],
 ) -> Result<Outcome, Error> {
     let store = &deciding.store;
     let mut all = Outcome::default();
+    let now_ms = deciding.clock.now_ms();
+    let dues = dues.iter().map(|it| (*it, new_id(now_ms)));
+    let dues: Vec<_> = dues.collect();
+    let mut dues = &dues[..];
     while !dues.is_empty() {
         let decide = async || {
             let causes = Causes::default();
+            for (_, new) in dues {
+                causes.learn_group(GroupAsk::Id(*new), None);
+            }
             settled(store, &causes, || decided(deciding, dues, &causes)).await
         };
         let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
@@ -105,21 +113,29 @@ pub async fn notify_group(
     Ok(all)
 }
 
-/// What is to be changed for as many of the groups as one commit takes, and how many these are.
+/// What is to be changed for as many of the groups as one commit takes, and how many these are. Each comes with
+/// the identity of the group that begins where there is none to join.
 async fn decided(
     deciding: &Deciding,
-    dues: &[Due],
+    dues: &[(Due, RecordId)],
     causes: &Causes,
 ) -> Result<(Changes, (Outcome, usize)), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut changes = deciding.store.changes();
     changes.rest_on(&snapshot);
     let mut outcome = Outcome::default();
-    let mut decided = 0;
-    for due in dues {
-        let in_force = (&*snapshot, causes);
-        decide(deciding, *due, in_force, (&mut changes, &mut outcome)).await?;
+    let (mut decided, mut known) = (0, BTreeSet::new());
+    for (due, new) in dues {
+        let found = GroupNow::read(&deciding.store, *due).await?;
         decided += 1;
+        // What waits by the key and by the group itself is in one message.
+        let group = found.stored.as_ref().map(|it| it.value.id);
+        if group.is_some_and(|id| !known.insert(id)) {
+            continue;
+        }
+        let in_force = (&*snapshot, causes);
+        let what = (*due, *new, found);
+        decide(deciding, what, in_force, (&mut changes, &mut outcome)).await?;
         if outcome.settled.len() >= TELL_MEMBERS {
             break;
         }
@@ -223,13 +239,12 @@ impl GroupNow {
 /// Decides what one group is to tell now.
 async fn decide(
     deciding: &Deciding,
-    due: Due,
+    (due, new, found): (Due, RecordId, GroupNow),
     (snapshot, causes): (&Snapshot, &Causes),
     (changes, outcome): (&mut Changes, &mut Outcome),
 ) -> Result<(), Error> {
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
-    let found = GroupNow::read(store, due).await?;
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // Who tells a close does not wait.
     let is_last = found.open.is_empty() && found.joining.is_empty();
@@ -263,7 +278,7 @@ async fn decide(
     let responder = responder.await?.into_iter().flatten();
     let id = match &found.stored {
         Some(stored) if !is_dead => stored.value.id,
-        _ => new_id(now_ms),
+        _ => new,
     };
     let mut making = Making {
         due,

@@ -8,10 +8,13 @@ use crate::{
         Causes, Notices, Snapshot, Step, StepKind, Transition, Unanswered, as_notified, notify,
     },
     domain::{
-        Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseState, Status,
+        Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseHold, ResponseState,
+        Status,
     },
     error::Error,
-    limits::{GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, RESPONSE_MOVES_MAX},
+    limits::{
+        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE,
+    },
     ops::{
         cause_lookup::settled,
         commit::commit,
@@ -25,13 +28,17 @@ use crate::{
     store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::id_at},
 };
 
-/// The group whose response an occurrence carries that another member is to carry by now.
+/// The group whose response an occurrence carries that another member is to carry by now. One that is held is
+/// tried whenever its carrier is evaluated: what holds another member may be over.
 fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
     let mut responses = carrier
         .notified
         .iter()
         .filter_map(|it| Some((it.group?, it.response.as_deref()?)));
-    let is_due = |it: &Response| it.look_ms.is_some_and(|look_ms| look_ms <= now_ms);
+    let is_due = |it: &Response| {
+        let is_held = it.state == ResponseState::Held;
+        is_held || it.look_ms.is_some_and(|look_ms| look_ms <= now_ms)
+    };
     let is_closed = carrier.status == Status::Closed;
     responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
 }
@@ -42,7 +49,7 @@ pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
 }
 
 /// Has other members carry the responses of groups which these occurrences are to carry no more, and
-/// answers whether something was changed.
+/// returns whether something was changed.
 ///
 /// # Errors
 /// Those of the store.
@@ -87,40 +94,53 @@ async fn moved(
     let mut next = carrier.value.clone();
     let in_force = (&*snapshot, causes);
     // Of a group that is forgotten no member is left.
-    let taken = match &group {
+    let found = match &group {
         Some(_) => candidate(deciding, in_force, (&carrier.value, id), &response).await?,
-        None => None,
+        None => Candidate::Nobody(Vec::new()),
     };
     let mut about = carrier.value.notified.iter();
     let about = about.find(|it| it.group == Some(id));
-    if let (Some((stored, mut member, mut notices)), Some(group)) = (taken, &group) {
-        if was_unanswered {
-            // The report moves to this member.
-            let shown = member.clone();
-            let said = entry(&mut member, id)
-                .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));
-            notices.unanswered = said.into_iter().collect();
+    match (found, &group) {
+        (Candidate::Carrier, _) => return Ok((changes, (reports, false))),
+        (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
+            if was_unanswered {
+                // The report moves to this member.
+                let shown = member.clone();
+                let said = entry(&mut member, id)
+                    .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));
+                notices.unanswered = said.into_iter().collect();
+            }
+            for delivery in &notices.deliveries {
+                changes.insert(delivery);
+            }
+            reports.note(&notices, &member, now_ms);
+            changes.update(&stored, &member);
+            let responder = Some(member.key);
+            let moved = Group {
+                responder,
+                ..group.value.clone()
+            };
+            changes.update(group, &moved);
+            set(&mut next, id, None);
+            response.is_unanswered = false;
         }
-        for delivery in &notices.deliveries {
-            changes.insert(delivery);
+        _ if carrier.value.status == Status::Closed => {
+            response.end(now_ms);
+            set(&mut next, id, Some(response.clone()));
         }
-        reports.note(&notices, &member, now_ms);
-        changes.update(&stored, &member);
-        let responder = Some(member.key);
-        let moved = Group {
-            responder,
-            ..group.value.clone()
-        };
-        changes.update(group, &moved);
-        set(&mut next, id, None);
-        response.is_unanswered = false;
-    } else if carrier.value.status == Status::Closed {
-        response.end(now_ms);
-        set(&mut next, id, Some(response.clone()));
-    } else if carrier.value.acknowledged {
-        response.rest(ResponseState::Acknowledged);
-        response.is_unanswered = false;
-        set(&mut next, id, Some(response.clone()));
+        _ if carrier.value.acknowledged => {
+            response.rest(ResponseState::Acknowledged);
+            response.is_unanswered = false;
+            set(&mut next, id, Some(response.clone()));
+        }
+        (Candidate::Nobody(holds), _) => {
+            // Whatever of these ends first has it tried again.
+            response.held_by.clear();
+            response.add_holds(holds);
+            response.look_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
+            set(&mut next, id, Some(response.clone()));
+        }
+        (Candidate::Member(..), None) => {}
     }
     let said = about.and_then(|it| Unanswered::of(&response, was_unanswered, (it, &carrier.value)));
     let notices = Notices {
@@ -155,55 +175,90 @@ fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
     }
 }
 
-/// The first other member that can carry the response, with what it does next: one that is not acknowledged
-/// and that nothing holds; else, when the one that carries it was closed, one that is open.
+/// The member that is to carry a response.
+enum Candidate {
+    /// The one that does.
+    Carrier,
+    /// Another one, as it is stored and as it is with the response, and what that sends.
+    Member(Box<Stored<Occurrence>>, Box<Occurrence>, Notices),
+    /// None, and what holds the members that are not acknowledged.
+    Nobody(Vec<ResponseHold>),
+}
+
+/// The one that carries the response, if nothing holds it any more; else the first other member that can, with what
+/// it does next: one that is not acknowledged and that nothing holds; else, when the one that carries it was
+/// closed, one that is open.
 async fn candidate(
     deciding: &Deciding,
     (snapshot, causes): (&Snapshot, &Causes),
     (carrier, group): (&Occurrence, RecordId),
     response: &Response,
-) -> Result<Option<(Stored<Occurrence>, Occurrence, Notices)>, Error> {
+) -> Result<Candidate, Error> {
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
-    let mut found = keys(store, Membership::Unacknowledged, group, RESPONSE_MOVES_MAX).await?;
-    if carrier.status == Status::Closed {
-        found.extend(keys(store, Membership::Open, group, RESPONSE_MOVES_MAX).await?);
+    let is_closed = carrier.status == Status::Closed;
+    let mut members = keys(store, Membership::Unacknowledged, group, usize::MAX).await?;
+    if is_closed {
+        members.extend(keys(store, Membership::Open, group, usize::MAX).await?);
     }
-    found.retain(|key| id_at(key, 0) != Some(carrier.key));
-    let found = store.get_many::<Occurrence>(found).await?;
-    let found: Vec<_> = found.into_iter().flatten().collect();
-    let past = revision::past(store, snapshot, found.iter().map(|it| &it.value)).await?;
-    let past = past.asking(causes);
-    for stored in found {
-        let mut member = stored.value.clone();
-        let mut moved = response.clone();
-        moved.look_ms = Some(now_ms);
-        if member.acknowledged {
-            moved.rest(ResponseState::Acknowledged);
-        } else if moved.state != ResponseState::Acknowledged {
-            moved.state = ResponseState::Active;
-        }
-        let is_expected = if member.acknowledged {
-            ResponseState::Acknowledged
-        } else {
-            ResponseState::Active
-        };
-        set(&mut member, group, Some(moved));
-        let step = Step {
-            kind: StepKind::Look,
-            transition: Transition::default(),
-            matches: &snapshot.matches(&member),
-            now_ms,
-            past: &past,
-        };
-        let mut notices = notify(&mut member, &step, snapshot, &mut || new_id(now_ms));
-        let state = entry(&mut member, group).and_then(|it| Some(it.response.as_ref()?.state));
-        if state == Some(is_expected) {
-            report_on_groups(store, &mut notices).await?;
-            return Ok(Some((stored, member, notices)));
+    members.retain(|key| id_at(key, 0) != Some(carrier.key));
+    if response.state == ResponseState::Held && !is_closed && !carrier.acknowledged {
+        members.insert(0, carrier.key.to_bytes().into());
+    }
+    let mut holds = Vec::new();
+    for keys in members.chunks(RESPONSE_MOVES_AT_ONCE) {
+        let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        let past = revision::past(store, snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.asking(causes);
+        for stored in found {
+            let mut member = stored.value.clone();
+            let taken = taken_over(response, member.acknowledged, now_ms);
+            set(&mut member, group, Some(taken));
+            let step = Step {
+                kind: StepKind::Look,
+                transition: Transition::default(),
+                matches: &snapshot.matches(&member),
+                now_ms,
+                past: &past,
+            };
+            let mut notices = notify(&mut member, &step, snapshot, &mut || new_id(now_ms));
+            let now = entry(&mut member, group).and_then(|it| it.response.as_deref());
+            let Some(now) = now else { continue };
+            if !is_carried(response.state, now.state) {
+                holds.extend(&now.held_by);
+            } else if member.key == carrier.key {
+                return Ok(Candidate::Carrier);
+            } else {
+                report_on_groups(store, &mut notices).await?;
+                let (stored, member) = (Box::new(stored), Box::new(member));
+                return Ok(Candidate::Member(stored, member, notices));
+            }
         }
     }
-    Ok(None)
+    Ok(Candidate::Nobody(holds))
+}
+
+/// A response as a member takes it over.
+fn taken_over(response: &Response, is_acknowledged: bool, now_ms: i64) -> Response {
+    let mut taken = response.clone();
+    match taken.state {
+        ResponseState::Stopped => return taken,
+        _ if is_acknowledged => taken.rest(ResponseState::Acknowledged),
+        ResponseState::Acknowledged => {}
+        _ => taken.state = ResponseState::Active,
+    }
+    taken.look_ms = Some(now_ms);
+    taken
+}
+
+/// Whether a member that took a response over carries it on.
+fn is_carried(before: ResponseState, after: ResponseState) -> bool {
+    match after {
+        ResponseState::Active | ResponseState::Acknowledged => true,
+        ResponseState::Stopped => before == ResponseState::Stopped,
+        ResponseState::Held | ResponseState::Ended => false,
+    }
 }
 
 /// Has the messages that responses of groups send report on these.

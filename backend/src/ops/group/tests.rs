@@ -8,9 +8,12 @@ use crate::{
         Delivery, FlappingLimits, Group, Grouping, IncomingEvent, MemberChange, Occurrence, Rule,
         Severity, Status,
     },
+    lifecycle::StateChange,
     ops::{
+        edit::OccurrenceTarget,
         review::Reviewer,
         samples::{self, DISK_TRIGGER, name, rule, world::World},
+        set_status::{StatusItem, set_status},
     },
     store::Lane,
 };
@@ -37,6 +40,21 @@ impl World {
     async fn close(&self, host: &str) {
         self.event(host, |it| it.status = Some(Status::Closed))
             .await;
+    }
+
+    /// Has an operator reopen the newest occurrence of an event.
+    async fn reopen(&self, host: &str) {
+        self.clock.advance(Duration::from_millis(1));
+        self.turn().await;
+        let target = OccurrenceTarget::Newest(samples::event(host).id());
+        let change = StateChange {
+            status: Some(Status::Open),
+            ..StateChange::default()
+        };
+        let (node, by) = (self.node(), name("dora"));
+        let items = [StatusItem { target, change }];
+        let done = set_status((&node.deciding, &node.intake), &items, &by);
+        done.await.unwrap().remove(0).unwrap();
     }
 
     async fn edit(&self, rule: Rule) {
@@ -405,4 +423,23 @@ async fn a_request_is_one_message_of_its_group() {
     let messages = world.messages().await;
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].1, 40);
+}
+
+#[tokio::test]
+async fn a_reopened_last_member_is_notified_in_a_new_group() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a"]).await;
+    world.wait(30).await;
+    world.close("a").await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await.len(), 2);
+    world.reopen("a").await;
+    world.wait(30).await;
+    assert_eq!(world.messages().await[2..], [message(&["+a"], 1, false)]);
+    let threads = world.deliveries().await;
+    let thread = |at: usize| threads[at].content.group.as_ref().unwrap().id;
+    assert_ne!(thread(1), thread(2));
+    world.close("a").await;
+    world.wait(0).await;
+    assert_eq!(world.messages().await[3..], [message(&["-a"], 0, true)]);
 }

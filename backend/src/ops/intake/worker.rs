@@ -1,10 +1,6 @@
 //! The workers that take requests out of the queue, decide them, commit, and answer.
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use tokio::{
     sync::{RwLock, oneshot},
@@ -24,15 +20,11 @@ use crate::{
     domain::EventId,
     error::log_failure,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
-    ops::{cause_lookup::Recent, deciding::Deciding},
+    ops::{cause_lookup::Recent, commit::ConflictPauses, deciding::Deciding},
     scan,
     store::EngineError,
     trace::{Span, SpanKind},
 };
-
-/// The pause before events about which others commit are decided once more, and the longest one.
-const CONFLICT_PAUSE_MIN: Duration = Duration::from_millis(1);
-const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// The other end of an [`Intake`]; events wait until it runs.
 #[derive(Debug)]
@@ -119,9 +111,9 @@ impl Worker {
     /// Commits requests and answers them. Those about which another client committed meanwhile are
     /// decided again until that time; the others do not wait for them.
     async fn take_in(&self, mut jobs: Vec<Taken>, until: Instant) {
-        let mut pause = Duration::ZERO;
+        let mut pauses = ConflictPauses::default();
         loop {
-            let failed = match self.decided(&jobs, pause > Duration::ZERO).await {
+            let failed = match self.decided(&jobs, !pauses.is_first()).await {
                 Ok(outcomes) => return self.answer(jobs, outcomes),
                 Err(failed) => failed,
             };
@@ -159,10 +151,7 @@ impl Worker {
                 let why = "others kept changing the same events";
                 return self.refuse(jobs, &EngineError::Unavailable(why.into()));
             }
-            if pause > Duration::ZERO {
-                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
-            }
-            pause = (2 * pause).clamp(CONFLICT_PAUSE_MIN, CONFLICT_PAUSE_MAX);
+            pauses.wait().await;
         }
     }
 

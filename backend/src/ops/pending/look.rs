@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 
 use self::{batch::Batch, together::Together};
 use crate::{
-    decide::{Silences, Snapshot},
-    domain::{HeldBy, HoldKind, Inhibition, Progress, RecordId, Rule, Status},
+    decide::{Responders, Silences, Snapshot},
+    domain::{HeldBy, HoldKind, Inhibition, Progress, RecordId, ResponseState, Rule, Status},
     error::Error,
     limits::{LOOK_BATCH, LOOKS_AT_ONCE},
     ops::{
@@ -26,7 +26,10 @@ use crate::{
     store::{
         Direction, Index, Lane, Record as _, SilenceStanding,
         engine::Range,
-        record::bytes::{Key, id_at, moment_at},
+        record::{
+            by_response,
+            bytes::{Key, id_at, moment_at},
+        },
     },
 };
 
@@ -39,8 +42,6 @@ pub struct PendingReview {
     deciding: Deciding,
     intake: Intake,
     seen: Mutex<Seen>,
-    /// Whether something failed in this pass that may pass soon.
-    has_failed: AtomicBool,
     /// Whether nothing was done in the last pass, as the service was quiet.
     was_quiet: AtomicBool,
 }
@@ -52,6 +53,27 @@ struct Seen {
     edition: Option<u64>,
     /// The silences that were not over.
     silences: Option<Arc<Silences>>,
+    /// Contacts, schedules and policies.
+    responders: Option<Arc<Responders>>,
+    /// Whether some of what was edited could not be evaluated.
+    is_left: bool,
+}
+
+impl Seen {
+    /// Whether contacts, schedules and policies are the same.
+    fn has_responders(&self, snapshot: &Snapshot) -> bool {
+        let seen = self.responders.as_ref();
+        seen.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.responders()))
+    }
+}
+
+/// The purpose of a scan of everything open.
+#[derive(Debug, Clone, Copy)]
+enum Scan {
+    /// Marks causes.
+    Marks,
+    /// Evaluates what they hold.
+    Effects,
 }
 
 impl PendingReview {
@@ -61,18 +83,17 @@ impl PendingReview {
             deciding,
             intake,
             seen: Mutex::default(),
-            has_failed: AtomicBool::default(),
             was_quiet: AtomicBool::default(),
         }
     }
 
-    /// Re-evaluates everything that may not be held any more at this moment.
+    /// Re-evaluates everything that may not be held any more at this moment. Each part is done whatever
+    /// happened to the others: what failed is at the next look.
     ///
     /// # Errors
-    /// Those of the store: what was not decided is at the next look.
+    /// The first failure.
     pub async fn pass(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
-        self.has_failed.store(false, Ordering::Relaxed);
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let is_quiet = snapshot.settings().is_quiet();
         self.was_quiet.store(is_quiet, Ordering::Relaxed);
@@ -81,41 +102,20 @@ impl PendingReview {
         }
         let now_ms = self.deciding.clock.now_ms();
         let in_force = in_force(&snapshot, now_ms);
-        self.free(&in_force).await?;
-        let is_edited = seen.edition != Some(snapshot.edition());
-        let is_first = seen.edition.is_none();
-        let all = snapshot.silences().all().iter();
-        let new: Vec<_> = all
-            .map(|it| &it.silence)
-            .filter(|it| in_force.contains(&(it.id, it.revision)))
-            .filter(|it| {
-                let is_counted = it.progress.counted_revision == it.revision;
-                let is_for_some = !it.rule_names.is_empty();
-                !is_counted || is_edited && !is_first && is_for_some
-            })
-            .collect();
-        let all = snapshot.inhibitions().all().iter();
-        let unseen = all.map(|it| &it.inhibition);
-        let unseen: Vec<_> = unseen
-            .filter(|it| it.counted_revision != it.revision)
-            .collect();
-        if !new.is_empty() || !unseen.is_empty() {
-            self.open().await?;
-        }
-        for inhibition in unseen {
-            self.note_counted(inhibition).await?;
-        }
-        for silence in new {
-            let revision = silence.revision;
-            let counted = |progress: &mut Progress| progress.counted_revision = revision;
-            lifecycle::note(&self.deciding, silence, &counted, None).await?;
-        }
         let all = Key::new().moment(i64::MAX).byte(u8::MAX).build();
         let due = Key::new().moment(now_ms.saturating_add(1)).build();
         let range = |end| Range {
             end: Some(end),
             ..Range::under(&[])
         };
+        let is_edited = seen.is_left || seen.edition != Some(snapshot.edition());
+        let is_first = seen.edition.is_none();
+        // No group, silence or edit may delay who is to respond.
+        let escalated = self.escalate(range(due.clone())).await;
+        let freed = self.free(&in_force).await;
+        let bound = self
+            .bind((&snapshot, &in_force), is_edited && !is_first)
+            .await;
         // A window that begins frees immediately what waited for it.
         let is_freed = |it: &HeldBy| {
             let is_over = it.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
@@ -127,26 +127,95 @@ impl PendingReview {
         if snapshot.rules().iter().any(has_window) {
             together = Together::of(&self.deciding, index, range(due.clone()), &is_freed).await?;
         }
-        self.walk(index, range(due.clone()), &together).await?;
+        let decided = self.walk(index, range(due.clone()), &together).await;
+        let mut edited = Ok(());
         if is_edited {
             let later = Range {
                 start: due,
                 end: Some(all),
             };
-            self.walk_once(index, later, &together).await?;
+            edited = self.walk_once(index, later, &together).await;
         }
-        if self.has_failed.load(Ordering::Relaxed) {
-            let why = "some held notifications could not be evaluated";
-            return Err(Error::Unavailable(why.into()));
+        if is_edited || !seen.has_responders(&snapshot) {
+            let stopped = Range::under(&by_response(ResponseState::Stopped).build());
+            let index = Index::OccurrenceByResponse;
+            let resumed = self.walk_once(index, stopped, &together).await;
+            edited = edited.and(resumed);
         }
         *seen = Seen {
             edition: Some(snapshot.edition()),
             silences: Some(Arc::clone(snapshot.silences())),
+            responders: Some(Arc::clone(snapshot.responders())),
+            is_left: edited.is_err(),
         };
+        escalated.and(freed).and(bound).and(decided).and(edited)
+    }
+
+    /// Takes the steps of escalations that are due.
+    async fn escalate(&self, mut due: Range) -> Result<(), Error> {
+        use ResponseState::{Acknowledged, Active, Held};
+        let mut under_way = HashSet::new();
+        for state in [Active, Held, Acknowledged] {
+            let mut range = Range::under(&by_response(state).build());
+            let index = Index::OccurrenceByResponse;
+            while let Some(records) = self.next_of(index, &mut range).await? {
+                under_way.extend(records);
+            }
+        }
+        let mut escalated = Ok(());
+        if under_way.is_empty() {
+            return escalated;
+        }
+        while let Some(mut records) = self.next_of(Index::OccurrenceByDue, &mut due).await? {
+            records.retain(|it| under_way.contains(it));
+            let batch = self.batch().escalate(records).await;
+            escalated = escalated.and(batch);
+        }
+        escalated
+    }
+
+    /// Scans everything open for silences and inhibitions that are new or edited, and notes that it was done.
+    async fn bind(
+        &self,
+        (snapshot, in_force): (&Snapshot, &BTreeSet<(RecordId, u64)>),
+        is_edited: bool,
+    ) -> Result<(), Error> {
+        let all = snapshot.silences().all().iter();
+        let new: Vec<_> = all
+            .map(|it| &it.silence)
+            .filter(|it| in_force.contains(&(it.id, it.revision)))
+            .filter(|it| {
+                let is_counted = it.progress.counted_revision == it.revision;
+                let is_for_some = !it.rule_names.is_empty();
+                !is_counted || is_edited && is_for_some
+            })
+            .collect();
+        let all = snapshot.inhibitions().all().iter();
+        let unseen = all.map(|it| &it.inhibition);
+        let unseen: Vec<_> = unseen
+            .filter(|it| it.counted_revision != it.revision)
+            .collect();
+        let marked: BTreeSet<_> = unseen.iter().map(|it| (it.id, it.revision)).collect();
+        if !marked.is_empty() {
+            // All causes first: no effect is evaluated before the last of its causes is marked.
+            self.open(&self.batch(), Scan::Marks).await?;
+        }
+        if !new.is_empty() || !marked.is_empty() {
+            let batch = self.batch().marked(marked);
+            self.open(&batch, Scan::Effects).await?;
+        }
+        for inhibition in unseen {
+            self.note_counted(inhibition).await?;
+        }
+        for silence in new {
+            let revision = silence.revision;
+            let counted = |progress: &mut Progress| progress.counted_revision = revision;
+            lifecycle::note(&self.deciding, silence, &counted, None).await?;
+        }
         Ok(())
     }
 
-    /// Whether rules, triggers or silences were edited since the last look.
+    /// Whether rules, triggers, silences or who is notified by policies were edited since the last look.
     ///
     /// # Errors
     /// Those of the store.
@@ -159,13 +228,19 @@ impl PendingReview {
         let seen = self.seen.lock().await;
         let silences = seen.silences.as_ref();
         let is_same = silences.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.silences()));
-        Ok(!is_same || seen.edition != Some(snapshot.edition()))
+        let is_edited = seen.edition != Some(snapshot.edition());
+        Ok(!is_same || is_edited || !seen.has_responders(&snapshot))
     }
 
     /// Re-evaluates what silences hold or cover that are not in force.
     async fn free(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
-        for standing in [SilenceStanding::Covered, SilenceStanding::Pending] {
+        let mut freed = Ok(());
+        for standing in [
+            SilenceStanding::Covered,
+            SilenceStanding::Pending,
+            SilenceStanding::Response,
+        ] {
             let mut range = Range::under(&[standing as u8]);
             loop {
                 let engine = self.deciding.store.engine();
@@ -185,18 +260,20 @@ impl PendingReview {
                         |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
                     let range = under.clone();
                     let together = Together::of(&self.deciding, index, range, &is_freed).await?;
-                    self.walk(index, under, &together).await?;
+                    let walked = self.walk(index, under, &together).await;
+                    freed = freed.and(walked);
                 }
                 if under_is_last(&range) {
                     break;
                 }
             }
         }
-        Ok(())
+        freed
     }
 
     /// Scans everything that is open, for silences and inhibitions that are new or edited.
-    async fn open(&self) -> Result<(), Error> {
+    async fn open(&self, batch: &Batch<'_>, scan: Scan) -> Result<(), Error> {
+        let mut scanned = Ok(());
         let open = Filter {
             statuses: vec![Status::Open, Status::Suppressed],
             ..Filter::default()
@@ -206,10 +283,14 @@ impl PendingReview {
         loop {
             let places = walk.next_places(LOOK_BATCH).await?;
             if places.is_empty() {
-                return Ok(());
+                return scanned;
             }
-            let keys = places.into_iter().map(|(_, key)| key).collect();
-            self.batch().look_at(keys, &Together::default()).await;
+            let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
+            let done = match scan {
+                Scan::Marks => batch.mark(&keys).await,
+                Scan::Effects => batch.look_at(keys, &Together::default()).await,
+            };
+            scanned = scanned.and(done);
             tokio::task::yield_now().await;
         }
     }
@@ -217,10 +298,12 @@ impl PendingReview {
     /// Decides what an index leads to, from its first key on. What moves on within the range is decided
     /// again, as where a delay ends and the wait of a group is over too.
     async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
+        let mut walked = Ok(());
         while let Some(records) = self.next_of(index, &mut range).await? {
-            self.batch().look_at(records, together).await;
+            let batch = self.batch().look_at(records, together).await;
+            walked = walked.and(batch);
         }
-        Ok(())
+        walked
     }
 
     /// The same for each record once, in a range that reaches beyond now: what moves on with the clock, as under
@@ -231,12 +314,13 @@ impl PendingReview {
         mut range: Range,
         together: &Together,
     ) -> Result<(), Error> {
-        let mut decided = HashSet::new();
+        let (mut decided, mut walked) = (HashSet::new(), Ok(()));
         while let Some(mut records) = self.next_of(index, &mut range).await? {
             records.retain(|it| decided.insert(it.clone()));
-            self.batch().look_at(records, together).await;
+            let batch = self.batch().look_at(records, together).await;
+            walked = walked.and(batch);
         }
-        Ok(())
+        walked
     }
 
     /// The records that the next entries of an index lead to; `None` after the last.
@@ -257,7 +341,7 @@ impl PendingReview {
     }
 
     fn batch(&self) -> Batch<'_> {
-        Batch::new(&self.deciding, &self.intake, &self.has_failed)
+        Batch::new(&self.deciding, &self.intake)
     }
 
     /// Notes that everything open was scanned for an inhibition.

@@ -3,12 +3,18 @@
 
 use std::time::Duration;
 
-use bellwether_proto::v1::{escalation_target::Target, response::State};
+use bellwether_proto::{
+    filter,
+    v1::{escalation_target::Target, response::State},
+};
 
 use super::*;
 use crate::{
     clock::Clock,
-    domain::{Delivery, DeliveryState, Destination, Health, HealthState, Rule},
+    domain::{
+        Delivery, DeliveryState, Destination, EqualFields, EscalationPolicy, Health, HealthState,
+        Inhibition, Query, Rule,
+    },
     ops::{
         contact::Contacts,
         escalation_policy::EscalationPolicies,
@@ -169,12 +175,20 @@ impl World {
 
     /// Silences everything for minutes.
     async fn silence_all(&self, minutes: i64) {
+        self.silence_some("patch", None, minutes).await;
+    }
+
+    /// Silences what a filter matches for minutes.
+    async fn silence_some(&self, called: &str, text: Option<&str>, minutes: i64) {
+        let query = text.map(|text| Query {
+            clause: filter::parse(text, None).unwrap().clause,
+        });
         let draft = crate::ops::silence::SilenceDraft {
-            name: "patch".into(),
+            name: called.into(),
             description: String::new(),
             tags: Vec::new(),
             reason: "kernel update".into(),
-            query: None,
+            query,
             rule_names: vec!["page".into()],
             calendar: String::new(),
             flexible_ms: None,
@@ -188,7 +202,7 @@ impl World {
             faults: Vec::new(),
         };
         let silences = &self.node().silences;
-        silences.create(draft, false, false).await.unwrap();
+        silences.create(draft, false, true).await.unwrap();
         self.look().await;
     }
 
@@ -665,3 +679,181 @@ async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
 mod cancelled;
 mod groups;
 mod noise;
+
+/// Edits a rule.
+async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
+    let stored = world.store.get::<Rule>("page".into()).await;
+    let mut next = stored.unwrap().unwrap().value;
+    next.revision += 1;
+    change(&mut next);
+    samples::save_rule(&world.store, &next).await;
+    world.look().await;
+}
+
+#[tokio::test]
+async fn a_response_continues_when_its_rule_and_policy_are_back() {
+    type Edit = fn(&mut Rule);
+    let edits: [(Edit, Edit); 2] = [
+        (|it| it.enabled = false, |it| it.enabled = true),
+        (
+            |it| it.escalation_policy = None,
+            |it| it.escalation_policy = Some(name("db")),
+        ),
+    ];
+    for (stop, restore) in edits {
+        let world = world(
+            &[&[contact("ana")], &[contact("ben")], &[contact("cleo")]],
+            |_| {},
+        )
+        .await;
+        world.event("db-1", |_| {}).await;
+        world.look().await;
+        world.minutes(1).await;
+        edit(&world, stop).await;
+        assert_eq!(world.state().await, State::Ended);
+        world.minutes(30).await;
+        assert_eq!(
+            world.notified().await,
+            ["chat", "ana"],
+            "nothing is sent meanwhile"
+        );
+        edit(&world, restore).await;
+        assert_eq!(world.state().await, State::Active);
+        // One step, not all that were missed.
+        assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
+        world.minutes(5).await;
+        assert_eq!(world.notified().await, ["chat", "ana", "ben", "cleo"]);
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_response_stays_over_once_acknowledged_or_closed() {
+    for is_closed in [false, true] {
+        let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        world.look().await;
+        edit(&world, |it| it.enabled = false).await;
+        if is_closed {
+            world
+                .event("db-1", |it| it.status = Some(Status::Closed))
+                .await;
+        } else {
+            world.acknowledge(None).await;
+        }
+        edit(&world, |it| it.enabled = true).await;
+        world.minutes(30).await;
+        let notified = world.notified().await;
+        assert!(!notified.contains(&"ben".to_owned()), "{notified:?}");
+        let expected = if is_closed {
+            State::Ended
+        } else {
+            State::Acknowledged
+        };
+        assert_eq!(world.state().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_response_continues_once_its_policy_is_made_again() {
+    let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    world.look().await;
+    let stored = world.store.get::<EscalationPolicy>("db".into()).await;
+    let stored = stored.unwrap().unwrap();
+    let mut changes = world.store.changes();
+    changes.delete(&stored);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.minutes(10).await;
+    assert_eq!(world.notified().await, ["chat", "ana"]);
+    let mut changes = world.store.changes();
+    changes.insert(&stored.value);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.look().await;
+    assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
+}
+
+#[tokio::test]
+async fn a_response_continues_when_the_inhibition_that_holds_it_ends() {
+    let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
+    let query = |text: &str| Query {
+        clause: filter::parse(text, None).unwrap().clause,
+    };
+    let inhibition = Inhibition {
+        source: query("name=host-down"),
+        target: query("name=disk-full"),
+        equal: vec![EqualFields {
+            source: "host".into(),
+            target: "host".into(),
+        }],
+        linger_ms: 0,
+        ..crate::testing::samples::inhibition("dead host")
+    };
+    let mut changes = world.store.changes();
+    changes.insert(&inhibition);
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.event("db-1", |_| {}).await;
+    world.look().await;
+    let cause = async |status| {
+        world
+            .event("db-1", |it| {
+                it.name = "host-down".into();
+                it.status = Some(status);
+            })
+            .await;
+    };
+    let paged = async || {
+        let mut all = samples::all::<Delivery>(&world.store).await;
+        all.retain(|it| it.content.occurrence.name == "disk-full" && !it.content.clear);
+        all.sort_by_key(|it| it.id);
+        let names = all.into_iter().map(|it| it.destination_name);
+        names.collect::<Vec<_>>()
+    };
+    cause(Status::Open).await;
+    world.minutes(7).await;
+    assert_eq!(paged().await, ["chat", "ana"], "the step is held");
+    world.wait(17).await;
+    cause(Status::Closed).await;
+    world.look().await;
+    assert_eq!(paged().await, ["chat", "ana", "ben"], "at once");
+}
+
+#[tokio::test]
+async fn a_change_that_ends_the_escalation_counts_its_responses() {
+    use v1::config_document::Resource;
+
+    use crate::ops::config::{Action, Configuration, Document};
+    let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
+    for host in ["db-1", "db-2", "db-3"] {
+        world.event(host, |_| {}).await;
+    }
+    world.look().await;
+    let configuration = Configuration::new(world.store.clone(), world.clock(), Arc::default());
+    for (is_enabled, policy, stopped) in [
+        (true, "db", 0),
+        (false, "db", 3),
+        (true, "", 3),
+        (false, "", 3),
+    ] {
+        let draft = v1::Rule {
+            name: "page".into(),
+            trigger_names: vec![samples::DISK_TRIGGER.into()],
+            destination_names: vec!["chat".into()],
+            escalation_policy_name: policy.into(),
+            enabled: Some(is_enabled),
+            send_updates: Some(true),
+            ..v1::Rule::default()
+        };
+        let document = Document {
+            definition: Resource::Rule(draft),
+            must_be_new: false,
+        };
+        let role = crate::domain::Role::Editor;
+        let changes = configuration.apply(&[document], ("", role), true).await;
+        let changes = changes.unwrap();
+        assert!(!matches!(changes[0].action, Action::Created(_)));
+        assert_eq!(
+            changes[0].stopped_responses, stopped,
+            "{is_enabled} {policy}"
+        );
+    }
+}

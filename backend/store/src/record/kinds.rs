@@ -6,6 +6,7 @@ mod occurrence;
 mod resource;
 mod trace;
 
+pub use delivery::in_thread;
 pub use heartbeat::{RUNNING, by_beat, by_start};
 pub use occurrence::by_response;
 pub use resource::uses;
@@ -64,8 +65,6 @@ const PROVEN: u8 = 2;
 const PURPOSE: &str = "record";
 /// What most records take about.
 const RECORD_BYTES: usize = 512;
-/// Where what no time ends is in the order of due times.
-const DUE_NEVER_MS: i64 = i64::MAX;
 
 fn encoded(record: &impl Table) -> Vec<u8> {
     let mut to = Writer::new(Secrets::LeftOut);

@@ -51,6 +51,7 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
             digest: None,
             contact: None,
         },
+        in_thread: false,
     }
 }
 

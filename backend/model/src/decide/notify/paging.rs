@@ -7,11 +7,11 @@ use crate::{
         sending_state, trigger_of_update,
     },
     domain::{
-        DeliveryState, EscalationPolicy, Field, HistoryEntry, HoldKind, LastNotified, Name,
+        DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, LastNotified, Name,
         Notified, Occurrence, OccurrenceId, RecordId, Response, ResponseState, Rule, Status,
         Trigger, delivery::RuleContent, is_own, response::ESCALATION_KIND,
     },
-    limits::{HISTORY_MAX, RESPONSE_HELD_LOOK_MS},
+    limits::HISTORY_MAX,
 };
 
 /// That all rounds of a response are over without an acknowledgement, or that this is no longer so.
@@ -93,6 +93,17 @@ pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     occurrence.acknowledged_until_ms = shortest.map(|it| now_ms.saturating_add(it));
 }
 
+/// Holds a response. Of a group, another member takes over immediately, if there is one that nothing holds.
+fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i64) {
+    let is_new = response.state != ResponseState::Held;
+    if is_new || entry.group.is_none() {
+        response.hold(holding, now_ms);
+    }
+    if is_new && entry.group.is_some() {
+        response.look_ms = Some(now_ms);
+    }
+}
+
 impl Writer<'_> {
     /// Begins, continues and ends responses.
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
@@ -144,10 +155,19 @@ impl Writer<'_> {
     ) {
         let now_ms = self.step.now_ms;
         let is_over = entry.cleared || self.occurrence.status == Status::Closed;
-        let (Some(rule), Some(policy)) = (rule, policy) else {
-            return response.end(now_ms);
-        };
         let acknowledged = self.occurrence.acknowledged;
+        let (Some(rule), Some(policy)) = (rule, policy) else {
+            let is_moving = entry.group.is_some() && is_over;
+            if self.snapshot.rule(entry.rule).is_none() || is_over && !is_moving {
+                return response.end(now_ms);
+            }
+            response.stop(now_ms);
+            response.look_ms = is_moving.then_some(now_ms);
+            return;
+        };
+        if response.state == ResponseState::Stopped && !is_over {
+            response.resume(policy, now_ms);
+        }
         if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
             // Whether another member carries it is decided when it is looked at.
             if is_over || acknowledged {
@@ -166,26 +186,17 @@ impl Writer<'_> {
             response.begin_again(policy, now_ms);
         }
         if self.occurrence.status == Status::Suppressed {
-            response.state = ResponseState::Held;
-            response.look_ms = None;
+            hold(entry, response, &[], now_ms);
+            // It is decided when it is open again.
+            response.look_ms = response.look_ms.filter(|_| entry.group.is_some());
             return;
         }
-        let held_by = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);
-        let mut held_by = held_by.into_iter();
-        if let Some(hold) =
-            held_by.find(|it| matches!(it.kind, HoldKind::Silence | HoldKind::Inhibition))
-        {
-            response.state = ResponseState::Held;
-            let until_ms = hold.until_ms.filter(|_| hold.kind == HoldKind::Silence);
-            let again_ms = now_ms.saturating_add(RESPONSE_HELD_LOOK_MS);
-            // What holds may end before; a silence that does has what it covers looked at.
-            let kept_ms = response.look_ms.filter(|it| *it > now_ms);
-            response.look_ms = until_ms
-                .filter(|it| *it > now_ms)
-                .or(kept_ms)
-                .or(Some(again_ms));
-            return;
+        let mut holding = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);
+        holding.retain(|it| matches!(it.kind, HoldKind::Silence | HoldKind::Inhibition));
+        if !holding.is_empty() {
+            return hold(entry, response, &holding, now_ms);
         }
+        response.held_by.clear();
         response.state = ResponseState::Active;
         // A step of a group is taken where its members are read.
         if entry.group.is_some() && self.step.kind != StepKind::Look {

@@ -9,11 +9,11 @@ use std::{
 use super::*;
 use crate::{
     clock::Clock,
-    delivery::recovery::recover,
+    delivery::recovery::{note_threads, recover},
     destination::receiver::{Received, Receiver},
     domain::{Delivery, Destination, RecordId},
     message::sample,
-    ops::delivery::{BulkAction, Deliveries, Selection},
+    ops::delivery::{BulkAction, Deliveries, Selection, sequencing},
     store::Lane,
 };
 
@@ -234,4 +234,77 @@ async fn a_message_that_is_sent_again_by_hand_goes_before_the_closing_that_is_st
         .map(|it| it.json()["event"]["status"].clone())
         .collect();
     assert_eq!(said, [3, 1], "newest first");
+}
+
+#[tokio::test]
+async fn a_closing_waits_for_its_opening_behind_any_number_of_messages() {
+    for others in [0, 63, 64, 65, 1_023, 1_024, 1_025, 2_200] {
+        for (is_same_thread, says) in [(false, Says::Opened), (true, Says::OpenAgain)] {
+            let mut world = World::new();
+            let settings = DeliverySettings::default();
+            let hook = world
+                .destination("hook", "http://127.0.0.1:1/".into(), settings)
+                .await;
+            let other = world
+                .destination("other", "http://127.0.0.1:1/".into(), settings)
+                .await;
+            let opening = notify(&mut world, &hook, 1, &[Says::Opened]).await[0];
+            let (to, thread) = if is_same_thread {
+                (&hook, 1)
+            } else {
+                (&other, 2)
+            };
+            let later = notify(&mut world, to, thread, &vec![says; others]).await;
+            let closing = notify(&mut world, &hook, 1, &[Says::Closed]).await[0];
+            let closing = world.delivery(closing).await;
+            let now_ms = world.clock.now_ms();
+            let before = sequencing::before(world.store(), &closing, now_ms).await;
+            let what = format!("{others}, {is_same_thread}");
+            assert!(before.unwrap().held_until_ms.is_some(), "{what}");
+            let ended = if is_same_thread { later } else { Vec::new() };
+            for id in [&[opening][..], &ended].concat() {
+                let stored = world.store().get::<Delivery>(id.to_bytes().into()).await;
+                let stored = stored.unwrap().unwrap();
+                let mut changes = world.store().changes();
+                let delivered = Delivery {
+                    state: DeliveryState::Delivered,
+                    end_ms: Some(now_ms),
+                    ..stored.value.clone()
+                };
+                changes.update(&stored, &delivered);
+                world.store().apply(Lane::Bulk, changes).await.unwrap();
+            }
+            let before = sequencing::before(world.store(), &closing, now_ms).await;
+            let before = before.unwrap();
+            assert_eq!(before.held_until_ms, None, "{what}");
+            assert_eq!(before.opening, Some(opening), "{what}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_an_earlier_version_decided_keeps_its_order_after_the_start() {
+    let mut world = World::new();
+    let receiver = refusing(|turn| if turn == 0 { 2 } else { 0 }).await;
+    let settings = DeliverySettings::default();
+    let hook = world.destination("hook", receiver.url("/"), settings).await;
+    let ids = notify(&mut world, &hook, 1, &[Says::Opened]).await;
+    let stored = world
+        .store()
+        .get::<Delivery>(ids[0].to_bytes().into())
+        .await;
+    let stored = stored.unwrap().unwrap();
+    let mut changes = world.store().changes();
+    let old = Delivery {
+        in_thread: false,
+        ..stored.value.clone()
+    };
+    changes.update(&stored, &old);
+    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    note_threads(world.store()).await.unwrap();
+    notify(&mut world, &hook, 1, &[Says::Closed]).await;
+    world.start();
+    world.live(240 * MINUTE).await;
+    assert_eq!(receiver.count(), 4);
+    assert!(last_words(&receiver).values().all(|is_closed| *is_closed));
 }

@@ -15,7 +15,7 @@ use crate::{
 type About<'a> = (&'a GroupContent, &'a Group, Option<&'a Rule>);
 
 impl Making<'_> {
-    /// Begins, continues or ends the response of the group; answers what it sends with the message.
+    /// Begins, continues or ends the response of the group; returns what it sends with the message.
     pub(super) fn respond(
         &mut self,
         (content, rule): (&GroupContent, Option<&Rule>),
@@ -36,10 +36,20 @@ impl Making<'_> {
         let begins = self.begins(before.as_ref().map(|(_, it)| &**it));
         let after = match (policy.filter(|_| !content.is_over), begins) {
             (None, _) => before.map(|(at, mut response)| {
-                response.end(self.now_ms);
+                if content.is_over || rule.is_none() {
+                    response.end(self.now_ms);
+                } else {
+                    response.stop(self.now_ms);
+                }
                 (at, response)
             }),
-            (Some(_), None) => before,
+            (Some(_), None) => before.map(|(at, mut response)| {
+                // Something of the group changed: another member may be able to carry it now.
+                if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
+                    response.look_ms = Some(self.now_ms);
+                }
+                (at, response)
+            }),
             (Some(policy), Some(at)) => {
                 let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
                 let mut response = if let Some((_, mut response)) = under_way {
@@ -89,7 +99,7 @@ impl Making<'_> {
         match response.map(|it| it.state) {
             None | Some(ResponseState::Ended) => self.newest(&[Joined, Repeated]),
             Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
-            Some(ResponseState::Active | ResponseState::Held) => {
+            Some(ResponseState::Active | ResponseState::Held | ResponseState::Stopped) => {
                 let joined = self.newest(&[Joined])?;
                 let reported = self.reported.iter().filter(|(change, _)| *change != Joined);
                 let others = reported.map(|(_, it)| it).chain(&self.others);

@@ -3,10 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, PoisonError},
 };
 
 use super::together::Together;
@@ -17,7 +14,7 @@ use crate::{
         Pending, RecordId, ResponseState,
     },
     error::{Error, log_failure},
-    limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
+    limits::{LOOK_BATCH, TELL_BATCH, TELL_TIME_MAX, TELLS_AT_ONCE},
     ops::{
         cause_lookup::settled,
         commit::commit,
@@ -46,49 +43,85 @@ use futures_util::{
 pub(super) struct Batch<'a> {
     deciding: &'a Deciding,
     intake: &'a Intake,
-    has_failed: &'a AtomicBool,
+    /// Inhibitions of which everything open is marked, though that is not noted yet.
+    marked: BTreeSet<(RecordId, u64)>,
 }
 
 impl<'a> Batch<'a> {
-    /// Records in `has_failed` whether something failed that may pass soon.
-    pub(super) fn new(
-        deciding: &'a Deciding,
-        intake: &'a Intake,
-        has_failed: &'a AtomicBool,
-    ) -> Self {
+    pub(super) fn new(deciding: &'a Deciding, intake: &'a Intake) -> Self {
         Self {
             deciding,
             intake,
-            has_failed,
+            marked: BTreeSet::new(),
         }
     }
 
-    fn fail(&self, work: &'static str, error: &Error) {
-        log_failure(work, error);
-        // What is damaged stays so.
-        if !matches!(error, Error::Internal(_)) {
-            self.has_failed.store(true, Ordering::Relaxed);
-        }
+    /// Adds the inhibitions of which everything open is marked.
+    pub(super) fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
+        Self { marked, ..self }
     }
 
-    /// Re-evaluates the occurrences of these keys. What fails is reported in the log, and is still
-    /// due.
-    pub(super) async fn look_at(&self, keys: Vec<Vec<u8>>, together: &Together) {
-        let freed = async {
-            let found = self.read(keys).await?;
-            self.free_held(&found).await?;
-            Ok::<_, Error>(found)
-        };
-        let mut found = match freed.await {
-            Ok(found) => found,
-            // They are due for as long as that was not done.
-            Err(error) => {
-                return self.fail("failed to evaluate what ended causes held", &error);
+    /// Notes of which inhibitions the occurrences of these keys are sources by now. What these hold is not
+    /// evaluated yet.
+    ///
+    /// # Errors
+    /// Those of the store: none of these is marked then.
+    pub(super) async fn mark(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let snapshot = self.deciding.ruleset.refreshed().await?;
+            let now_ms = self.deciding.clock.now_ms();
+            let mut changes = store.changes();
+            changes.rest_on(&snapshot);
+            let found = self.read(keys.to_vec()).await?;
+            for stored in &found {
+                let mut next = stored.value.clone();
+                next.causes = snapshot.inhibitions().marks(&stored.value, false, now_ms);
+                if next.causes != stored.value.causes {
+                    changes.update(stored, &next);
+                }
             }
+            Ok((changes, ()))
         };
-        self.tell(&mut found).await;
-        self.move_responses(&mut found).await;
-        self.decide_all(found, together).await;
+        commit(store, Lane::Bulk, decide).await?;
+        Ok(())
+    }
+
+    /// Re-evaluates the occurrences of these keys. Each part is done whatever happened to the others; what
+    /// failed is still due.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(super) async fn look_at(
+        &self,
+        keys: Vec<Vec<u8>>,
+        together: &Together,
+    ) -> Result<(), Error> {
+        let mut found = self.read(keys).await?;
+        let freed = self.free_held(&mut found).await;
+        let told = self.tell(&mut found).await;
+        let moved = self.move_responses(&mut found).await;
+        let decided = self.decide_all(found, together).await;
+        freed.and(told).and(moved).and(decided)
+    }
+
+    /// Takes the steps that are due of responses which the occurrences of these keys carry.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(super) async fn escalate(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
+        let now_ms = self.deciding.clock.now_ms();
+        let is_due = |it: &Stored<Occurrence>| {
+            let responses = it.value.notified.iter();
+            let mut responses = responses.filter_map(|it| it.response.as_ref());
+            responses.any(|it| it.look_ms.is_some_and(|look_ms| look_ms <= now_ms))
+        };
+        let mut found = self.read(keys).await?;
+        found.retain(is_due);
+        let freed = self.free_held(&mut found).await;
+        let moved = self.move_responses(&mut found).await;
+        let decided = self.decide_all(found, &Together::default()).await;
+        freed.and(moved).and(decided)
     }
 
     async fn read(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, EngineError> {
@@ -96,8 +129,9 @@ impl<'a> Batch<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Re-evaluates what was held by those of the occurrences that are causes no more.
-    async fn free_held(&self, found: &[Stored<Occurrence>]) -> Result<(), Error> {
+    /// Re-evaluates what was held by those of the occurrences that are causes no more, and leaves those of which
+    /// that was done: the others stay due.
+    async fn free_held(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         if snapshot.inhibitions().all().is_empty() {
             return Ok(());
@@ -105,34 +139,55 @@ impl<'a> Batch<'a> {
         let now_ms = self.deciding.clock.now_ms();
         let is_over = |it: &CauseMark| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let over = found.iter().map(|it| &it.value);
+        let (mut left, mut freed) = (BTreeSet::new(), Ok(()));
         for cause in over.filter(|it| it.causes.iter().any(is_over)) {
-            let prefix = Key::new()
-                .byte(SilenceStanding::Inhibited as u8)
-                .id(cause.key);
-            let mut range = Range::under(&prefix.build());
-            let over: Vec<_> = cause.causes.iter().filter(|it| is_over(it)).collect();
-            let is_freed = |it: &HeldBy| {
-                let mut over = over.iter();
-                it.kind == HoldKind::Inhibition && over.any(|mark| mark.inhibition == it.id)
-            };
-            let index = Index::OccurrenceBySilence;
-            let together = Together::of(self.deciding, index, range.clone(), &is_freed).await?;
-            loop {
-                let engine = self.deciding.store.engine();
-                let held = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
-                let held = held.await?;
-                let Some((last, _)) = held.last() else { break };
-                range.go_on_after(last);
-                let keys = held.into_iter().map(|(_, record)| record).collect();
-                self.decide_all(self.read(keys).await?, &together).await;
+            if let Err(error) = self.free_held_by(cause).await {
+                left.insert(cause.key);
+                freed = freed.and(Err(error));
             }
         }
-        Ok(())
+        found.retain(|it| !left.contains(&it.value.key));
+        freed
+    }
+
+    /// Re-evaluates what a cause held.
+    async fn free_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
+        let inhibited = SilenceStanding::Inhibited;
+        let freed = self.free_standing(inhibited, cause).await;
+        let responses = SilenceStanding::ResponseInhibited;
+        freed.and(self.free_standing(responses, cause).await)
+    }
+
+    async fn free_standing(
+        &self,
+        standing: SilenceStanding,
+        cause: &Occurrence,
+    ) -> Result<(), Error> {
+        let prefix = Key::new().byte(standing as u8).id(cause.key);
+        let mut range = Range::under(&prefix.build());
+        let is_freed = |it: &HeldBy| it.kind == HoldKind::Inhibition && it.id == cause.key;
+        let index = Index::OccurrenceBySilence;
+        let together = Together::of(self.deciding, index, range.clone(), &is_freed).await?;
+        let mut freed = Ok(());
+        loop {
+            let engine = self.deciding.store.engine();
+            let held = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
+            let held = held.await?;
+            let Some((last, _)) = held.last() else {
+                return freed;
+            };
+            range.go_on_after(last);
+            let keys = held.into_iter().map(|(_, record)| record).collect();
+            let mut held = self.read(keys).await?;
+            let moved = self.move_responses(&mut held).await;
+            let decided = self.decide_all(held, &together).await;
+            freed = freed.and(moved).and(decided);
+        }
     }
 
     /// Makes the messages of groups that some of the occurrences wait for and that are due, and leaves
     /// those of which something else is due.
-    async fn tell(&self, found: &mut Vec<Stored<Occurrence>>) {
+    async fn tell(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let pending = found.iter().flat_map(|it| &it.value.pending);
@@ -140,54 +195,75 @@ impl<'a> Batch<'a> {
         let due: Vec<_> = due.into_iter().collect();
         let of_one_rule = due.chunk_by(|one, next| one.rule == next.rule);
         let batches = of_one_rule.flat_map(|it| it.chunks(TELL_BATCH));
-        let tells = batches.map(|batch| self.tell_all(batch));
+        let tells = batches.map(|batch| self.tell_in_time(batch));
         let tells: Vec<_> = tells.collect();
         let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
-        let settled: BTreeSet<_> = tells
-            .collect::<Vec<_>>()
-            .await
-            .into_iter()
-            .flatten()
-            .collect();
+        let (mut settled, mut told) = (BTreeSet::new(), Ok(()));
+        for (some, result) in tells.collect::<Vec<_>>().await {
+            settled.extend(some);
+            told = told.and(result);
+        }
         found.retain(|it| {
             let mut due = it.value.pending.iter().filter(is_due);
             let is_due = due.any(|it| Due::of(it).is_none());
             let is_left = is_due || !it.value.causes.is_empty();
             is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
+        told
     }
 
     /// Has other members of their groups carry the responses that some of the occurrences carry no more, and
-    /// leaves those that were not changed with that.
-    async fn move_responses(&self, found: &mut Vec<Stored<Occurrence>>) {
-        let mut moved = BTreeSet::new();
+    /// reads those that were changed with that once more.
+    async fn move_responses(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
+        let (mut moved, mut result) = (BTreeSet::new(), Ok(()));
         for carrier in found.iter().map(|it| &it.value) {
             match respond::move_on((self.deciding, self.intake), carrier).await {
                 Ok(true) => drop(moved.insert(carrier.key)),
                 Ok(false) => {}
-                Err(error) => self.fail("failed to move the response of a group", &error),
+                Err(error) => {
+                    log_failure("failed to move the response of a group", &error);
+                    result = result.and(Err(error));
+                }
             }
         }
         found.retain(|it| !moved.contains(&it.value.key));
+        let moved = moved.into_iter().map(|it| it.to_bytes().into()).collect();
+        found.extend(self.read(moved).await?);
+        result
     }
 
-    /// Makes the messages of these groups of a rule; where that fails, one by one. Answers what was
-    /// decided with that.
-    async fn tell_all(&self, due: &[Due]) -> Vec<RecordId> {
-        match self.tell_some(due).await {
-            Ok(settled) => return settled,
-            Err(error) => {
-                log_failure("failed to notify groups together", &error);
+    /// Makes the messages of these groups of a rule, or as many as the time allows. Returns what was decided
+    /// with that, and the first failure.
+    async fn tell_in_time(&self, due: &[Due]) -> (Vec<RecordId>, Result<(), Error>) {
+        match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {
+            Ok(done) => done,
+            Err(_elapsed) => {
+                let why = format!("the groups of a rule took longer than {TELL_TIME_MAX:?}");
+                (Vec::new(), Err(Error::Unavailable(why)))
             }
         }
-        let mut all_settled = Vec::new();
+    }
+
+    /// Makes the messages of these groups of a rule; where that fails, one by one. Returns what was
+    /// decided with that, and the first failure.
+    async fn tell_all(&self, due: &[Due]) -> (Vec<RecordId>, Result<(), Error>) {
+        match self.tell_some(due).await {
+            Ok(settled) => return (settled, Ok(())),
+            Err(error) => {
+                error!(%error, "failed to notify groups together; they are notified one by one");
+            }
+        }
+        let (mut all_settled, mut result) = (Vec::new(), Ok(()));
         for due in due.chunks(1) {
             match self.tell_some(due).await {
                 Ok(settled) => all_settled.extend(settled),
-                Err(error) => self.fail("failed to notify a group", &error),
+                Err(error) => {
+                    log_failure("failed to notify a group", &error);
+                    result = result.and(Err(error));
+                }
             }
         }
-        all_settled
+        (all_settled, result)
     }
 
     async fn tell_some(&self, due: &[Due]) -> Result<Vec<RecordId>, Error> {
@@ -198,13 +274,20 @@ impl<'a> Batch<'a> {
         settled.extend(rest.iter().filter_map(|key| id_at(key, 0)));
         for keys in rest.chunks(LOOK_BATCH) {
             let found = self.read(keys.to_vec()).await?;
-            self.decide_all(found, &Together::default()).await;
+            self.decide_all(found, &Together::default()).await?;
         }
         Ok(settled)
     }
 
     /// Re-evaluates some occurrences, many with a commit; where that fails, one by one.
-    async fn decide_all(&self, found: Vec<Stored<Occurrence>>, together: &Together) {
+    ///
+    /// # Errors
+    /// The first failure; the others were decided.
+    async fn decide_all(
+        &self,
+        found: Vec<Stored<Occurrence>>,
+        together: &Together,
+    ) -> Result<(), Error> {
         let mut found = found.into_iter();
         let batches = std::iter::from_fn(|| {
             let batch: Vec<_> = found.by_ref().take(LOOK_BATCH).collect();
@@ -213,17 +296,24 @@ impl<'a> Batch<'a> {
         // While one waits for its commit, the next is decided.
         let decided = batches.map(|batch| async {
             let keys: Vec<_> = batch.iter().map(|it| it.value.key()).collect();
-            let Err(fault) = self.decide(&keys, Some(batch), together).await else {
-                return;
+            let Err(error) = self.decide(&keys, Some(batch), together).await else {
+                return Ok(());
             };
-            log_failure("failed to evaluate held notifications together", &fault);
+            log_failure(
+                "failed to evaluate what is held; occurrences are evaluated one by one",
+                &error,
+            );
+            let mut result = Ok(());
             for key in keys {
                 if let Err(error) = self.decide(&[key], None, together).await {
-                    self.fail("failed to evaluate held notifications", &error);
+                    log_failure("failed to evaluate what is held of an occurrence", &error);
+                    result = result.and(Err(error));
                 }
             }
+            result
         });
-        join_all(decided.collect::<Vec<_>>()).await;
+        let decided = join_all(decided.collect::<Vec<_>>()).await;
+        decided.into_iter().collect()
     }
 
     /// Re-evaluates occurrences in one commit; what was read of them before is good for the first
@@ -262,7 +352,7 @@ impl<'a> Batch<'a> {
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
         let failed = failed(store, found.iter().map(|it| &it.value)).await?;
         let past = past.asking(causes).freeing(together.0.clone());
-        let past = past.failing(failed);
+        let past = past.failing(failed).marked(self.marked.clone());
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
         changes.rest_on(&snapshot);

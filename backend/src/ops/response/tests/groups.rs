@@ -240,3 +240,136 @@ async fn that_no_one_responded_is_over_once_all_are_acknowledged_and_moves_with_
     assert!(open(0).await);
     assert_eq!(world.state().await, State::Acknowledged);
 }
+
+/// A filter for some of the hosts of a group.
+fn of_hosts(hosts: &[String]) -> String {
+    format!("host in ({})", hosts.join(", "))
+}
+
+/// A group of so many hosts that was notified, the host that carries its response first.
+async fn notified_group(count: usize) -> (World, Vec<String>) {
+    let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
+    let world = grouping(&steps, |_| {}).await;
+    let mut hosts: Vec<_> = (0..count).map(|at| format!("db-{at}")).collect();
+    for host in &hosts {
+        world.event(host, |_| {}).await;
+    }
+    world.look().await;
+    let carrier = world.response().await.event_id;
+    hosts.sort_by_key(|host| samples::event(host).id().to_string() != carrier);
+    (world, hosts)
+}
+
+#[tokio::test]
+async fn a_group_with_a_free_member_escalates_whichever_members_are_silenced() {
+    for (held, all) in [
+        (1, 3),
+        (2, 3),
+        (7, 10),
+        (20, 22),
+        (21, 22),
+        (37, 40),
+        (39, 40),
+    ] {
+        let (world, hosts) = notified_group(all).await;
+        world
+            .silence_some("some", Some(&of_hosts(&hosts[..held])), 300)
+            .await;
+        let response = world.response().await;
+        assert_eq!(response.state(), State::Active, "{held} of {all}");
+        let free: Vec<_> = hosts[held..]
+            .iter()
+            .map(|it| samples::event(it).id().to_string())
+            .collect();
+        assert!(free.contains(&response.event_id), "{held} of {all}");
+        world.minutes(5).await;
+        let told = world.told().await;
+        assert_eq!(
+            told.iter().filter(|it| it.starts_with("ben")).count(),
+            1,
+            "{held} of {all}: {told:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_held_group_escalates_once_one_member_is_released() {
+    for is_deleted in [false, true] {
+        let (world, hosts) = notified_group(3).await;
+        world
+            .silence_some("most", Some(&of_hosts(&hosts[..2])), 300)
+            .await;
+        world
+            .silence_some("last", Some(&of_hosts(&hosts[2..])), 10)
+            .await;
+        assert_eq!(world.state().await, State::Held);
+        world.minutes(9).await;
+        assert_eq!(world.state().await, State::Held);
+        let told = world.told().await;
+        assert!(!told.iter().any(|it| it.starts_with("ben")), "{told:?}");
+        if is_deleted {
+            world.node().silences.delete("last", "").await.unwrap();
+            world.look().await;
+        } else {
+            world.minutes(1).await;
+        }
+        let response = world.response().await;
+        assert_eq!(response.state(), State::Active, "{is_deleted}");
+        assert_eq!(
+            response.event_id,
+            samples::event(&hosts[2]).id().to_string()
+        );
+        let told = world.told().await;
+        assert_eq!(
+            told.iter().filter(|it| it.starts_with("ben")).count(),
+            1,
+            "{told:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_held_group_escalates_with_a_member_that_joins() {
+    let (world, hosts) = notified_group(3).await;
+    world
+        .silence_some("all", Some(&of_hosts(&hosts)), 300)
+        .await;
+    assert_eq!(world.state().await, State::Held);
+    world.event("db-9", |_| {}).await;
+    world.minutes(2).await;
+    let response = world.response().await;
+    assert_eq!(response.state(), State::Active);
+    assert_eq!(response.event_id, samples::event("db-9").id().to_string());
+}
+
+#[tokio::test]
+async fn a_suppressed_carrier_leaves_the_response_to_another_member() {
+    let (world, hosts) = notified_group(3).await;
+    world
+        .event(&hosts[0], |it| it.status = Some(Status::Suppressed))
+        .await;
+    world.look().await;
+    let response = world.response().await;
+    assert_eq!(response.state(), State::Active);
+    assert_ne!(
+        response.event_id,
+        samples::event(&hosts[0]).id().to_string()
+    );
+}
+
+#[tokio::test]
+async fn a_group_response_continues_when_its_rule_is_enabled_again() {
+    for is_closed in [false, true] {
+        let (world, hosts) = notified_group(2).await;
+        edit(&world, |it| it.enabled = false).await;
+        assert_eq!(world.state().await, State::Ended);
+        if is_closed {
+            world.close_and_look(&hosts[0]).await;
+        }
+        world.minutes(30).await;
+        edit(&world, |it| it.enabled = true).await;
+        assert_eq!(world.state().await, State::Active, "{is_closed}");
+        let told = world.told().await;
+        assert!(told.iter().any(|it| it.starts_with("ben")), "{told:?}");
+    }
+}

@@ -362,3 +362,115 @@ async fn an_effect_that_opens_and_closes_in_the_request_of_its_cause_notifies_no
         assert!(all.iter().all(|it| it.pending.is_empty()));
     }
 }
+
+/// Opens so many causes of one host and as many effects, and closes some of the causes, oldest first or newest
+/// first; returns what was sent of the effects then.
+async fn sent_of_effects(world: &World, causes: usize, closed: &[usize]) -> usize {
+    let cause = |number: usize, status: Status| {
+        move |it: &mut IncomingEvent| {
+            down(it);
+            it.dimensions.insert("part".into(), number.to_string());
+            it.status = Some(status);
+        }
+    };
+    for number in 0..causes {
+        world.event("a", cause(number, Status::Open)).await;
+    }
+    for number in 0..causes {
+        let part = format!("disk {number}");
+        world
+            .event("a", |it| drop(it.dimensions.insert("part".into(), part)))
+            .await;
+    }
+    for number in closed {
+        world.event("a", cause(*number, Status::Closed)).await;
+    }
+    world.wait(0).await;
+    world.wait(90).await;
+    let all = sent(world).await;
+    all.iter().filter(|it| it.starts_with("disk-full")).count()
+}
+
+#[tokio::test]
+async fn effects_are_held_until_the_last_of_many_causes_closes() {
+    for linger_ms in [0, 60_000] {
+        let inhibition = Inhibition {
+            linger_ms,
+            ..inhibition()
+        };
+        for (causes, closed) in [
+            (1, 0..0),
+            (16, 0..15),
+            (17, 0..16),
+            (17, 1..17),
+            (18, 0..17),
+            (30, 0..17),
+            (65, 0..64),
+            (66, 0..65),
+            (100, 0..99),
+        ] {
+            let world = World::under(&[rule_of(0)]).await;
+            save(&world, &inhibition).await;
+            let closed: Vec<_> = closed.collect();
+            let sent = sent_of_effects(&world, causes, &closed).await;
+            assert_eq!(sent, 0, "{closed:?} of {causes} causes, {linger_ms}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn effects_are_sent_once_the_last_of_many_causes_is_closed() {
+    for causes in [1, 16, 17, 40] {
+        let world = World::under(&[rule_of(0)]).await;
+        save(&world, &inhibition()).await;
+        let closed: Vec<_> = (0..causes).collect();
+        assert!(
+            sent_of_effects(&world, causes, &closed).await > 0,
+            "{causes}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_edit_of_equal_keeps_what_its_causes_still_hold() {
+    let field = |name: &str| EqualFields {
+        source: name.into(),
+        target: name.into(),
+    };
+    for effects in [1, 49, 50, 51, 120] {
+        let world = World::under(&[rule_of(0)]).await;
+        save(&world, &inhibition()).await;
+        let rack = |it: &mut IncomingEvent| drop(it.dimensions.insert("rack".into(), "1".into()));
+        world
+            .event("a", |it| {
+                down(it);
+                rack(it);
+            })
+            .await;
+        for number in 0..effects {
+            world
+                .event("a", |it| {
+                    rack(it);
+                    it.dimensions.insert("part".into(), number.to_string());
+                })
+                .await;
+        }
+        let stricter = Inhibition {
+            equal: vec![field("host"), field("rack")],
+            revision: 2,
+            ..saved(&world).await
+        };
+        save(&world, &stricter).await;
+        world.wait(90).await;
+        assert_eq!(sent(&world).await, ["host-down a"], "{effects}");
+        assert_eq!(saved(&world).await.counted_revision, 2);
+        // What it holds no more is sent.
+        let other = Inhibition {
+            equal: vec![field("host"), field("part")],
+            revision: 3,
+            ..saved(&world).await
+        };
+        save(&world, &other).await;
+        assert!(sent(&world).await.len() > 1, "{effects}");
+    }
+}

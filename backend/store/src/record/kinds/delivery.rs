@@ -11,7 +11,10 @@ use crate::record::{
 };
 use crate::{
     audit::Seen,
-    domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, counter::Counted},
+    domain::{
+        Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadStanding,
+        counter::Counted,
+    },
     engine::{EngineError, Entry, Index, Kind},
     metrics::CommitStep,
     seal::Sealer,
@@ -30,6 +33,13 @@ fn tested(delivery: &Delivery) -> String {
         _ => "begun",
     };
     format!("{destination}: {outcome}")
+}
+
+/// Returns the start of the entries of a delivery's thread that have a standing; the place follows.
+pub fn in_thread(delivery: &Delivery, standing: ThreadStanding) -> Key {
+    let rule = delivery.rule.unwrap_or(RecordId::from_bytes([0; 16]));
+    let thread = Key::new().id(delivery.destination).id(delivery.thread());
+    thread.id(rule).byte(standing as u8)
 }
 
 impl Record for Delivery {
@@ -86,6 +96,11 @@ impl Record for Delivery {
         if let Some(digest) = self.folding.digest() {
             let key = Key::new().id(digest).id(self.id);
             entries.push(entry(Index::DeliveryByDigest, key));
+        }
+        if let Some(standing) = self.thread_standing() {
+            let (origin, id) = self.place();
+            let key = in_thread(self, standing).id(origin).id(id);
+            entries.push(entry(Index::DeliveryByThread, key));
         }
         if let Some(rule) = self.rule {
             let index = if is_shadowed {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DUE_NEVER_MS, decoded, encoded, entry, only_named};
+use super::{decoded, encoded, entry, only_named};
 use crate::record::{
     Record,
     bytes::Key,
@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::{
     audit::Seen,
-    domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, ResponseState, Status},
+    domain::{Group, HeldBy, HoldKind, Occurrence, RecordId, ResponseState, Status},
     engine::{
         EngineError, Entry, Index, Kind, Membership, SilenceStanding, ownership::review_slot_of,
     },
@@ -39,11 +39,23 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let skipped = occurrence.hold_changes.iter();
     let skipped = skipped.filter(|it| it.what.skipped_reason().is_some());
     let mut skipped = skipped.flat_map(|it| by_silence(&it.held_by));
+    let responses = occurrence.notified.iter();
+    let responses = responses.filter_map(|it| it.response.as_ref());
+    let of_responses: Vec<_> = responses.flat_map(|it| &it.held_by).collect();
+    let responses_by = |kind| {
+        let of_kind = of_responses.iter().filter(|it| it.0 == kind);
+        of_kind.map(|it| it.1).collect::<BTreeSet<_>>()
+    };
     for (how, silences) in [
         (SilenceStanding::Covered, distinct(&mut covered)),
         (SilenceStanding::Pending, distinct(&mut held)),
         (SilenceStanding::Skipped, distinct(&mut skipped)),
         (SilenceStanding::Inhibited, distinct(&mut inhibited)),
+        (SilenceStanding::Response, responses_by(HoldKind::Silence)),
+        (
+            SilenceStanding::ResponseInhibited,
+            responses_by(HoldKind::Inhibition),
+        ),
     ] {
         entries.extend(silences.into_iter().map(|silence| standing(how, silence)));
     }
@@ -56,18 +68,7 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
         let key = Key::new().id(inhibition).rest(&values);
         entry(Index::OccurrenceByCause, key.id(occurrence.key))
     }));
-    let due = occurrence
-        .pending
-        .iter()
-        .map(|it| it.due_ms().unwrap_or(DUE_NEVER_MS));
-    let due = due.chain(occurrence.causes.iter().filter_map(CauseMark::due_ms));
-    let responses = occurrence
-        .notified
-        .iter()
-        .filter_map(|it| it.response.as_ref());
-    let due = due.chain(responses.filter_map(|it| it.look_ms));
-    let due = due.chain(occurrence.acknowledged_until_ms);
-    if let Some(due_ms) = due.min() {
+    if let Some(due_ms) = occurrence.due_ms() {
         let key = Key::new().moment(due_ms).id(occurrence.key);
         entries.push(entry(Index::OccurrenceByDue, key));
     }

@@ -22,6 +22,7 @@ record! {
         18 origin,
         19 reached = it.recipients.reached,
         20 refused = it.recipients.refused,
+        21 in_thread,
     } with {
         state: state(number, due_ms)?,
         folding: folding(folded_into, alone),

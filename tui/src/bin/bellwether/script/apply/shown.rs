@@ -32,6 +32,11 @@ pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
         let (kind, name) = (answer::inline(kind), answer::inline(name));
         lines.push(format!("{sign} {kind} {name} {done}\n"));
         lines.extend(differences(change)?);
+        match change["stoppedResponses"].as_u64() {
+            None | Some(0) => {}
+            Some(1) => lines.push("    stops 1 response\n".to_owned()),
+            Some(count) => lines.push(format!("    stops {count} responses\n")),
+        }
     }
     if unchanged > 0 {
         lines.push(format!("= {unchanged} unchanged\n"));

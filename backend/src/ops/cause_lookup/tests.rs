@@ -1,0 +1,31 @@
+//! The number of rounds that decisions take.
+
+use std::cell::Cell;
+
+use super::*;
+use crate::ops::samples;
+
+#[tokio::test]
+async fn a_decision_that_asks_without_end_fails_after_its_rounds() {
+    let store = samples::store();
+    for (asks, is_decided) in [
+        (0, true),
+        (1, true),
+        (SETTLE_ROUNDS_MAX, true),
+        (SETTLE_ROUNDS_MAX + 1, false),
+        (usize::MAX, false),
+    ] {
+        let (causes, made) = (Causes::default(), Cell::new(0));
+        let decided = settled(&store, &causes, async || {
+            made.set(made.get() + 1);
+            if made.get() <= asks {
+                // Something else each time, as what is made up anew by every decision.
+                causes.expect([samples::id(&made.get().to_string())].into());
+            }
+            Ok(())
+        });
+        assert_eq!(decided.await.is_ok(), is_decided, "{asks}");
+        let most = asks.saturating_add(1).min(SETTLE_ROUNDS_MAX + 1);
+        assert_eq!(made.get(), most, "{asks}");
+    }
+}

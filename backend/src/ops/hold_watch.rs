@@ -1,0 +1,148 @@
+//! Reports when what is held is not evaluated in time: as an event of the service's own, and to the health checks.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, millis},
+    domain::{IncomingEvent, Occurrence, Severity, Status},
+    error::Error,
+    limits::{HOLDS_LATE_EVENT, HOLDS_LATE_MAX, HOLDS_WATCH_INTERVAL, LOOK_BATCH},
+    ops::{find, intake::Intake, settings},
+    store::{
+        Direction, Index, Store,
+        engine::{EngineError, Range},
+        record::bytes::Key,
+    },
+};
+
+/// Watches the age of the oldest hold that is due.
+#[derive(Debug)]
+pub struct HoldWatch {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    intake: Intake,
+    /// Begin of the watch, in milliseconds since 1970: what fell due while no process ran is not late yet.
+    since_ms: i64,
+    /// Whether the event is open, as reported last; none before anything was.
+    said: Option<bool>,
+    is_late: watch::Sender<bool>,
+}
+
+/// Returns the due time of the oldest hold that is not evaluated yet, in milliseconds since 1970; none when none is due.
+///
+/// # Errors
+/// Those of the store.
+pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, EngineError> {
+    let mut range = Range {
+        start: Vec::new(),
+        end: Some(Key::new().moment(now_ms.saturating_add(1)).build()),
+    };
+    loop {
+        let (index, ascending) = (Index::OccurrenceByDue, Direction::Ascending);
+        let found = store.page_by::<Occurrence>(index, range.clone(), ascending, LOOK_BATCH);
+        let found = found.await?;
+        let Some((last, _)) = found.last() else {
+            return Ok(None);
+        };
+        range.go_on_after(last);
+        let due = found.iter().filter_map(|(_, it)| it.value.evaluated_ms());
+        if let Some(due_ms) = due.filter(|due_ms| *due_ms <= now_ms).min() {
+            return Ok(Some(due_ms));
+        }
+    }
+}
+
+impl HoldWatch {
+    /// Watches a store, and reports through an intake.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
+        Self {
+            store,
+            since_ms: clock.now_ms(),
+            clock,
+            intake,
+            said: None,
+            is_late: watch::Sender::default(),
+        }
+    }
+
+    /// Whether holds are evaluated so late that the service is not ready.
+    pub fn is_late(&self) -> watch::Receiver<bool> {
+        self.is_late.subscribe()
+    }
+
+    /// Looks every few seconds until shutdown.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                let next_ms = self
+                    .clock
+                    .now_ms()
+                    .saturating_add(millis(HOLDS_WATCH_INTERVAL));
+                if let Err(error) = self.look().await {
+                    tracing::warn!(%error, "failed to check the age of holds that are due");
+                }
+                self.clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Error> {
+        let now_ms = self.clock.now_ms();
+        if settings::in_force(&self.store).await?.is_quiet() {
+            // Nothing is evaluated then, and nothing is late once that ends.
+            self.since_ms = now_ms;
+        }
+        let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
+        let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));
+        let is_late = age_ms >= millis(HOLDS_LATE_MAX);
+        if self.is_late.send_replace(is_late) != is_late {
+            tracing::warn!(
+                age_ms,
+                is_late,
+                "holds that are due are not evaluated in time"
+            );
+        }
+        let is_open = age_ms >= millis(HOLDS_LATE_EVENT);
+        if self.said == Some(is_open) {
+            return Ok(());
+        }
+        let event = event(is_open, age_ms, now_ms);
+        let newest = find::newest(&self.store, event.id()).await?;
+        let was_open = newest.is_some_and(|newest| newest.status != Status::Closed);
+        if is_open != was_open {
+            self.intake.submit_internal(event, Vec::new()).await?;
+        }
+        self.said = Some(is_open);
+        Ok(())
+    }
+}
+
+fn event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
+    let (severity, status, summary) = if is_open {
+        let seconds = age_ms / 1_000;
+        let summary = format!("held notifications are not evaluated: one is due for {seconds} s");
+        (Some(Severity::Critical), Status::Open, summary)
+    } else {
+        let summary = "held notifications are evaluated again".to_owned();
+        (None, Status::Closed, summary)
+    };
+    IncomingEvent {
+        summary,
+        body: "Until they are evaluated, delays and silences do not end, and groups and escalation steps do not \
+               notify. The log names the error; `bellwether_due_oldest_seconds` shows the age."
+            .into(),
+        severity,
+        status: Some(status),
+        ..IncomingEvent::own("held notifications late", "holds-late", [], now_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! The age at which holds are late, on a service whose clock stands still unless it is moved.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    domain::Rule,
+    ops::samples::{DISK_TRIGGER, rule, world::World},
+};
+
+fn delayed() -> Rule {
+    Rule {
+        delay_ms: 60_000,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    }
+}
+
+fn watch_of(world: &World) -> HoldWatch {
+    let (node, clock) = (world.node(), Arc::clone(&world.clock));
+    HoldWatch::new(world.store.clone(), clock as _, node.intake.clone())
+}
+
+async fn is_reported(world: &World) -> bool {
+    let newest = find::newest(&world.store, event(true, 0, 0).id()).await;
+    newest
+        .unwrap()
+        .is_some_and(|it| it.status != Status::Closed)
+}
+
+#[tokio::test]
+async fn a_late_hold_is_reported_then_the_service_is_unready() {
+    let world = World::under(&[delayed()]).await;
+    let mut watch = watch_of(&world);
+    let is_late = watch.is_late();
+    world.event("a", |_| {}).await;
+    // Seconds since the event, whose delay is a minute.
+    for (seconds, reported, late) in [
+        (59, false, false),
+        (60, false, false),
+        (119, false, false),
+        (120, true, false),
+        (359, true, false),
+        (360, true, true),
+    ] {
+        let passed = crate::ops::samples::START_MS + 1 + seconds * 1_000;
+        let left = passed - world.clock.now_ms();
+        world
+            .clock
+            .advance(Duration::from_millis(left.unsigned_abs()));
+        watch.look().await.unwrap();
+        let found = (is_reported(&world).await, *is_late.borrow());
+        assert_eq!(found, (reported, late), "after {seconds} s");
+    }
+    world.look().await;
+    watch.look().await.unwrap();
+    assert_eq!(
+        (is_reported(&world).await, *is_late.borrow()),
+        (false, false)
+    );
+}
+
+#[tokio::test]
+async fn what_fell_due_during_downtime_is_not_late() {
+    let world = World::under(&[delayed()]).await;
+    world.event("a", |_| {}).await;
+    world.restart(3_600).await;
+    let mut watch = watch_of(&world);
+    watch.look().await.unwrap();
+    assert!(!is_reported(&world).await && !*watch.is_late().borrow());
+    let oldest_ms = oldest_due_ms(&world.store, world.clock.now_ms()).await;
+    let due_ms = crate::ops::samples::START_MS + 1 + 60_000;
+    assert_eq!(oldest_ms.unwrap(), Some(due_ms), "the metric shows it");
+}
+
+#[tokio::test]
+async fn a_suppressed_event_whose_delay_is_over_is_not_late() {
+    let world = World::under(&[delayed()]).await;
+    world.event("a", |_| {}).await;
+    world
+        .event("a", |it| it.status = Some(Status::Suppressed))
+        .await;
+    world.wait(600).await;
+    let oldest_ms = oldest_due_ms(&world.store, world.clock.now_ms()).await;
+    assert_eq!(oldest_ms.unwrap(), None);
+}
