@@ -10,7 +10,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{OpenError, open, open_to_read};
+use super::{OpenError, open, open_to_read, replace_file};
 use crate::{
     domain::{
         DeliverySettings, Destination, DestinationKind, IntakeMapping, Name, RecordId, Secret,
@@ -419,4 +419,28 @@ async fn a_folder_in_which_a_file_is_a_pipe_is_refused_and_not_waited_for() {
         }
     }
     drop(open(&config).await.unwrap());
+}
+
+#[test]
+fn file_that_replaces_another_keeps_its_owner_and_mode() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret.key");
+    replace_file(&path, b"first").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    for mode in [0o400, 0o600, 0o640, 0o660] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        // Only the superuser gives files away.
+        let is_given = chown(&path, Some(54_321), Some(54_322)).is_ok();
+        let before = fs::metadata(&path).unwrap();
+        assert_eq!(before.uid() == 54_321, is_given);
+        replace_file(&path, format!("{mode:o}").as_bytes()).unwrap();
+        let after = fs::metadata(&path).unwrap();
+        let of = |it: &fs::Metadata| (it.uid(), it.gid(), it.mode());
+        assert_eq!(of(&after), of(&before), "mode {mode:o}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{mode:o}"));
+    }
+    let names = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names, 1, "nothing is left beside it");
 }

@@ -9,12 +9,12 @@ use crate::{
     redb::RedbEngine,
 };
 
-/// What the first sectors of a file of the log take; it never has less.
+/// The length of a new file of the log; it never has less.
 const FIRST_BYTES: usize = 256 * 1024;
 /// Rows before the file of the log has to grow.
 const FEW: u32 = 20;
 /// Rows that it grows for.
-const MANY: u32 = 200;
+const MANY: u32 = 400;
 
 type Damage = fn(&mut Vec<u8>);
 

@@ -31,6 +31,7 @@ pub(crate) async fn create(
             "{}; name a key of the service with --key-file, or stop it to do without",
             sentence(&error)
         ))),
+        Err(StartError::Prepare(error)) => Err(Failure::new(sentence(&error))),
         Err(error) => Err(Failure::new(sentence(&error))),
     }
 }
