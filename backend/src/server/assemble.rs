@@ -463,7 +463,6 @@ impl Modules {
             // What is previewed is for readers and not for receivers.
             links: links(config, &self.store, &self.clock).masked(),
             renderers: self.sender.renderers(),
-            are_holds_late: holds.is_late(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
@@ -567,7 +566,7 @@ impl Modules {
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
         let (reporter, health) = health_reporter();
-        tell_health(&reporter, &Condition::default()).await;
+        tell_health(&reporter, &Condition::default(), false).await;
         services.add_service(health);
         let fault = |fault| Error::Internal(Box::new(fault));
         services.add_service(reflection().build_v1().map_err(fault)?);

@@ -106,6 +106,7 @@ const SENDING: [&str; 2] = [
 ];
 
 /// The definitions of a team; those of `theirs` are what nobody else may change or use.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static str, Value)> {
     let tags = json!([format!("team:{team}")]);
     let mut all = vec![
@@ -195,6 +196,7 @@ fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Val
 }
 
 /// Calls that reach for what belongs to another team, by method; each has to be refused.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn reaching(
     theirs: &[(&str, &str, Value)],
     ours: &[(&str, &str, Value)],

@@ -9,7 +9,7 @@ use std::{fmt::Write, sync::LazyLock};
 
 use super::{Proven, Record, chained, proven_since};
 use crate::{
-    domain::{AuditEntry, DeliveryState, Revised, Revision, Schedule},
+    domain::{AuditEntry, DeliveryState, Revised, Revision},
     engine::{Index, Kind},
     samples,
     seal::Sealer,
@@ -154,11 +154,6 @@ fn heartbeats(differences: &mut Differences) {
 fn on_call(differences: &mut Differences) {
     differences.record("contact", &samples::contact("ana"), false);
     differences.record("schedule", &samples::schedule("nights"), false);
-    let rotated = Schedule {
-        feed_number: 3,
-        ..samples::schedule("nights")
-    };
-    differences.record("schedule of a later address", &rotated, false);
     differences.record("policy", &samples::policy("database"), false);
     differences.record("paging rule", &samples::paging_rule(), false);
     differences.record("escalated occurrence", &samples::escalated(), false);

@@ -250,7 +250,7 @@ impl<'a> Batch<'a> {
         match self.tell_some(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
-                error!(%error, "failed to notify groups together; they are notified one by one");
+                log_failure("failed to notify groups together", &error);
             }
         }
         let (mut all_settled, mut result) = (Vec::new(), Ok(()));
