@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use prost::{Message, Name, bytes::Buf};
+use prost::{DecodeError, Message, Name, bytes::Buf};
 use tonic::{
     Status,
     codec::{Codec as TonicCodec, DecodeBuf, Decoder},
@@ -261,22 +261,27 @@ where
     type Error = Status;
 
     fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        if U::PACKAGE != SENDERS {
-            return decoded(from).map(Some);
-        }
-        let bytes = from.copy_to_bytes(from.remaining());
-        let read = decoded::<U>(bytes.clone());
-        let again = || {
-            let kind = json::plan().by_name.get(&*U::full_name())?;
-            U::decode(&*message(&bytes, *kind)?.bytes).ok()
+        let read = if U::PACKAGE == SENDERS {
+            decoded(&from.copy_to_bytes(from.remaining()))
+        } else {
+            U::decode(from)
         };
-        read.or_else(|status| again().ok_or(status)).map(Some)
+        // The code of `tonic` itself.
+        let read = read.map_err(|error| Status::internal(error.to_string()));
+        read.map(Some)
     }
 }
 
-fn decoded<U: Message + Default>(from: impl Buf) -> Result<U, Status> {
-    // The code of `tonic` itself.
-    U::decode(from).map_err(|error| Status::internal(error.to_string()))
+/// Decodes a message of senders; malformed texts are replaced.
+///
+/// # Errors
+/// When the bytes are no such message.
+pub fn decoded<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, DecodeError> {
+    let again = || {
+        let kind = json::plan().by_name.get(&*U::full_name())?;
+        U::decode(&*message(bytes, *kind)?.bytes).ok()
+    };
+    U::decode(bytes).or_else(|error| again().ok_or(error))
 }
 
 #[cfg(test)]
@@ -345,6 +350,7 @@ mod tests {
             Events::decode(&*repaired.bytes).unwrap(),
             events("a\u{fffd}b")
         );
+        assert_eq!(decoded::<Events>(&bytes).unwrap(), events("a\u{fffd}b"));
         assert!(replaced() >= before + 3);
         assert!(message(&bytes[..bytes.len() - 1], kind).is_none());
     }

@@ -6,7 +6,7 @@ mod tests;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use bellwether_proto::cloud::Events;
+use bellwether_proto::{cloud::Events, repair};
 use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use prost::Message;
@@ -92,7 +92,8 @@ impl Direct {
         if message.len() > bytes_max {
             return Err(decoding::too_large(bytes_max));
         }
-        let request = Events::decode(message).map_err(|error| decoding::malformed(&error))?;
+        let request = repair::decoded::<Events>(&message);
+        let request = request.map_err(|error| decoding::malformed(&error))?;
         let answer = self.receiver.receive(caller, metadata, request).await?;
         let (metadata, answer, _) = answer.into_parts();
         Ok((metadata, answer.encode_to_vec().into()))
