@@ -67,7 +67,7 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
 pub(super) fn escalate(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let event = found.text("eventName");
-    let seen = |field| found.number(field).and_then(|it| i32::try_from(it).ok());
+    let seen = |field| i32::try_from(found.number(field)?).ok();
     let request = v1::EscalateResponseRequest {
         id: found.name().to_owned(),
         seen_round: seen("round"),
