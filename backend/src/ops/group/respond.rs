@@ -139,16 +139,20 @@ async fn moved(
     };
     set(&mut next, id, is_left.then(|| response.clone()));
     let said = about.and_then(|it| Unanswered::of(&response, was_unanswered, (it, &carrier.value)));
-    let notices = Notices {
-        unanswered: said.into_iter().collect(),
-        ..Notices::default()
-    };
-    reports.note(&notices, &carrier.value, now_ms);
+    reports.note(&only(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
         changes.update(&carrier, &next);
     }
     Ok((changes, (reports, is_moved)))
+}
+
+/// Returns the notices of a step that reports this alone.
+fn only(said: Option<Unanswered>) -> Notices {
+    Notices {
+        unanswered: said.into_iter().collect(),
+        ..Notices::default()
+    }
 }
 
 /// Returns the report that all rounds of a response are over which a member carries now.
