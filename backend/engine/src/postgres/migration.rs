@@ -12,7 +12,7 @@ use super::{
 use crate::{fault::EngineError, kind::Kind, ownership::LEAD, position::LogPosition};
 
 /// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
-pub(super) const STEPS: [&str; 10] = [
+pub(super) const STEPS: [&str; 11] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
@@ -24,9 +24,10 @@ pub(super) const STEPS: [&str; 10] = [
     include_str!("layout/8.sql"),
     include_str!("layout/9.sql"),
     include_str!("layout/10.sql"),
+    include_str!("layout/11.sql"),
 ];
 /// The newest layout of this version.
-pub(super) const NEWEST: i32 = 10;
+pub(super) const NEWEST: i32 = 11;
 /// What a table of layouts looks like before there is one.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";

@@ -343,7 +343,9 @@ impl Inhibitions {
         }
         if !more.is_empty() {
             // One that was not read may be free. It is decided once more with these.
-            more.into_iter().for_each(|key| causes.want_more(key));
+            for key in more {
+                causes.want_more(key);
+            }
             return true;
         }
         // Every chain above goes in a ring. Those from which the target is reached are in its own.

@@ -100,54 +100,47 @@ async fn moved(
     };
     let mut about = carrier.value.notified.iter();
     let about = about.find(|it| it.group == Some(id));
-    match (found, &group) {
+    let is_left = match (found, &group) {
         (Candidate::Carrier, _) => return Ok((changes, (reports, false))),
         (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
             if was_unanswered {
                 // The report moves to this member.
-                let shown = member.clone();
-                let said = entry(&mut member, id)
-                    .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));
-                notices.unanswered = said.into_iter().collect();
+                notices.unanswered = still_unanswered(&mut member, id);
             }
             for delivery in &notices.deliveries {
                 changes.insert(delivery);
             }
             reports.note(&notices, &member, now_ms);
             changes.update(&stored, &member);
-            let responder = Some(member.key);
             let moved = Group {
-                responder,
+                responder: Some(member.key),
                 ..group.value.clone()
             };
             changes.update(group, &moved);
-            set(&mut next, id, None);
             response.is_unanswered = false;
+            false
         }
         _ if carrier.value.status == Status::Closed => {
             response.end(now_ms);
-            set(&mut next, id, Some(response.clone()));
+            true
         }
         _ if carrier.value.acknowledged => {
             response.rest(ResponseState::Acknowledged);
             response.is_unanswered = false;
-            set(&mut next, id, Some(response.clone()));
+            true
         }
         (Candidate::Nobody(holds), _) => {
             // Whatever of these ends first has it tried again.
             response.held_by.clear();
             response.add_holds(holds);
             response.look_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
-            set(&mut next, id, Some(response.clone()));
+            true
         }
-        (Candidate::Member(..), None) => {}
-    }
-    let said = about.and_then(|it| Unanswered::of(&response, was_unanswered, (it, &carrier.value)));
-    let notices = Notices {
-        unanswered: said.into_iter().collect(),
-        ..Notices::default()
+        (Candidate::Member(..), None) => true,
     };
-    reports.note(&notices, &carrier.value, now_ms);
+    set(&mut next, id, is_left.then(|| response.clone()));
+    let said = about.and_then(|it| Unanswered::of(&response, was_unanswered, (it, &carrier.value)));
+    reports.note(&only(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
         cancel_pages(
@@ -161,6 +154,22 @@ async fn moved(
         changes.update(&carrier, &next);
     }
     Ok((changes, (reports, is_moved)))
+}
+
+/// Returns the notices of a step that reports this alone.
+fn only(said: Option<Unanswered>) -> Notices {
+    Notices {
+        unanswered: said.into_iter().collect(),
+        ..Notices::default()
+    }
+}
+
+/// Returns the report that all rounds of a response are over which a member carries now.
+fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<Unanswered> {
+    let shown = member.clone();
+    let said = entry(member, group)
+        .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));
+    said.into_iter().collect()
 }
 
 /// What the rule of a group notified of a member.
