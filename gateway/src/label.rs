@@ -11,7 +11,7 @@ pub(crate) const SEVERITY: &str = "severity";
 
 /// Labels that no dimension can be called like, and what they are called.
 const RENAMED: [(&str, &str); 1] = [("name", "label_name")];
-/// What tells a label from another one that is called like it.
+/// A prefix that tells a label from another one that is called like it.
 const APART: &str = "label_";
 
 /// The dimension of a label beside others.

@@ -52,7 +52,7 @@ use recognition::Recognised;
 use reply::Reply;
 use sign_in::SignInStep;
 
-/// What the paths of native events begin with.
+/// The beginning of the paths of native events.
 const INTAKE: &str = "/v1/data-receiver/";
 /// What senders of the published interface may also send, and this service does not accept.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];

@@ -119,7 +119,7 @@ fn escaped(body: &[u8], at: usize) -> Option<u16> {
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// What a field of a message contains.
+/// The content of a field of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field<K> {
     /// A text.
@@ -134,7 +134,7 @@ pub(crate) enum Field<K> {
 
 /// The messages of a protocol.
 pub(crate) trait Protocol: Copy {
-    /// What a field of this message contains.
+    /// Returns the content of a field of this message.
     fn field(self, number: u32) -> Field<Self>;
 
     /// Why a message that stands alone cannot be read; none when it can.

@@ -25,8 +25,8 @@ pub const MESSAGE_STEPS_MAX: usize = 200_000;
 pub const BLANK_STEPS_MAX: usize = 5_000;
 /// Bytes of an event's name or type.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
-/// How long after the end of a condition another reporter's report of it is a late one, and how far
-/// ahead the clock of a reporter may be, in milliseconds.
+/// The time after the end of a condition in which another reporter's report of it is a late one, and the
+/// most that the clock of a reporter may be ahead, in milliseconds.
 pub const REPORT_LATE_MAX_MS: i64 = 150_000;
 /// History entries kept for one occurrence.
 pub const HISTORY_MAX: usize = 100;

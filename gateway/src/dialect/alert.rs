@@ -141,7 +141,7 @@ fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> Strin
     replica
 }
 
-/// What tells the sender of an alert from its replicas: of a webhook the address of its Alertmanager, else
+/// The text that tells the sender of an alert from its replicas: of a webhook the address of its Alertmanager, else
 /// the label of a replica and where its graphs are, less the query, which has the rule's expression.
 fn reporter(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
     let address = around

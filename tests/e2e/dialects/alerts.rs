@@ -51,20 +51,20 @@ async fn alert_that_fires_again_after_its_expiry_notifies_again() {
     notify_of(&rest, "name=Down", &receiver.url("/hook")).await;
     let key = sender(&world, "am", &["alertmanager"]);
     let alertmanager = rest.with_key(Some(&key));
-    let start = at(-600);
-    let send = async |from: &str, end: Option<i64>| {
+    let (start, ended) = (at(-600), at(-60));
+    let send = async |from: &str, end: Option<&str>| {
         let alert = json!({
             "status": if end.is_some() { "resolved" } else { "firing" },
             "labels": {"alertname": "Down", "host": "a"},
             "startsAt": start,
-            "endsAt": end.map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), at),
+            "endsAt": end.unwrap_or("0001-01-01T00:00:00Z"),
         });
         let message = json!({"version": "4", "externalURL": from, "alerts": [alert]});
         let answer = alertmanager.post(WEBHOOK, &message).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
     };
     send("http://am-1:9093", None).await;
-    send("http://am-1:9093", Some(-60)).await;
+    send("http://am-1:9093", Some(&ended)).await;
     // A twin that is late reopens nothing.
     send("http://am-2:9093", None).await;
     assert_eq!(told(&receiver, 2).await, [false, true]);
@@ -74,9 +74,9 @@ async fn alert_that_fires_again_after_its_expiry_notifies_again() {
     let count = async || rest.post("/v1/events:count", &open).await.ok()["count"].clone();
     assert_eq!(count().await, 1);
     // Neither does its late end close what fires again.
-    send("http://am-2:9093", Some(-60)).await;
+    send("http://am-2:9093", Some(&ended)).await;
     assert_eq!(count().await, 1);
-    send("http://am-1:9093", Some(0)).await;
+    send("http://am-1:9093", Some(&at(0))).await;
     assert_eq!(told(&receiver, 4).await, [false, true, false, true]);
 }
 

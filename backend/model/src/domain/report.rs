@@ -10,13 +10,12 @@ use crate::{
 /// Reporters of one occurrence that are stored; above it the one is forgotten that ended or ends first.
 const REPORTERS_MAX: usize = 8;
 
-/// What an event says of the condition that it reports, where stated. The times are of the sender's
-/// clock.
+/// The condition that an event reports, as far as stated. The times are of the sender's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
     /// When the condition began, in milliseconds since 1970.
     pub began_ms: Option<i64>,
-    /// When it ended, or ends unless it is reported again, in milliseconds since 1970.
+    /// The time at which it ended, or ends unless it is reported again, in milliseconds since 1970.
     pub end_ms: Option<i64>,
     /// A hash of the name of its reporter.
     pub reporter: Option<u64>,
@@ -64,7 +63,7 @@ pub struct Reporter {
     /// Until when it keeps an occurrence open, or when the condition ended by its clock, in milliseconds
     /// since 1970; 0 when not stated.
     pub until_ms: i64,
-    /// When the condition began by the earliest of its reports, in milliseconds since 1970.
+    /// The beginning of the condition by the earliest of its reports, in milliseconds since 1970.
     pub began_ms: Option<i64>,
     /// Whether it reported the end.
     pub is_over: bool,
@@ -76,8 +75,8 @@ pub struct Reports {
     /// When the condition began, in milliseconds since 1970, by the earliest and by the latest of what
     /// was reported; none when no report stated it.
     pub began_ms: Option<(i64, i64)>,
-    /// When it ended by the report that closed it, in milliseconds since 1970; while it is open, when
-    /// the one before it did.
+    /// The end by the report that closed it, in milliseconds since 1970; while it is open, that of the
+    /// one before it.
     pub ended_ms: Option<i64>,
     /// Those who reported it.
     pub reporters: Vec<Reporter>,
@@ -121,7 +120,7 @@ impl Reports {
         self.ended_ms = self.ended_ms.max(report.end_ms);
     }
 
-    /// What the reports of the next occurrence begin with.
+    /// Returns the reports that the next occurrence begins with.
     #[must_use]
     pub fn of_next(&self) -> Self {
         let over = self.reporters.iter().filter(|it| it.is_over);

@@ -338,17 +338,17 @@ fn a_zero_duration_is_never_reviewed() {
     assert_eq!(opened.review_ms, REVIEW_NEVER_MS);
 }
 
-/// What a reporter says of an alert that began then: firing, or over since then.
+/// A reporter, and an alert that began then: firing, or over since then.
 type Said = (&'static str, i64, Option<i64>);
 
-/// Who reports, in seconds how far its clock is ahead, and how long a report of a firing alert lasts; none
+/// A reporter, the seconds that its clock is ahead, and those that its report of a firing alert lasts; none
 /// for one that does not repeat its reports.
 type Sender = (&'static str, i64, Option<i64>);
 
 const PROMETHEUS: Sender = ("", 0, Some(240));
 const ALERTMANAGER: Sender = ("", 0, None);
 
-/// What an alert is reported as by a sender at a moment of the service.
+/// Returns the event that a sender makes of an alert at a moment of the service.
 fn said((_, ahead, lease): Sender, (reporter, began, end): Said, now_ms: i64) -> IncomingEvent {
     let at = |seconds: i64| START_MS + (seconds + ahead) * 1_000;
     let expire_ms = lease.map(|it| now_ms + (ahead + it) * 1_000);
@@ -370,9 +370,9 @@ fn said((_, ahead, lease): Sender, (reporter, began, end): Said, now_ms: i64) ->
 #[derive(Default)]
 struct Alert {
     all: Vec<Occurrence>,
-    /// How often one was opened, and when, in milliseconds since 1970.
+    /// The times of the openings, in milliseconds since 1970.
     opened_ms: Vec<i64>,
-    /// How often one was closed.
+    /// The number of closings.
     closed: usize,
 }
 

@@ -269,7 +269,7 @@ fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
     faults
 }
 
-/// What a client of a role has no use for as a sender.
+/// Returns the settings for sending that have no effect in a role.
 fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec<Violation> {
     let mut faults = Vec::new();
     if role == Role::Admin && !dialects.is_empty() {

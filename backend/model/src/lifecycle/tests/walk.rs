@@ -5,13 +5,13 @@
 use super::*;
 
 const SECOND_MS: i64 = 1_000;
-/// How long a walk lasts, in seconds.
+/// The length of a walk, in seconds.
 const WALK: i64 = 4 * 3_600;
-/// How long a Prometheus repeats an end, and how often it repeats its reports, in seconds.
+/// The time for which a Prometheus repeats an end, and the time between its reports, in seconds.
 const REPEATED: i64 = 900;
 const RESEND: i64 = 60;
 
-/// When an alert is over by all reports, in seconds after its condition: reports last 4 min by a clock that
+/// The time after which an alert is over by all reports, in seconds: reports last 4 min by a clock that
 /// is up to 1 min ahead, and take time.
 const SETTLED: i64 = 400;
 
@@ -38,7 +38,7 @@ impl Chance {
     }
 }
 
-/// What a Prometheus or an Alertmanager knows of the alert; times in seconds of its own clock.
+/// An alert as a Prometheus or an Alertmanager knows it; times in seconds of its own clock.
 #[derive(Clone, Copy, Default)]
 struct Known {
     began: Option<i64>,
@@ -102,7 +102,7 @@ struct Alertmanager {
     known: [Option<(i64, i64)>; 2],
     /// Since when the alert fires, where it reported that.
     began: Option<i64>,
-    /// What it reported that is under way, by the time of its arrival.
+    /// Its reports under way, by the time of their arrival.
     sent: Vec<(i64, Said)>,
 }
 
@@ -139,7 +139,7 @@ impl Alertmanager {
     }
 }
 
-/// What a walk goes through.
+/// The conditions of a walk.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     by_prometheus: bool,
