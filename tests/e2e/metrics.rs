@@ -146,7 +146,7 @@ async fn hold_some(rest: &Rest) {
 }
 
 /// What one journey leaves behind.
-const COUNTED: [(&str, f64); 20] = [
+const COUNTED: [(&str, f64); 21] = [
     ("bellwether_events_accepted_total{dialect=\"native\"}", 7.0),
     (
         "bellwether_events_deduplicated_total{dialect=\"native\"}",

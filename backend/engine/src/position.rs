@@ -55,11 +55,13 @@ impl LogPosition {
     }
 
     /// Returns the position of the next commit.
+    #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
     /// Returns the position of the commit before this one.
+    #[must_use]
     pub const fn previous(self) -> Self {
         Self(self.0 - 1)
     }

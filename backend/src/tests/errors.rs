@@ -19,7 +19,7 @@ use crate::{
         samples::{self, START_MS, all},
         set_status::{StatusItem, set_status},
     },
-    testing::walk_length,
+    testing::walks::walk_length,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -26,7 +26,7 @@ use crate::{
         trigger::event_type,
         wire::time::length,
     },
-    testing::walk_length,
+    testing::walks::walk_length,
 };
 
 const MINUTE_MS: i64 = 60_000;

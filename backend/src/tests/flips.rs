@@ -14,7 +14,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Kind, Lane, LogPosition, Range, Store, verify,
     },
-    testing::{audit, samples, walk_length},
+    testing::{audit, samples, walks::walk_length},
 };
 
 /// Occurrences, and deliveries.

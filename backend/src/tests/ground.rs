@@ -13,7 +13,7 @@ use crate::{
             redb::{Medium, RedbEngine, Settings},
         },
     },
-    testing::SimulatedDisk,
+    testing::simulated_disk::SimulatedDisk,
 };
 
 const SETTINGS: Settings = Settings {

@@ -10,7 +10,7 @@ use scenario::Scenario;
 pub(super) use scenario::event_of;
 
 use super::ground::Ground;
-use crate::testing::walk_length;
+use crate::testing::walks::walk_length;
 
 /// Places that events come from; the last ones are those of the misbehaving destinations.
 const SITES: usize = 45;

@@ -19,7 +19,8 @@ pub mod simulated_disk;
 #[path = "../../../tests/src/walks.rs"]
 pub mod walks;
 
-use bellwether_backend_engine::*;
+use bellwether_backend_engine::{
+    Action, Applied, Change, Delta, Direction, DiskShare, Engine, EngineError, Entry, Expect, Found, Index,
+    Kind, Lane, LogPosition, Logged, Range, RecordName, Row, Set, memory, numbers, redb,
+};
 use bellwether_backend_model::{domain, lifecycle};
-
-pub use self::{faulty_engine::FaultyEngine, simulated_disk::SimulatedDisk, walks::walk_length};

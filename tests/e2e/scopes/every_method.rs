@@ -447,8 +447,8 @@ async fn every_method_refuses_a_scoped_key_what_others_own() {
         assert!(why.contains("team:db"), "{method} {request}: {why}");
     }
     // Nothing of it happened.
-    let found = admin.ok("EventQueryService/GetEvent", &json!({"id": ids["event"]}));
-    let found = found.await;
+    let request = json!({"id": ids["event"]});
+    let found = admin.ok("EventQueryService/GetEvent", &request).await;
     let occurrence = &found["result"]["occurrences"][0];
     assert_eq!(occurrence["acknowledged"], false, "{found}");
 }

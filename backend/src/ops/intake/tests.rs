@@ -12,7 +12,7 @@ use crate::{
         statistics::Counting,
     },
     store::{Lane, Record as _, Sealer, Store, engine::memory::MemoryEngine},
-    testing::FaultyEngine,
+    testing::faulty_engine::FaultyEngine,
 };
 
 #[tokio::test]

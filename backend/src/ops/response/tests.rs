@@ -23,7 +23,7 @@ use crate::{
         wire::time::length,
     },
     store::Store,
-    testing::walk_length,
+    testing::walks::walk_length,
 };
 
 const MINUTE: u64 = 60;

@@ -17,7 +17,7 @@ use crate::{
     domain::{Clause, EventId, Literal, Query, RecordId, Severity, Status},
     matching::compile,
     store::Lane,
-    testing::walk_length,
+    testing::walks::walk_length,
 };
 
 async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {

@@ -1,7 +1,7 @@
 //! Windows of calendars in which beats are expected.
 
 use super::*;
-use crate::{ops::calendar::Calendars, testing::walk_length};
+use crate::{ops::calendar::Calendars, testing::walks::walk_length};
 
 const HOUR: u64 = 3_600;
 const MINUTE: u64 = 60;

@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, ManualClock},
     ops::deciding::Deciding,
     store::{Sealer, engine::memory::MemoryEngine},
-    testing::FaultyEngine,
+    testing::faulty_engine::FaultyEngine,
 };
 
 const HOUR: u64 = 3_600;
