@@ -11,6 +11,7 @@ pub mod destination;
 pub mod digest;
 pub mod escalation;
 pub mod event;
+mod event_id;
 pub mod flapping;
 pub mod group;
 pub mod heartbeat;
@@ -50,9 +51,9 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
-    EventId, IncomingEvent, NO_EVENT_ID, OccurrenceId, Severity, Status, claims_own, is_own,
-    is_reserved, own_dimensions,
+    IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own, is_reserved, own_dimensions,
 };
+pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
