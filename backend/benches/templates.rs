@@ -44,6 +44,7 @@ fn measure(language: TemplateLanguage, source: &str, data: &Variables) -> Option
 }
 
 /// The dearest templates, each with its language and what it does.
+#[expect(clippy::too_many_lines, reason = "a table of templates")]
 fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
     let name = "n.".repeat(255) + "nn";
     vec![

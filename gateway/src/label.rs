@@ -56,7 +56,7 @@ pub(crate) fn of_dimensions(dimensions: BTreeMap<String, String>) -> BTreeMap<St
 
 /// Whether a text is any number of [`APART`].
 fn is_prefix(text: &str) -> bool {
-    text.len() % APART.len() == 0 && APART.repeat(text.len() / APART.len()) == text
+    text.len().is_multiple_of(APART.len()) && APART.repeat(text.len() / APART.len()) == text
 }
 
 #[cfg(test)]

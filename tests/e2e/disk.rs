@@ -73,6 +73,7 @@ async fn told(rest: &Rest) -> Option<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one journey")]
 async fn on_a_full_disk_only_what_is_new_is_refused_and_room_lets_it_go_on() {
     let Some((world, disk)) = world() else {
         return;

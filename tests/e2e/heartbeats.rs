@@ -207,11 +207,10 @@ fn run_by_cron(crontab: &str) -> String {
         panic!("one job, not {jobs:?}");
     };
     let command = job.splitn(6, ' ').nth(5).unwrap().trim_start();
-    let (command, input) = command
-        .replace("\\%", "\0")
-        .split_once('%')
-        .map(|(command, input)| (command.to_owned(), input.replace('%', "\n")))
-        .unwrap_or_else(|| (command.replace("\\%", "\0"), String::new()));
+    let (command, input) = command.replace("\\%", "\0").split_once('%').map_or_else(
+        || (command.replace("\\%", "\0"), String::new()),
+        |(command, input)| (command.to_owned(), input.replace('%', "\n")),
+    );
     let [command, input] = [command, input].map(|text| text.replace('\0', "%"));
     let mut child = shell
         .args(["-c", &command])

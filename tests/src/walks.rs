@@ -2,7 +2,7 @@
 //! `.ci/run`. A variable with the name of a walk sets that walk alone.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 8] = [
+const WALKS: [(&str, u64, u64); 10] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // Failed operations of a disk.
@@ -18,6 +18,9 @@ const WALKS: [(&str, u64, u64); 8] = [
     // Simulated hours, and the seed of the first.
     ("BELLWETHER_SIMULATIONS", 1, 1),
     ("BELLWETHER_SIMULATION_SEED", 1, 1),
+    // Walks of alerts over pairs of senders, and the seed of the first.
+    ("BELLWETHER_TEST_REPORTS", 5, 50),
+    ("BELLWETHER_TEST_SEED", 1, 1),
 ];
 
 /// Returns the length of a walk.

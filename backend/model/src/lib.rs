@@ -18,11 +18,12 @@ pub mod template;
 #[path = "../../testing/src"]
 #[expect(
     clippy::missing_panics_doc,
-    clippy::unwrap_used,
     reason = "these are for tests; each name is its documentation"
 )]
 pub mod testing {
     pub mod samples;
+    #[path = "../../../tests/src/walks.rs"]
+    pub mod walks;
 }
 pub mod violation;
 

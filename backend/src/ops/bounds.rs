@@ -235,6 +235,8 @@ mod tests {
         audit::by(by, work).await
     }
 
+    type Owned<'a> = &'a dyn Fn(&mut Changes) -> Result<(), Error>;
+
     #[tokio::test]
     async fn row_is_changed_only_with_an_owner_within_the_tags() {
         let mut own = samples::occurrence(1);
@@ -243,12 +245,7 @@ mod tests {
         other.dimensions.insert("team".into(), "web".into());
         // The rules that notified do not count.
         assert!(!other.notified.is_empty());
-        let cases: [(
-            &str,
-            &Occurrence,
-            &dyn Fn(&mut Changes) -> Result<(), Error>,
-            bool,
-        ); 5] = [
+        let cases: [(&str, &Occurrence, Owned<'_>, bool); 5] = [
             ("no owner", &own, &|_| Ok(()), false),
             ("own event", &own, &|it| own_event(it, &own), true),
             ("other event", &other, &|it| own_event(it, &other), false),

@@ -62,6 +62,7 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 ///
 /// # Errors
 /// Those of the store.
+#[expect(clippy::too_many_lines, reason = "a field after the other")]
 pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
     let decide = async || {
@@ -314,6 +315,7 @@ fn given(it: &SettingDifference) -> String {
 }
 
 /// The values of a draft; what it leaves out has its default.
+#[expect(clippy::too_many_lines, reason = "a field after the other")]
 fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     let defaults = SharedSettings::default();
     let tenant = if draft.tenant.is_empty() {

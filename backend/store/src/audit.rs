@@ -143,7 +143,7 @@ pub(super) struct Owner {
 
 impl Owner {
     /// A definition.
-    pub(super) fn of(kind: Kind, definition: Seen) -> Self {
+    pub(super) fn of(kind: Kind, definition: &Seen) -> Self {
         let state = definition.state.as_ref();
         Self {
             what: format!("the {} `{}`", kind.word(), definition.name),

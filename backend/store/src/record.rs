@@ -719,7 +719,7 @@ impl Changes {
     /// may change that. It has to be as it was read.
     pub fn belong_to<T: Record>(&mut self, owner: &Stored<T>) {
         if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.seen()) {
-            audited.owners.push(audit::Owner::of(T::KIND, seen));
+            audited.owners.push(audit::Owner::of(T::KIND, &seen));
             self.owners.push(check(owner));
         }
     }

@@ -203,9 +203,10 @@ impl Found {
     }
 
     fn verify(&mut self, progress: &(dyn Fn(Stage, u64, u64) + Sync)) -> Result<(), RestoreError> {
-        let trust = match self.source.manifest().is_proven() {
-            true => Trust::Keys(&self.sealer),
-            false => Trust::Checksums,
+        let trust = if self.source.manifest().is_proven() {
+            Trust::Keys(&self.sealer)
+        } else {
+            Trust::Checksums
         };
         let bytes = self.source.manifest().bytes();
         let reading = |read| progress(Stage::Reading, read, bytes);
@@ -322,22 +323,19 @@ async fn fill(
 async fn make_quiet(store: &Store, now_ms: i64) -> Result<(), EngineError> {
     let stored = store.get::<Settings>(Settings::NAME.into()).await?;
     let mut changes = store.changes_of_the_past();
-    match &stored {
-        Some(stored) => {
-            let mut next = stored.value.clone();
-            next.values.quiet_since_ms = Some(now_ms);
-            next.revision += 1;
-            next.update_ms = now_ms;
-            changes.update(stored, &next);
-        }
-        None => {
-            let name = Name::parse(Settings::NAME);
-            let name = name.map_err(|why| EngineError::Corrupt(why.to_string()))?;
-            let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random::<u64>().into());
-            let mut settings = Settings::first(id, name, now_ms);
-            settings.values.quiet_since_ms = Some(now_ms);
-            changes.insert(&settings);
-        }
+    if let Some(stored) = &stored {
+        let mut next = stored.value.clone();
+        next.values.quiet_since_ms = Some(now_ms);
+        next.revision += 1;
+        next.update_ms = now_ms;
+        changes.update(stored, &next);
+    } else {
+        let name = Name::parse(Settings::NAME);
+        let name = name.map_err(|why| EngineError::Corrupt((*why).to_owned()))?;
+        let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random::<u64>().into());
+        let mut settings = Settings::first(id, name, now_ms);
+        settings.values.quiet_since_ms = Some(now_ms);
+        changes.insert(&settings);
     }
     store.apply(Lane::Bulk, changes).await?;
     Ok(())

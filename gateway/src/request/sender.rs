@@ -236,6 +236,7 @@ impl Handler {
     }
 
     /// Has the events accepted and the note written, and answers.
+    #[expect(clippy::too_many_lines, reason = "one step after the other")]
     async fn hand_over(
         &self,
         reading: Translated,

@@ -196,6 +196,7 @@ async fn warning_and_critical_of_one_alert_are_two_events_and_inhibited() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one journey")]
 async fn opsgenie_calls_succeed_with_the_key_of_a_sender() {
     let world = World::start();
     let rest = world.rest();
@@ -291,6 +292,7 @@ async fn opsgenie_calls_succeed_with_the_key_of_a_sender() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one journey")]
 async fn malformed_text_is_replaced_on_every_way_in() {
     let world = World::start();
     let rest = world.rest();

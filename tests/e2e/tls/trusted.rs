@@ -23,7 +23,11 @@ fn start(arguments: &[&str]) -> Option<(World, TempDir)> {
     let arguments = [&["-x509", "-days", "30"], arguments].concat();
     self_signed(files.path(), &arguments)?;
     let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| files.path().join(name));
-    let settings = format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n");
+    let settings = format!(
+        "tls_cert = \"{}\"\ntls_key = \"{}\"\n",
+        certificate.display(),
+        key.display()
+    );
     Some((World::with_settings(&settings), files))
 }
 

@@ -575,6 +575,7 @@ fn reports_of_one_reporter_count_in_the_order_of_their_arrival() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_late_twin_neither_reopens_nor_closes() {
     let table: &[Row<'_>] = &[
         (

@@ -48,8 +48,11 @@ struct Seen {
     /// Since when it is left alone, in milliseconds since 1970; none when it is not.
     open_since_ms: Option<i64>,
     /// The severity of the event about it, none when it is closed; nothing before it was looked for.
-    event: Option<Option<Severity>>,
+    event: Option<Reported>,
 }
+
+/// The severity of an open event; `None` if it is closed.
+type Reported = Option<Severity>;
 
 impl FailingWatch {
     /// Watches the destinations of a store, and reports through an intake.
@@ -148,7 +151,7 @@ impl FailingWatch {
     async fn say(
         &self,
         destination: &Destination,
-        known: Option<Option<Severity>>,
+        known: Option<Reported>,
         reported: Option<IncomingEvent>,
         now_ms: i64,
     ) -> Result<Option<Severity>, Error> {
@@ -175,12 +178,11 @@ impl FailingWatch {
         let counted = self.deciding.store.counted_now(&subjects).await?;
         let waiting = counted.first().map_or(0, |it| it.of(Tally::Waiting));
         let destination = destination.name.as_str();
-        match failing {
-            Some(health) => {
-                let error = &health.last_error;
-                tracing::warn!(destination, error, waiting, "a destination fails");
-            }
-            None => tracing::info!(destination, waiting, "a destination has recovered"),
+        if let Some(health) = failing {
+            let error = &health.last_error;
+            tracing::warn!(destination, error, waiting, "a destination is failing");
+        } else {
+            tracing::info!(destination, waiting, "a destination has recovered");
         }
         Ok(())
     }

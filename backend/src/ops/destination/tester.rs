@@ -357,13 +357,11 @@ impl Works {
     async fn own(&self, test: &Delivery, changes: &mut Changes) -> Result<(), Error> {
         let name = test.destination_name.as_bytes().to_vec();
         let stored = self.store.get::<Destination>(name).await?;
-        match stored.filter(|it| it.value.id == test.destination) {
-            Some(stored) => own(changes, "name", &stored),
-            None => {
-                changes.belong_to_caller();
-                Ok(())
-            }
+        if let Some(stored) = stored.filter(|it| it.value.id == test.destination) {
+            return own(changes, "name", &stored);
         }
+        changes.belong_to_caller();
+        Ok(())
     }
 
     /// Records the health of the destination, if it is stored.

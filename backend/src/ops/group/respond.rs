@@ -71,6 +71,7 @@ pub async fn move_on(
     Ok(is_moved)
 }
 
+#[expect(clippy::too_many_lines, reason = "one decision over one reading")]
 async fn moved(
     deciding: &Deciding,
     key: &[u8],

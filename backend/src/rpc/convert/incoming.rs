@@ -28,7 +28,6 @@ pub fn fitted(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec
     checked(event, now_ms, fit)
 }
 
-#[expect(clippy::too_many_lines, reason = "a field after the other")]
 fn checked(
     event: cloud::Event,
     now_ms: i64,

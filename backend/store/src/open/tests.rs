@@ -16,7 +16,7 @@ use crate::{
         DeliverySettings, Destination, DestinationKind, IntakeMapping, Name, RecordId, Secret,
         destination::{Header, HeaderValue, Webhook, WebhookMethod},
     },
-    engine::{Action, Change, EngineError, Expect, Kind, Lane},
+    engine::{Action, Change, DiskShare, EngineError, Expect, Kind, Lane, Set},
     location::Location,
     record::{Record, Store},
     samples,

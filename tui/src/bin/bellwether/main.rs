@@ -90,7 +90,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
 fn used(cli: &Cli) -> fn(bool) -> Part {
     match &cli.command {
         None => used_by_console,
-        Some(Command::Serve | Command::Backend | Command::Gateway | Command::Config(_)) => {
+        Some(Command::Serve(_) | Command::Backend(_) | Command::Gateway | Command::Config(_)) => {
             |_| Part::Service
         }
         Some(Command::Check(_) | Command::Backup(_)) => {

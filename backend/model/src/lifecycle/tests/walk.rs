@@ -3,6 +3,7 @@
 //! `BELLWETHER_TEST_REPORTS` sets the number of walks, and `BELLWETHER_TEST_SEED` the first seed.
 
 use super::*;
+use crate::testing::walks::walk_length;
 
 const SECOND_MS: i64 = 1_000;
 /// The length of a walk, in seconds.
@@ -141,6 +142,7 @@ impl Alertmanager {
 
 /// The conditions of a walk.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
 struct Way {
     by_prometheus: bool,
     by_alertmanager: bool,
@@ -162,6 +164,10 @@ fn spans(chance: &mut Chance) -> Vec<(i64, i64)> {
     spans
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one walk, and what holds at each step"
+)]
 fn walk(seed: u64, way: Way) {
     let chance = &mut Chance(seed);
     let spans = spans(chance);
@@ -256,18 +262,11 @@ fn walk(seed: u64, way: Way) {
     );
 }
 
-fn number(variable: &str, usual: u64) -> u64 {
-    let asked = std::env::var(variable).ok();
-    asked.map_or(usual, |it| {
-        it.parse().unwrap_or_else(|_| panic!("{variable} is {it}"))
-    })
-}
-
 #[test]
 fn an_alert_of_two_pairs_is_opened_once_and_closed() {
-    let first = number("BELLWETHER_TEST_SEED", 1);
+    let first = walk_length("BELLWETHER_TEST_SEED");
     let flags = [false, true];
-    for seed in first..first + number("BELLWETHER_TEST_REPORTS", 5) {
+    for seed in first..first + walk_length("BELLWETHER_TEST_REPORTS") {
         for (by_prometheus, by_alertmanager) in [(true, false), (false, true), (true, true)] {
             for restarts in flags {
                 for losses in flags {

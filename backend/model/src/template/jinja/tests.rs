@@ -101,9 +101,12 @@ fn constructs_whose_cost_has_no_bound_are_refused_with_line_and_alternative() {
     }
 }
 
-/// Expressions and tags of a depth, with the greatest that is accepted.
+/// A kind of nesting, the greatest depth that is accepted, and its source at a depth.
+type Nested = (&'static str, usize, fn(usize) -> String);
+
+/// Returns expressions and tags of a depth.
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-fn nested() -> Vec<(&'static str, usize, fn(usize) -> String)> {
+fn nested() -> Vec<Nested> {
     vec![
         ("blocks", 32, |n| {
             format!("{}{}", "{% if a %}".repeat(n), "{% endif %}".repeat(n))
@@ -226,9 +229,10 @@ fn nesting_beyond_the_limit_is_refused_before_it_is_parsed() {
 #[test]
 fn list_that_contains_itself_twice_again_and_again_is_refused() {
     let doubled = |times: usize, last: &str| {
-        let open: String = (1..=times)
+        let open: Vec<_> = (1..=times)
             .map(|n| format!("{{% for x{n} in [[x{}, x{}]] %}}", n - 1, n - 1))
             .collect();
+        let open = open.concat();
         let end = "{% endfor %}".repeat(times);
         format!(
             "{{% for x0 in [[1]] %}}{open}{}{end}{{% endfor %}}",
@@ -262,9 +266,10 @@ fn list_that_contains_itself_twice_again_and_again_is_refused() {
             );
         }
     }
-    let deeper: String = (1..=20)
+    let deeper: Vec<_> = (1..=20)
         .map(|n| format!("{{% for x{n} in [[x{}]] %}}", n - 1))
         .collect();
+    let deeper = deeper.concat();
     let source = format!("{{% for x0 in [1] %}}{deeper}{}", "{% endfor %}".repeat(21));
     let fault = rendered(&source, Escape::None).unwrap_err();
     assert!(fault.to_string().contains("nested too deeply"), "{fault}");

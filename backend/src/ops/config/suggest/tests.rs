@@ -30,7 +30,7 @@ async fn suggested(world: &World) -> Vec<Suggested> {
 
 /// The suggestion of a kind, whose draft is accepted and has the effect that is promised.
 async fn one(world: &World, kind: SuggestionKind) -> Suggested {
-    let all = suggested(world).await;
+    let all = Box::pin(suggested(world)).await;
     let found = all.iter().find(|it| it.kind == kind);
     let found = found
         .unwrap_or_else(|| panic!("no {kind:?} in {all:?}"))
@@ -62,7 +62,7 @@ async fn one(world: &World, kind: SuggestionKind) -> Suggested {
 }
 
 async fn none(world: &World, kind: SuggestionKind) {
-    let all = suggested(world).await;
+    let all = Box::pin(suggested(world)).await;
     assert!(all.iter().all(|it| it.kind != kind), "{all:?}");
 }
 

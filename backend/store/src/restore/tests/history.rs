@@ -68,7 +68,7 @@ async fn live(store: &Store) {
     // Renamed: one name goes, another comes.
     for name in ["ci", "build"] {
         let name = Name::parse(name).unwrap();
-        let hash = [name.as_str().len() as u8; 32];
+        let hash = [u8::try_from(name.as_str().len()).unwrap(); 32];
         let client = Client {
             name,
             key_hash: hash,

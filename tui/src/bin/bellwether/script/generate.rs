@@ -27,7 +27,7 @@ pub(super) fn man() -> Result<(), Failure> {
     let mut text = String::from_utf8_lossy(&text).into_owned();
     text.push_str(".SH \"EXIT STATUS\"\n");
     for status in ExitStatus::ALL {
-        text.push_str(&format!(".TP\n{}\n{}\n", status.code(), status.meaning()));
+        text += &[".TP", &status.code().to_string(), status.meaning(), ""].join("\n");
     }
     output::write(&text)
 }
