@@ -8,7 +8,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use super::ground::Ground;
 use crate::{
     clock::ManualClock,
-    domain::{Calendar, DeliveryState, Destination, Heartbeat, Occurrence},
+    domain::{Calendar, Delivery, DeliveryState, Destination, Heartbeat, Occurrence},
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
     store::{
@@ -124,7 +124,10 @@ async fn keep_occurrences(store: &Store) {
             1 => DeliveryState::Delivered,
             _ => DeliveryState::Dead,
         };
-        changes.insert(&samples::delivery(u64::from(number), state));
+        changes.insert(&Delivery {
+            in_thread: true,
+            ..samples::delivery(u64::from(number), state)
+        });
         changes.insert(&samples::attempt(u64::from(number), 1));
         store.apply(Lane::Bulk, changes).await.unwrap();
     }

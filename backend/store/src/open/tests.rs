@@ -299,6 +299,7 @@ async fn each_part_of_the_free_space_is_left_for_its_sets() {
                 );
                 let delete = Change {
                     action: Action::Delete,
+                    expect: Expect::Any,
                     ..put(Kind::Occurrence, &[space as u8])
                 };
                 engine.apply(lane, vec![delete].into()).await.unwrap();

@@ -37,8 +37,8 @@ impl ExitStatus {
         match self {
             Self::Success => "success",
             Self::Negative => {
-                "negative result or failure: differences, nothing found, a failing destination, a \
-                 damaged store"
+                "negative result or failure: differences, nothing found, a failing destination, \
+                 refused events, a damaged store"
             }
             Self::Usage => "invalid usage, settings or files; the message names what is wrong",
             Self::Away => "the service is unreachable",
