@@ -458,8 +458,8 @@ async fn acknowledgement_by_a_link_is_audited_as_that_contact() {
     })
     .await;
     for action in ["READ", "UPDATED"] {
-        let mut entries = entries.iter();
-        let entry = entries.find(|it| it["action"] == action).unwrap();
+        let entry = entries.iter().find(|it| it["action"] == action);
+        let entry = entry.unwrap_or_else(|| panic!("no {action} in {entries:#?}"));
         assert_eq!(entry["method"], "bellwether.v1.LinkService/Acknowledge");
         assert_eq!(entry["address"], "127.0.0.1");
         assert_eq!(entry["kind"], "occurrence");

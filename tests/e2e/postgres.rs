@@ -444,7 +444,7 @@ async fn what_does_not_fit_the_store_does_not_start() {
     refused(serve(&data_dir), "a later version made");
     layout(0);
     refused(serve(&data_dir), "bellwether store migrate");
-    layout(10);
+    layout(11);
     let mut other = serve(&data_dir);
     other.env("BELLWETHER_STORE_PASSWORD", "wrong");
     refused(other, "password authentication failed");

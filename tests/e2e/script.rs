@@ -274,7 +274,7 @@ async fn a_plan_is_refused_when_what_is_stored_has_changed_since() {
     assert_eq!(applied.code, 0, "{applied:?}");
     let again = run(&world, &["apply", "--plan", plan]);
     assert_eq!(again.code, 5, "{again:?}");
-    assert!(again.err.contains("meanwhile"), "{again:?}");
+    assert!(again.err.contains("concurrently"), "{again:?}");
 
     assert_eq!(run(&world, &save).code, 0);
     let rest = world.rest();

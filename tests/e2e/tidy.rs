@@ -153,7 +153,10 @@ const MODULE_ARROWS: [(&str, &[&str]); 12] = [
     ("config", &["limits"]),
     ("trace", &[]),
     ("oidc", &["config", "error", "limits"]),
-    ("destination", &["config", "error", "limits", "trace"]),
+    (
+        "destination",
+        &["config", "error", "limits", "scan", "trace"],
+    ),
     (
         "ops",
         &["config", "destination", "error", "limits", "scan", "trace"],

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::{
-    Condition, Engine, FreeSpace,
+    Engine,
     change::{Action, Applied, Change, Entry, Expect, Lane, Set, sum},
-    condition::Observed,
+    condition::{Condition, FreeSpace, Observed},
     fault::EngineError,
     index::Index,
     kind::Kind,

@@ -68,10 +68,11 @@ use self::{
     writer::{Queue, Writer},
 };
 use crate::{
-    Condition, Engine,
+    Engine,
     change::{Applied, DiskShare, Lane},
     clock::Clock,
     cluster::Cluster,
+    condition::Condition,
     fault::{EngineError, RecordName},
     index::Index,
     kind::Kind,

@@ -71,9 +71,9 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    Condition, Engine, FreeSpace,
+    Engine,
     change::{Applied, Lane},
-    condition::Observed,
+    condition::{Condition, FreeSpace, Observed},
     fault::EngineError,
     index::Index,
     kind::Kind,

@@ -31,9 +31,11 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
+    /// Every purpose.
+    pub const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
 
-    fn word(self) -> &'static str {
+    /// Returns the word for it in metrics.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Preview => "preview",
             Self::Delivery => "delivery",

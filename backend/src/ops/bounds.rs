@@ -9,7 +9,7 @@ use crate::{
     domain::{Clause, Delivery, Destination, Literal, Name, Occurrence, Query, RecordId, Rule},
     error::Error,
     matching::field::Field,
-    ops::resource::Resource,
+    ops::named::Resource,
     store::{
         Changes, Store, Stored,
         audit::{self, By},

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{Name, RecordId, Revised},
+    domain::{Name, RecordId},
     error::Error,
     ops::{
         bounds::Bounds,
@@ -22,7 +22,7 @@ use crate::{
         revision,
         wire::Shows,
     },
-    store::{Changes, Direction, Lane, Range, Record, Store, Stored},
+    store::{Changes, Direction, Lane, Range, Store, Stored},
 };
 
 use confusables::Confusables;
@@ -30,27 +30,7 @@ pub(super) use confusables::alike;
 
 pub use list::Filter;
 
-/// A stored resource that people name, describe and edit.
-pub trait Resource: Record {
-    /// What people call it.
-    const WORD: &'static str;
-    /// Its identity.
-    fn id(&self) -> RecordId;
-    /// Its name.
-    fn name(&self) -> &Name;
-    /// What people wrote about it.
-    fn description(&self) -> &str;
-    /// Its labels.
-    fn tags(&self) -> &[String];
-    /// Counts its edits.
-    fn revision(&self) -> u64;
-    /// When it was made, in milliseconds since 1970.
-    fn create_ms(&self) -> i64;
-    /// When it was edited last, in milliseconds since 1970.
-    fn update_ms(&self) -> i64;
-    /// It as it is now, for a kind whose earlier revisions are kept.
-    fn was(&self) -> Option<Revised>;
-}
+pub use crate::ops::named::Resource;
 
 /// What describes a resource, as its author sends it: not checked yet.
 pub trait Described: Send + Sync {

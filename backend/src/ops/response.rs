@@ -1,7 +1,5 @@
 //! Responses: listed, read, escalated by hand, and acknowledged by a link.
 
-pub(crate) mod cancel;
-
 use std::sync::Arc;
 
 use bellwether_proto::v1;

@@ -15,7 +15,7 @@ use crate::{
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::Reports,
-        response::cancel::cancel_pages,
+        page_cancel::cancel_pages,
         revision,
     },
     store::{Changes, Lane, Store},

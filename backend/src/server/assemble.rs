@@ -54,7 +54,7 @@ use crate::{
     clock::Clock,
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
-    destination::{Guard as EgressGuard, PingFailure, Renderers, Sender},
+    destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
     metrics::KnownLabels,
@@ -583,6 +583,7 @@ fn known_labels() -> KnownLabels {
         methods: methods::names().collect(),
         refusals: refusal_words().into(),
         pings: [&["accepted"][..], &PingFailure::WORDS].concat(),
+        purposes: Purpose::ALL.map(Purpose::word).into(),
     }
 }
 

@@ -240,6 +240,8 @@ pub struct KnownLabels {
     pub refusals: Vec<&'static str>,
     /// How pings of the external monitor end.
     pub pings: Vec<&'static str>,
+    /// The purposes of renderings.
+    pub purposes: Vec<&'static str>,
 }
 
 impl Metrics {
@@ -256,7 +258,12 @@ impl Metrics {
             "resource_exhausted",
             "deadline_exceeded",
         ];
+        const RENDERED: [&str; 4] = ["done", "late", "refused", "panicked"];
         let it = &self.0;
+        create(
+            &it.renders,
+            pairs(("purpose", &known.purposes), ("outcome", &RENDERED)),
+        );
         for family in [
             &it.events_accepted,
             &it.events_deduplicated,

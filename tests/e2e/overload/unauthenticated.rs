@@ -28,9 +28,9 @@ use super::{
 use crate::samples;
 
 /// How long a user with a key may have to wait while others attack.
-const WAIT_MAX: Duration = Duration::from_secs(2);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 /// What a service in which nothing happens may grow to under the short form of an attack.
-const SHORT_MEMORY_MAX_MIB: u64 = 300;
+const SHORT_MEMORY_MAX_MIB: u64 = 450;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
 /// A user with a key comes again and is served over both listeners in time.

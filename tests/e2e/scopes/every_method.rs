@@ -15,7 +15,7 @@ use super::client;
 use crate::samples;
 
 /// Methods that only read or compute: they are for everyone with the role, whatever the scope.
-const READING: [&str; 80] = [
+const READING: [&str; 81] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
     "CalendarService/GetCalendar",
@@ -97,6 +97,7 @@ const READING: [&str; 80] = [
     "ClientService/UpdateClient",
     "DataReceiverService/PutEvent",
     "DataReceiverService/PutEvents",
+    "SettingsService/SetQuiet",
     "SettingsService/UpdateSettings",
 ];
 /// They need the role `ingest`, which is restricted to sources.

@@ -272,11 +272,11 @@ mod tests {
     #[test]
     fn a_line_that_says_nothing_is_refused() {
         let cases = [
-            (Written::Methods, "push from bad", "no severity"),
-            (Written::Methods, "push after soon", "no length of time"),
+            (Written::Methods, "push from bad", "not a severity"),
+            (Written::Methods, "push after soon", "not a duration"),
             (Written::Methods, "push: phone", "name=value"),
             (Written::Layers, "ana weekly", "from 2027"),
-            (Written::Steps, "ana wait long", "no length of time"),
+            (Written::Steps, "ana wait long", "not a duration"),
         ];
         for (form, line, expected) in cases {
             let fault = form.read(line).unwrap_err();

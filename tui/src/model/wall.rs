@@ -160,7 +160,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
             None => String::new(),
         };
         let unheard = if one.failure_unheard {
-            "  nobody is notified that it fails"
+            "  reported to failing destinations only"
         } else {
             ""
         };

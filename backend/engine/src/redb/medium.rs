@@ -7,7 +7,7 @@ use std::{
 
 use redb::StorageBackend;
 
-use crate::{FreeSpace, change::DiskShare};
+use crate::{change::DiskShare, condition::FreeSpace};
 
 /// What an engine's file lies on.
 ///

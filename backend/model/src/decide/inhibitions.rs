@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{CauseKey, Causes, Past};
+use super::{CauseKey, Causes};
 use crate::{
     domain::{
         CauseMark, EqualFields, HeldBy, HoldKind, Inhibition, Occurrence, RecordId, Status,
@@ -209,9 +209,14 @@ impl Inhibitions {
     /// What holds an occurrence: an entry for each inhibition, with the first of its causes.
     /// Nothing is held where no one would be notified of anything: of a ring of causes, the one
     /// opened first is free. What was held stays held after an edit until all causes are marked by it.
-    pub(super) fn held_by(&self, target: &Occurrence, past: &Past, now_ms: i64) -> Vec<HeldBy> {
-        let mut held = self.kept(target, past);
-        let causes = past.causes();
+    pub(super) fn held_by(
+        &self,
+        target: &Occurrence,
+        causes: &Causes,
+        is_marked: impl Fn(&Inhibition) -> bool,
+        now_ms: i64,
+    ) -> Vec<HeldBy> {
+        let mut held = self.kept(target, is_marked);
         let direct = self.causes_of(target, causes, now_ms).found;
         if direct.is_empty() || !self.is_somebody_free(target, causes, now_ms) {
             return held;
@@ -240,9 +245,9 @@ impl Inhibitions {
     }
 
     /// Returns the holds of an occurrence by edited inhibitions of which not all causes are marked.
-    fn kept(&self, target: &Occurrence, past: &Past) -> Vec<HeldBy> {
+    fn kept(&self, target: &Occurrence, is_marked: impl Fn(&Inhibition) -> bool) -> Vec<HeldBy> {
         let edited = self.all.iter().map(|it| &it.inhibition);
-        let edited: Vec<_> = edited.filter(|it| !past.is_marked(it)).collect();
+        let edited: Vec<_> = edited.filter(|it| !is_marked(it)).collect();
         let mut kept: Vec<HeldBy> = Vec::new();
         for hold in target.pending.iter().flat_map(|it| &it.held_by) {
             let is_edited = edited.iter().any(|it| it.name == hold.name);

@@ -85,7 +85,13 @@ pub fn notify(
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {
-        inhibitions.held_by(occurrence, step.past, step.now_ms)
+        let past = step.past;
+        inhibitions.held_by(
+            occurrence,
+            past.causes(),
+            |it| past.is_marked(it),
+            step.now_ms,
+        )
     };
     let mut notified = std::mem::take(&mut occurrence.notified);
     notified.retain(|it| !it.is_outdated(snapshot.rule(it.rule)));

@@ -5,6 +5,7 @@ mod apply;
 mod arithmetic;
 mod check;
 mod evaluate;
+mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;

@@ -20,7 +20,7 @@ use crate::{
             attempt::{self, attempt_key},
             sequencing,
         },
-        response::cancel::{cancelled, is_unneeded},
+        page_cancel::{cancelled, is_unneeded},
     },
     store::{
         Direction, EngineError, Index, Stored,

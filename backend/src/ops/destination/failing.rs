@@ -204,7 +204,7 @@ fn event_of(
     IncomingEvent {
         summary: format!("destination {name} fails; its messages wait"),
         body: format!(
-            "{}\n{whom}It is tried again from time to time; its messages wait or become dead letters.",
+            "{}\n{whom}Deliveries are retried; messages wait or become dead letters.",
             health.last_error
         ),
         severity: Some(severity),

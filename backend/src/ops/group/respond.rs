@@ -22,7 +22,7 @@ use crate::{
         group::notify::keys,
         intake::Intake,
         loop_guard::Reports,
-        response::cancel::cancel_pages,
+        page_cancel::cancel_pages,
         revision,
     },
     store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::id_at},

@@ -19,7 +19,7 @@ use crate::{
         deciding::{Deciding, new_id},
         find,
         loop_guard::Reports,
-        response::cancel::cancel_pages,
+        page_cancel::cancel_pages,
         revision,
     },
     store::{Changes, EngineError, Index, Kind, Lane, Record, Stored, record::bytes::Key},

@@ -15,7 +15,7 @@ use crate::{
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
         cause_lookup::settled, commit::commit, deciding::Deciding, intake::Intake,
-        loop_guard::Reports, response::cancel::cancel_pages, revision, silence::event_of,
+        loop_guard::Reports, page_cancel::cancel_pages, revision, silence::event_of,
     },
     store::{
         Changes, Direction, Duty, Index, Lane, LogPosition, Stored,

@@ -17,7 +17,7 @@ use tonic::{
 use bellwether_tui::{why_broken, why_unreachable};
 
 #[cfg(feature = "embedded")]
-use crate::maintenance;
+use crate::store_client;
 use crate::{
     cli::{ClientChange, ClientCommand, NewClient, Role},
     config::Settings,
@@ -93,14 +93,14 @@ async fn create(
 ) -> Result<String, Failure> {
     #[cfg(feature = "embedded")]
     if settings.names_store()
-        && let Some(key) = maintenance::client::create(request.clone(), settings).await?
+        && let Some(key) = store_client::create(request.clone(), settings).await?
     {
         return Ok(key);
     }
     let connected = connect(address, settings).await;
     #[cfg(feature = "embedded")]
     if connected.is_err()
-        && let Some(key) = maintenance::client::create(request.clone(), settings).await?
+        && let Some(key) = store_client::create(request.clone(), settings).await?
     {
         return Ok(key);
     }

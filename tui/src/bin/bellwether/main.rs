@@ -23,6 +23,8 @@ mod script;
 #[cfg(feature = "embedded")]
 mod serve;
 mod sign_ins;
+#[cfg(feature = "embedded")]
+mod store_client;
 mod tls;
 mod version;
 

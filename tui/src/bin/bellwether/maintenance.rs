@@ -2,7 +2,6 @@
 
 pub(crate) mod backup;
 pub(crate) mod check;
-pub(crate) mod client;
 mod progress;
 pub(crate) mod restore;
 pub(crate) mod secrets;

@@ -61,8 +61,8 @@ impl Graph {
 
     fn free(&self) -> Vec<usize> {
         let is_free = |event: &Occurrence| {
-            let past = Past::default().asking(&self.causes);
-            let held_by = self.inhibitions.held_by(event, &past, 1);
+            let is_marked = |it: &Inhibition| it.counted_revision == it.revision;
+            let held_by = self.inhibitions.held_by(event, &self.causes, is_marked, 1);
             held_by.is_empty()
         };
         let all = self.events.iter().enumerate();

@@ -6,7 +6,7 @@ use minijinja::{
 };
 
 use super::{
-    filters::wrong,
+    fault::wrong,
     meter::{Meter, VALUE_DEPTH_MAX, steps_of},
 };
 

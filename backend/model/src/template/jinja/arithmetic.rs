@@ -2,7 +2,7 @@
 
 use minijinja::{Error, Value, machinery::ast::BinOpKind, value::ValueKind};
 
-use super::filters::wrong;
+use super::fault::wrong;
 
 /// A number as it is calculated with.
 #[derive(Clone, Copy)]

@@ -7,12 +7,6 @@ use minijinja::machinery::{
 
 use super::{super::TemplateError, filters::FILTERS, scan};
 
-/// Tags inside each other; each `elif` is one.
-pub(super) const TAG_DEPTH_MAX: usize = 32;
-/// Brackets inside each other in an expression.
-pub(super) const LITERAL_DEPTH_MAX: usize = 16;
-/// Operators, filters and members of an expression, each of which is one level of its tree.
-pub(super) const CHAIN_MAX: usize = 100;
 /// Numbers in a `range`.
 pub(super) const RANGE_MAX: i128 = 100;
 
@@ -102,7 +96,7 @@ fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> 
     };
     if is_listing(value) {
         let fault = "a name is set to a text, number or boolean, not to a list or object; use the list where \
-                     it is needed, as in `{% for x in … %}`";
+                     it is needed, as in `{% for x in ... %}`";
         return Err((value.span(), fault.into()));
     }
     expression(value)

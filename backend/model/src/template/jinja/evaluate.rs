@@ -14,7 +14,8 @@ use minijinja::{
 use super::{
     apply, arithmetic,
     check::{self, RANGE_MAX},
-    filters::{self, wrong},
+    fault::wrong,
+    filters,
     meter::{Meter, VALUE_DEPTH_MAX},
 };
 use crate::template::RenderError;

@@ -10,6 +10,7 @@ use minijinja::{
 
 use super::{
     super::{Escape, cut, escape::escaped},
+    fault::wrong,
     replace,
 };
 
@@ -173,10 +174,6 @@ impl io::Write for Counted<'_, '_, '_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-pub(super) fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
-    Error::new(ErrorKind::InvalidOperation, detail)
 }
 
 /// A text that is escaped for one place, and needs no more where the template is in that place.

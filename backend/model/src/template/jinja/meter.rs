@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use minijinja::{Error, ErrorKind, State, Value, value::ValueKind};
 
-use super::filters::wrong;
+use super::fault::wrong;
 use crate::{effort, template::RenderError};
 
 /// Levels of lists and objects in a value that a template makes.

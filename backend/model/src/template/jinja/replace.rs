@@ -10,7 +10,7 @@ use regex_automata::{
     nfa::thompson,
 };
 
-use super::filters::wrong;
+use super::fault::wrong;
 
 /// Bytes of a regular expression.
 const PATTERN_BYTES_MAX: usize = 1_000;

@@ -5,11 +5,14 @@ use minijinja::{
     syntax::SyntaxConfig,
 };
 
-use super::{
-    super::TemplateError,
-    check::{CHAIN_MAX, LITERAL_DEPTH_MAX, TAG_DEPTH_MAX},
-    filters::FILTERS,
-};
+use super::{super::TemplateError, filters::FILTERS};
+
+/// Tags inside each other; each `elif` is one.
+const TAG_DEPTH_MAX: usize = 32;
+/// Brackets inside each other in an expression.
+const LITERAL_DEPTH_MAX: usize = 16;
+/// Operators, filters and members of an expression, each of which is one level of its tree.
+const CHAIN_MAX: usize = 100;
 
 /// Words that are operators.
 const WORDS: [&str; 7] = ["and", "or", "not", "is", "in", "if", "else"];

@@ -25,7 +25,7 @@ use crate::{
         },
         intake::Intake,
         loop_guard::Reports,
-        response::cancel::cancel_pages,
+        page_cancel::cancel_pages,
         revision,
     },
     store::{

@@ -93,7 +93,7 @@ async fn acknowledged_page_is_not_tried_again() {
         state: DeliveryState::Retry { due_ms: 0 },
         ..page.clone()
     };
-    let is_unneeded = cancel::is_unneeded(&world.store, &leased).await;
+    let is_unneeded = crate::ops::page_cancel::is_unneeded(&world.store, &leased).await;
     assert!(is_unneeded.unwrap());
     world.minutes(10).await;
     assert!(!world.notified().await.contains(&"ben".to_owned()));

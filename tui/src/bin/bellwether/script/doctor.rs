@@ -159,8 +159,7 @@ fn fares(overview: &Value) -> String {
         .count();
     if unheard > 0 {
         parts.push(format!(
-            "warning: nobody is notified that {unheard} destinations fail, as that is sent to failing \
-             destinations only"
+            "warning: {unheard} failing destinations are reported to failing destinations only"
         ));
     }
     if overview["store"]["acceptsEvents"] == false {

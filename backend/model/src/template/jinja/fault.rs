@@ -1,0 +1,9 @@
+//! Errors of operators and filters.
+
+use std::borrow::Cow;
+
+use minijinja::{Error, ErrorKind};
+
+pub(super) fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, detail)
+}
