@@ -196,7 +196,7 @@ fn event_of(
     now_ms: i64,
 ) -> IncomingEvent {
     let name = &destination.name;
-    let (severity, whom) = if is_paged_through(snapshot, name) {
+    let (severity, paged) = if is_paged_through(snapshot, name) {
         (Severity::Critical, "People are paged through it. ")
     } else {
         (Severity::Error, "")
@@ -204,7 +204,7 @@ fn event_of(
     IncomingEvent {
         summary: format!("destination {name} fails; its messages wait"),
         body: format!(
-            "{}\n{whom}Deliveries are retried; messages wait or become dead letters.",
+            "{}\n{paged}Deliveries are retried; messages wait or become dead letters.",
             health.last_error
         ),
         severity: Some(severity),

@@ -43,7 +43,7 @@ pub enum OpenError {
         why: String,
     },
     /// What would be written belongs to another user than what is there.
-    #[error("{} belongs to the user {user}, whose service could not open what this user writes; run this as {user}: `sudo -u '{user}' bellwether …`", .path.display())]
+    #[error("{} belongs to the user {user}, whose service could not open what this user writes; run this as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
     Owner {
         /// The folder or the file.
         path: PathBuf,
