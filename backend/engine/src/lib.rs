@@ -20,22 +20,6 @@ pub mod postgres;
 mod read;
 pub mod redb;
 pub mod staged;
-/// Parts of `bellwether-backend-testing`, built against this crate.
-#[cfg(test)]
-#[path = "../../testing/src"]
-#[expect(
-    missing_docs,
-    clippy::missing_panics_doc,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "these are for tests; each name is its documentation"
-)]
-pub mod testing {
-    pub mod conformance;
-    pub mod simulated_disk;
-    #[path = "../../../tests/src/walks.rs"]
-    pub mod walks;
-}
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -258,4 +242,19 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Whether another process may use the same records meanwhile. Where none may, whatever an
     /// earlier process left under way has ended.
     fn is_shared(&self) -> bool;
+}
+
+/// Parts of `bellwether-backend-testing`, built against this crate.
+#[cfg(test)]
+#[path = "../../testing/src"]
+#[expect(
+    missing_docs,
+    clippy::missing_panics_doc,
+    reason = "these are for tests; each name is its documentation"
+)]
+pub mod testing {
+    pub mod conformance;
+    pub mod simulated_disk;
+    #[path = "../../../tests/src/walks.rs"]
+    pub mod walks;
 }

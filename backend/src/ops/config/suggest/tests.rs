@@ -1,4 +1,8 @@
 //! Each kind of suggestion, where it is made and where it is not.
+#![expect(
+    clippy::large_futures,
+    reason = "each runs alone, on the stack of a test"
+)]
 
 use std::sync::Arc;
 
@@ -30,7 +34,7 @@ async fn suggested(world: &World) -> Vec<Suggested> {
 
 /// The suggestion of a kind, whose draft is accepted and has the effect that is promised.
 async fn one(world: &World, kind: SuggestionKind) -> Suggested {
-    let all = Box::pin(suggested(world)).await;
+    let all = suggested(world).await;
     let found = all.iter().find(|it| it.kind == kind);
     let found = found
         .unwrap_or_else(|| panic!("no {kind:?} in {all:?}"))
@@ -62,7 +66,7 @@ async fn one(world: &World, kind: SuggestionKind) -> Suggested {
 }
 
 async fn none(world: &World, kind: SuggestionKind) {
-    let all = Box::pin(suggested(world)).await;
+    let all = suggested(world).await;
     assert!(all.iter().all(|it| it.kind != kind), "{all:?}");
 }
 
