@@ -169,7 +169,7 @@ pub struct DeliveryConfig {
     pub jitter: f64,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long an attempt may take in all, when the destination does not say.
+    /// Timeout of an attempt, unless the destination sets one.
     pub timeout: Duration,
     /// How long a mail server may take to answer the text of a mail, beside that time.
     pub mail_answer_timeout: Duration,

@@ -113,7 +113,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         Self::shown(message).to_string().len()
     }
 
-    /// Makes one attempt; what goes wrong is its ending.
+    /// Performs one attempt; errors are part of its ending.
     fn send(
         &self,
         attempt: &mut AttemptContext<'_>,

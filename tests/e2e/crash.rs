@@ -40,7 +40,7 @@ pub(crate) fn rounds(unless: usize) -> usize {
         .unwrap_or(unless)
 }
 
-/// Whether the test was asked for by itself, and so may judge times.
+/// Whether the test was requested alone, and so may judge times.
 pub(crate) fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_KILLS").is_some()
 }

@@ -225,7 +225,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     ///
     /// Once it returns, all that was applied is where the engine is read from when it is opened
     /// again, whatever it promised of single commits. An engine that is dropped loses nothing that
-    /// it promised, and nobody learns of what else it lost.
+    /// it promised, and no one learns of what else it lost.
     ///
     /// # Errors
     /// Some of what was applied is not there yet. Where commits are promised, the next opening

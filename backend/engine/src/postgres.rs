@@ -5,7 +5,7 @@
 //! `layout`) and sends BEGIN, all of them and COMMIT together (`burst`). What a set expects is in
 //! the statements; one that is not met ends the whole transaction, and one read tells which sets
 //! cannot hold (`isolate`). The order of the log is one row that is locked as late as possible.
-//! When the connection breaks, the writer raises the epoch of its own row: then what it left under
+//! When the connection breaks, the writer raises the epoch of its row: then what it left under
 //! way is in the log, or never will be (`writer`). Reads are one statement each, over a few
 //! sessions used by many calls (`readers`, `session`), and one task follows the log for all
 //! (`follower`, `known`). Each process is a node that says again and again that it lives (`node`). What is

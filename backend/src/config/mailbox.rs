@@ -34,7 +34,7 @@ pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     if text.chars().any(char::is_control) {
         return Err(wrong());
     }
-    // An address alone may have a domain in brackets, which no mailbox with a name has.
+    // A bare address may have a domain in brackets, which no mailbox with a name has.
     let text = text.trim();
     let alone = |_unread| text.parse::<Address>().map(Mailbox::from);
     let read: Mailbox = text.parse().or_else(alone).map_err(|_unread| wrong())?;

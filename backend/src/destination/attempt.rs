@@ -47,7 +47,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) start_ms: i64,
     /// When the attempt began.
     pub(super) begun: Instant,
-    /// How long it may take in all, however many requests it needs.
+    /// Timeout of the whole attempt, however many requests it needs.
     pub(super) timeout: Duration,
     /// What a receiver's own spans follow from.
     pub(super) trace: Option<TraceContext>,

@@ -19,7 +19,7 @@ use crate::{
     store::{audit, metrics::Metrics},
 };
 
-/// The reason for rendering, each with places of its own.
+/// The reason for rendering, each with separate places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A caller looks at a message, or tests a destination or a mapping.
@@ -87,7 +87,7 @@ impl Drop for Begun {
 }
 
 impl Default for Renderers {
-    /// Renderers whose counts nobody reads.
+    /// Renderers whose counts no one reads.
     fn default() -> Self {
         Self::new(Metrics::default())
     }

@@ -73,7 +73,7 @@ pub struct SendRequest<'a> {
     pub thread: Option<&'a ChatThread>,
     /// The addresses of a mail that get no further attempt.
     pub recipients: &'a Recipients,
-    /// How long it may take in all, but for the answer to the text of a mail.
+    /// Timeout of the whole attempt, except for the response to the text of a mail.
     pub timeout: Duration,
     /// Whether it goes over separate connections, as a test does: one that is kept from earlier
     /// messages may work where a new one would not, and the other way round.
@@ -225,7 +225,7 @@ impl Sender {
         }
     }
 
-    /// Makes one attempt. It never fails: what goes wrong is the report.
+    /// Performs one attempt. It never fails: the report contains errors.
     ///
     /// # Cancel safety
     /// A dropped call may have sent the message.

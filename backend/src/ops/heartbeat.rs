@@ -407,7 +407,7 @@ impl Expectations {
     }
 }
 
-/// Refuses a beat that is of none of these sources: neither do its values say so, nor are all beats of the
+/// Refuses a beat that is of none of these sources: neither its values name one, nor are all beats of the
 /// heartbeat of one.
 fn check_source(
     heartbeat: &Heartbeat,

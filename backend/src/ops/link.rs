@@ -29,7 +29,7 @@ pub fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
     }
 }
 
-/// What is granted to whoever shows its signature, in place of a key. Everything that grants access without
+/// A grant to anyone who presents its signature, in place of a key. Everything that grants access without
 /// a key is one of these.
 #[derive(Debug, Clone, Copy)]
 pub enum Grant<'a> {

@@ -1,4 +1,4 @@
-//! Cancels the pages that nobody needs any more: those that wait when someone acknowledges, or when the response
+//! Cancels the pages that no one needs any more: those that wait when someone acknowledges, or when the response
 //! ends, and what would report to receivers that none of them has reached.
 
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ fn receiver(delivery: &Delivery) -> Receiver {
     (delivery.destination, contact.map(|it| it.name.clone()))
 }
 
-/// Cancels what nobody needs any more once a change of an occurrence is stored; `new` are the deliveries that it
+/// Cancels what no one needs any more once a change of an occurrence is stored; `new` are the deliveries that it
 /// causes.
 ///
 /// # Errors
@@ -194,7 +194,7 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
     Ok(found.await?.iter().any(|it| !it.is_empty()))
 }
 
-/// Returns a page as it is when nobody needs it any more.
+/// Returns a page as it is when no one needs it any more.
 pub(crate) fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,

@@ -130,7 +130,7 @@ impl<'a> Refers<'a> {
     }
 }
 
-/// Whether definitions of a kind only say which events or times are meant, so that everyone refers to them.
+/// Whether definitions of a kind only select events or times, so that everyone may refer to them.
 fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }

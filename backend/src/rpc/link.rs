@@ -64,7 +64,7 @@ impl LinkApi {
         }
     }
 
-    /// Who calls by a link: a contact, or whoever has it.
+    /// The caller by a link: a contact, or anyone who has it.
     fn by(&self, address: Option<IpAddr>, method: &'static str, contact: Option<&Name>) -> By {
         By {
             client: contact

@@ -1,4 +1,4 @@
-//! Work of a thread of its own that has so much processor time, and ends when its caller leaves.
+//! Work on a separate thread with a limit of processor time, which ends when its caller leaves.
 
 use std::{
     cell::RefCell,

@@ -25,7 +25,7 @@ pub enum Made {
     Nothing,
 }
 
-/// Whom the audit log names where a command changed the store itself.
+/// Client in the audit log where a command changed the store itself.
 const COMMAND: &str = "command line";
 
 /// Creates a client in a store that no service answers for: who has its keys needs none of a client's.

@@ -732,7 +732,7 @@ impl Changes {
         }
     }
 
-    /// States that the rows belong to nobody but the client that makes them, as the test of a draft does.
+    /// States that the rows belong only to the client that makes them, as the test of a draft does.
     pub fn belong_to_caller(&mut self) {
         if let Some(audited) = &mut self.audited {
             let tags = audited.by.scope.tags.iter().cloned().collect();

@@ -26,7 +26,7 @@ use crate::{
 /// Longest response of another node, on a machine that does nothing else.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
 
-/// Whether the test was asked for by itself, and so may judge times.
+/// Whether the test was requested alone, and so may judge times.
 fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_STOPS").is_some()
 }

@@ -106,7 +106,7 @@ const SENDING: [&str; 2] = [
     "IntakeMappingService/ReceiveWebhook",
 ];
 
-/// The definitions of a team; those of `theirs` are what nobody else may change or use.
+/// The definitions of a team; those of `theirs` are what no one else may change or use.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static str, Value)> {
     let tags = json!([format!("team:{team}")]);
@@ -187,7 +187,7 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
     all
 }
 
-/// A draft of one's own, that a pointer makes refer to another team.
+/// A draft of the caller, that a pointer makes refer to another team.
 fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Value) -> Value {
     let found = drafts.iter().find(|(_, it, _)| *it == word);
     let mut draft = found.expect("a draft of that kind").2.clone();

@@ -1,5 +1,5 @@
 //! A record's value as it is kept: behind a checksum over its key and its bytes, so that a changed
-//! bit is found also where the database keeps no checksums of its own.
+//! bit is found also where the database keeps no checksums.
 
 use crate::{fault::EngineError, kind::Kind};
 

@@ -28,7 +28,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// Returns the time of the next attempt; `None` if it may be made at once.
+    /// Returns the time of the next attempt; `None` if it may be made immediately.
     fn next(&mut self, now: Instant) -> Option<Instant> {
         let pause = self.pause?;
         let turn = self.next.unwrap_or(now).clamp(now, now + WAIT_MAX);
@@ -96,7 +96,7 @@ mod tests {
         let begin = Instant::now();
         assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
         for pauses in [0, 1] {
-            // The first attempt after a refusal is made at once, the second after a pause.
+            // The first attempt after a refusal is made immediately, the second after a pause.
             assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
             assert!(begin.elapsed() >= PAUSE * pauses);
         }

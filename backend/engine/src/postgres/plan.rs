@@ -1,4 +1,4 @@
-//! The statements that write a group of sets: arrays sorted by key, so that locks are taken in one
+//! The statements that write a group of sets: arrays sorted by key, so that locks are acquired in one
 //! order everywhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

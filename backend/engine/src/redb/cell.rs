@@ -54,7 +54,7 @@ impl Space {
         bytes.extend_from_slice(key);
     }
 
-    /// The first key of its rows at the earliest, and the first beyond them.
+    /// A lower bound of the first key of its rows, and the first key after them.
     pub(super) fn bounds(self) -> (Vec<u8>, Vec<u8>) {
         (vec![self.byte()], vec![self.byte() + 1])
     }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::read::Direction;
 
-/// What a row takes in memory about, beside its bytes.
+/// Approximate memory of a row in addition to its bytes.
 const ROW_BYTES: usize = 48;
 
 /// A row's cell; none where the row was removed.

@@ -7,7 +7,7 @@
 //! behind the newest frame is of another life, or of an earlier position.
 //!
 //! The first sector of each file is its mark: a frame before all others, whose rows are the length that
-//! the file has at the least. So a file that is missing, empty, cut or of another life is told from one
+//! the file has at the least. So a file that is missing, empty, cut or of another life is distinguished from one
 //! that nothing was written to yet.
 
 use std::io;

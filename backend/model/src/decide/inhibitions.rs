@@ -310,7 +310,7 @@ impl Inhibitions {
     }
 
     /// Whether the chain of causes above an occurrence ends in one that nothing holds, and that is
-    /// another one. Where there are too many to follow, whether one of its own causes opened before it.
+    /// another one. Where there are too many to follow, whether one of its causes opened earlier.
     fn is_somebody_free(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();

@@ -58,7 +58,7 @@ pub enum ThreadStanding {
     Waiting = 2,
     /// A digest includes it.
     Folded = 3,
-    /// It arrived, and those after it tell of changes of what it reported.
+    /// It arrived; later ones report changes of it.
     Arrived = 4,
 }
 

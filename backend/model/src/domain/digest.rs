@@ -102,7 +102,7 @@ pub struct DigestContent {
 /// The messages of a rule and a severity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestRow {
-    /// The rule's name; none for all that have no row of their own.
+    /// The rule's name; none for all that have no separate row.
     pub rule_name: Option<String>,
     /// How bad it is; of others the worst.
     pub severity: Severity,

@@ -14,7 +14,7 @@ pub const NAME_CHARACTERS_MAX: usize = 100;
 /// What the names of people who signed in start with.
 const PERSON_PREFIX: &str = "oidc:";
 
-/// What the names of contacts start with where they stand beside those of clients.
+/// Prefix of the names of contacts beside names of clients.
 const CONTACT_PREFIX: &str = "contact:";
 
 /// A name: 1 to 100 letters with their marks, digits, `.`, `_`, `-` and inner spaces. Compared byte
@@ -55,7 +55,7 @@ impl Name {
             .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
     }
 
-    /// Returns the name of a contact among those of clients and users, none of whom can have it: `contact:`
+    /// Returns the name of a contact among those of clients and users, none of which can have it: `contact:`
     /// and the name.
     #[must_use]
     pub fn of_contact(contact: &Self) -> Self {

@@ -169,7 +169,7 @@ impl Reports {
         open.any(|it| Some(it.id) != but && it.until_ms > now_ms)
     }
 
-    /// Whether a report that ends in the future is of an end all the same: its reporter, whose clock is
+    /// Whether a report that ends in the future is of an end: its reporter, whose clock is
     /// ahead, said before that the condition lasts longer, or said the same of its end.
     pub fn is_cut_short(&self, report: Report, now_ms: i64) -> bool {
         let (Some(end_ms), Some(own)) = (report.end_ms, self.own(report)) else {

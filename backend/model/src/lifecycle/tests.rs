@@ -353,7 +353,7 @@ fn said((_, ahead, lease): Sender, (reporter, began, end): Said, now_ms: i64) ->
     let at = |seconds: i64| START_MS + (seconds + ahead) * 1_000;
     let expire_ms = lease.map(|it| now_ms + (ahead + it) * 1_000);
     let end_ms = end.map(at).or(expire_ms);
-    // An end that is ahead is no end yet by itself.
+    // An end in the future has not ended the alert yet.
     let is_over = end.is_some() && (lease.is_none() || end_ms.is_some_and(|it| it <= now_ms));
     IncomingEvent {
         report: Report::new(Some(at(began)), end_ms, reporter),

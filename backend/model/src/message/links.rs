@@ -19,7 +19,7 @@ pub struct Links {
     pub acknowledging: Option<Arc<dyn SignLinks>>,
 }
 
-/// Signs links, so that they can be followed without a key. Whoever has a signature is let in: it is
+/// Signs links, so that they can be followed without a key. Anyone who has a signature has access: it is
 /// shown to the receiver of the message only.
 pub trait SignLinks: fmt::Debug + Send + Sync {
     /// Returns until when a link to a thread can be followed, in milliseconds since 1970, and its signature;

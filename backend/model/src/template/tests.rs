@@ -84,7 +84,7 @@ fn a_template_cannot_run_for_ever_or_fill_the_memory() {
     assert_eq!(long, Err(RenderError::TooLong(100)));
 }
 
-/// Templates that would do very much over few bytes of their own.
+/// Templates that would do very much over few bytes.
 fn costly() -> Vec<(&'static str, String, Value)> {
     let list = |entries: usize| json!({"m": vec![1; entries]});
     let within = |open: &str, times: usize, inside: &str| {

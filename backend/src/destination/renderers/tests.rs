@@ -103,7 +103,7 @@ async fn work_is_over_when_its_caller_leaves_or_its_time_has_passed() {
         begun = has_begun => begun.unwrap(),
     }
     end.await.unwrap();
-    // Nobody leaves here, so that only its time ends it.
+    // No one leaves here, so that only its time ends it.
     let work = || while !OfTask.is_over() {};
     renderers
         .run_for(Purpose::Preview, "a", work)

@@ -102,7 +102,7 @@ fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     None
 }
 
-/// Characters that a letter takes in Slack's markup.
+/// Length of a letter in Slack's markup, in characters.
 fn cost(letter: char) -> usize {
     match letter {
         '&' => "&amp;".len(),

@@ -19,7 +19,7 @@ async fn a_decision_that_asks_without_end_fails_after_its_rounds() {
         let decided = settled(&store, &causes, async || {
             made.set(made.get() + 1);
             if made.get() <= asks {
-                // Something else each time, as what is made up anew by every decision.
+                // Something else each time, as an id that every decision generates.
                 causes.expect([samples::id(&made.get().to_string())].into());
             }
             Ok(())

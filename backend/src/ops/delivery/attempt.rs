@@ -15,7 +15,7 @@ use crate::{
 /// How much longer than an attempt a lease is, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// How long an attempt may take in all. A mail server may answer the text of a mail late.
+/// Timeout of an attempt. A mail server may respond to the text of a mail late.
 pub(crate) fn longest(
     config: &DeliveryConfig,
     settings: DeliverySettings,

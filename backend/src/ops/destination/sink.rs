@@ -12,7 +12,7 @@ use crate::{
 #[async_trait]
 impl EventSink for Intake {
     async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
-        // Whoever writes its templates writes what it says.
+        // Anyone who writes its templates writes what it says.
         let violations = check_source(&event);
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));

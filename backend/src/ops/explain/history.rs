@@ -159,7 +159,7 @@ fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             );
             ("shadowed", text)
         } else {
-            // That it was delivered has a time of its own.
+            // That it was delivered has a separate time.
             (
                 "notified",
                 format!("decided to notify {receivers} {about}{with}"),

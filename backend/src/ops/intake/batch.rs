@@ -400,7 +400,7 @@ fn identity(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
     continued.unwrap_or(accepted.id)
 }
 
-/// The identities of the events of a request. An earlier one takes in one event at a time: the next one
+/// The identities of the events of a request. An earlier one accepts one event at a time: the next one
 /// depends on it.
 fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
     let mut folded = HashSet::new();

@@ -79,7 +79,7 @@ pub struct Mapped {
     pub events: Vec<Event>,
     /// How many entries were passed over.
     pub dropped: usize,
-    /// The entries that no event can be made of, by their place, and why.
+    /// The entries that result in no event, by position, with the reasons.
     pub refused: Vec<(usize, String)>,
 }
 

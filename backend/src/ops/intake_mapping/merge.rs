@@ -1,4 +1,4 @@
-//! Which documents a mapping makes one event of although they differ; pure.
+//! Different documents that a mapping merges into one event; pure.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const MERGES_MAX: usize = 10;
 /// Places of a difference that are named.
 const PLACES_MAX: usize = 3;
 
-/// Returns a sentence for each event of the identity of an earlier one that was made of other data, which
+/// Returns a sentence for each event with the identity of an earlier one from other data, which
 /// is called `root`.
 pub fn merges(events: &[Event], root: &str) -> Vec<String> {
     let mut first = BTreeMap::new();
@@ -29,7 +29,7 @@ pub fn merges(events: &[Event], root: &str) -> Vec<String> {
     found.take(MERGES_MAX).collect()
 }
 
-/// The data that an event was made of.
+/// The source data of an event.
 fn data(event: &Event) -> Option<&Value> {
     event.metadata_fields.as_ref()?.fields.get("data")
 }

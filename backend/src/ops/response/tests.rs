@@ -579,7 +579,7 @@ async fn a_step_is_taken_by_hand_while_one_follows() {
     let seen = Some((1, 1));
     let escalated = world.responses().escalate(&id, seen).await.unwrap();
     assert_eq!(escalated.step, 2);
-    // Another caller who saw the same step skips nobody.
+    // Another caller who saw the same step skips no one.
     let late = world.responses().escalate(&id, seen).await.unwrap_err();
     assert!(matches!(late, Error::Aborted(_)), "{late}");
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);

@@ -255,7 +255,7 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError
     written
 }
 
-/// Writes a file as [`write_private`] does, and has it have its name for good.
+/// Writes a file as `write_private` does, and has it have its name for good.
 ///
 /// # Errors
 /// [`OpenError::Owner`] where it would have another owner than the one it replaces; those of the system.

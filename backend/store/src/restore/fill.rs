@@ -158,7 +158,7 @@ impl Filling<'_> {
     }
 
     /// Adds a record in these bytes: another encoding of what is chained or signed would not be what
-    /// its hash or its proof was made of.
+    /// its hash or its proof covers.
     fn add<T: Record>(&mut self, changes: &mut Changes, record: &T, value: Vec<u8>) {
         *self.filled.records.entry(T::KIND.word()).or_default() += 1;
         changes.insert_encoded(record, value);

@@ -87,7 +87,7 @@ async fn log_that_is_not_as_written_is_refused_after_a_kill() {
         refused.contains("is not the one"),
         "of another life: {refused}"
     );
-    // The other file was never written to, and has to be there all the same.
+    // The other file was never written to, but must exist.
     let disk = killed(FEW).await;
     disk.edit(2, Vec::clear);
     let refused = open(&disk).unwrap_err().to_string();

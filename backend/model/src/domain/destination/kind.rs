@@ -153,7 +153,7 @@ pub struct Webhook {
     pub auth: Option<Box<Auth>>,
     /// What is sent when an event was closed, where that is something else.
     pub on_clear: Option<Box<OnClear>>,
-    /// Variables of its own, by name.
+    /// Own variables, by name.
     pub values: BTreeMap<String, ValueMap>,
     /// What an answer has to be; none means a status from 200 to 299.
     pub expect: Option<Box<Expect>>,

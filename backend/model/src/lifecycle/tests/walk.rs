@@ -39,7 +39,7 @@ impl Chance {
     }
 }
 
-/// An alert as a Prometheus or an Alertmanager knows it; times in seconds of its own clock.
+/// An alert as a Prometheus or an Alertmanager knows it; times in seconds of its clock.
 #[derive(Clone, Copy, Default)]
 struct Known {
     began: Option<i64>,

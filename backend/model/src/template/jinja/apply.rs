@@ -191,7 +191,7 @@ fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error
     let first = filter.placed.first();
     let separator = first.and_then(Value::as_str);
     Ok(match filter.name {
-        // Each item is compared with as many as halving the list takes, by a member of it.
+        // Each item is compared once for every halving of the list, by a member of it.
         "sort" | "unique" | "groupby" | "dictsort" | "min" | "max" => {
             let compared = u64::from(u64::BITS - items.leading_zeros());
             let paths = items.saturating_mul(filter.arguments);

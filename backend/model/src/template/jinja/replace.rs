@@ -117,7 +117,7 @@ impl Expression {
             let Some((start, end)) = self.find(state, text, at)? else {
                 break;
             };
-            // An empty match behind another one is none, and the search goes on behind the next character.
+            // An empty match behind another one is none, and the search continues behind the next character.
             let next = text[end..].chars().next().map_or(1, char::len_utf8);
             at = if start == end { end + next } else { end };
             if start == end && ended == Some(end) {

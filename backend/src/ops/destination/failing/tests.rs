@@ -180,7 +180,7 @@ async fn failure_that_only_failing_destinations_would_report_is_found() {
     let world = World::new().await;
     let health = world.health(HealthState::Failing, 5).await;
     let hook = world.hook().await;
-    // The destinations of the rule about own events, those that fail, and whether nobody is notified.
+    // The destinations of the rule about own events, those that fail, and whether no one is notified.
     for (destinations, failing, expected) in [
         (&[][..], &["hook"][..], false),
         (&["hook"], &["hook"], true),

@@ -232,7 +232,7 @@ impl<'a> Batch<'a> {
         result
     }
 
-    /// Makes the messages of these groups of a rule, or as many as the time allows. Returns what was decided
+    /// Makes the messages of these groups of a rule, within a time limit. Returns what was decided
     /// with that, and the first failure.
     async fn tell_in_time(&self, due: &[Due]) -> (Vec<RecordId>, Result<(), Error>) {
         match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {

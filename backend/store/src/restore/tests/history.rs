@@ -130,7 +130,7 @@ async fn live(store: &Store) {
     edit(store, &rotated).await;
 }
 
-/// All rows but those that a store makes of them, or has of its own.
+/// All rows except those that a store derives or creates.
 async fn rows(store: &Store) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for kind in Kind::ALL {
