@@ -79,7 +79,7 @@ impl Change {
     }
 }
 
-/// Which part of the free space a set that adds to the store may use. Each may also use the parts before it.
+/// The part of the free space that a set which adds to the store may use. Each includes the parts before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiskShare {
     /// Only what exceeds the floor: for events of senders.

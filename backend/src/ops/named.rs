@@ -21,7 +21,7 @@ pub trait Resource: Record {
     fn revision(&self) -> u64;
     /// When it was made, in milliseconds since 1970.
     fn create_ms(&self) -> i64;
-    /// When it was edited last, in milliseconds since 1970.
+    /// Time of the last edit, in milliseconds since 1970.
     fn update_ms(&self) -> i64;
     /// It as it is now, for a kind whose earlier revisions are kept.
     fn was(&self) -> Option<Revised>;

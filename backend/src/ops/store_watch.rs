@@ -30,7 +30,7 @@ pub struct StoreWatch {
     clock: Arc<dyn Clock>,
     intake: Intake,
     condition: watch::Sender<Condition>,
-    /// What was logged last, and when; none before anything was.
+    /// The last logged state and its time; `None` before the first.
     logged: Option<(&'static str, Duration)>,
     /// What the event reports; none before it was looked for.
     said: Option<Level>,

@@ -179,7 +179,7 @@ impl RestoreTarget {
     }
 }
 
-/// A backup that was found, with the keys that open it.
+/// A backup and the keys that open it.
 struct Found {
     source: Source,
     /// The content of the key file.

@@ -27,7 +27,7 @@ pub struct Contact {
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,
-    /// When it was edited last, in milliseconds since 1970.
+    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 

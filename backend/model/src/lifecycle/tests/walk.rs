@@ -101,7 +101,7 @@ struct Alertmanager {
     phase: i64,
     /// Since when the alert fires by each Prometheus, and until when unless it is reported again.
     known: [Option<(i64, i64)>; 2],
-    /// Since when the alert fires, where it reported that.
+    /// Time since which the alert fires, if it reported one.
     began: Option<i64>,
     /// Its reports under way, by the time of their arrival.
     sent: Vec<(i64, Said)>,

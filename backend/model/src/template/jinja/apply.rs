@@ -99,7 +99,7 @@ impl Each<'_> {
         found.map(|(_, value)| value)
     }
 
-    /// Applies a filter that applies another one, or a test, to each item; none for others.
+    /// Applies a filter that applies a filter or test to each item; returns `None` for other filters.
     fn apply(
         &self,
         state: &mut State<'_, '_>,
