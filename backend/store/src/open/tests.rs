@@ -266,7 +266,7 @@ async fn no_secret_is_in_clear_on_disk() {
 
 #[tokio::test]
 async fn each_part_of_the_free_space_is_left_for_its_sets() {
-    let disk = rustix::fs::statvfs(&std::env::temp_dir()).unwrap();
+    let disk = rustix::fs::statvfs(std::env::temp_dir()).unwrap();
     let free_bytes = disk.f_bavail * disk.f_frsize;
     // The floor, the sets of changes that add and are accepted, and whether senders' events are.
     let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
