@@ -493,7 +493,12 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
     };
     assert_eq!(send("a").await.ok()["succeeded"], 1);
     let count = "SELECT count(*) FROM bellwether.occurrence";
-    assert_eq!(standby.execute(count), server.execute(count));
+    // What a standby has on disk, it shows a moment later.
+    eventually("the standby to show the write", async || {
+        (standby.execute(count) == "1").then_some(())
+    })
+    .await;
+    assert_eq!(server.execute(count), "1");
     let connections = rest.get("/metrics").await.text();
     assert!(
         connections.contains("_store_connections{role=\"reader\"} 3"),
@@ -516,7 +521,10 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
         })
         .await;
     }
-    assert_eq!(standby.execute(count), "2");
+    eventually("the standby to show both writes", async || {
+        (standby.execute(count) == "2").then_some(())
+    })
+    .await;
 
     server.execute("ALTER SYSTEM RESET synchronous_standby_names");
     server.execute("SELECT pg_reload_conf()");

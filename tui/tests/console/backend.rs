@@ -65,6 +65,8 @@ impl Real {
         let mut options = Options::new(&format!("http://{address}")).unwrap();
         options.key = Some(Key::new(&self.key).unwrap());
         options.time_zone = jiff::tz::TimeZone::UTC;
+        // As for a service in the same process; a busy machine delays an answer for longer than a peer may be silent.
+        options.keep_alive = false;
         options.theme = Theme::Terminal;
         options
     }
