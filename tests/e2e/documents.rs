@@ -61,6 +61,23 @@ fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn each_error_reason_is_explained_on_the_troubleshooting_page() {
+    let explained = anchors(&read("docs/troubleshooting.md"));
+    let table = read("backend/src/rpc/status.rs");
+    let reasons: Vec<String> = table
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|text| text.len() > 4 && text.bytes().all(|it| matches!(it, b'A'..=b'Z' | b'_')))
+        .map(str::to_lowercase)
+        .collect();
+    assert!(reasons.len() >= 15, "{reasons:?}");
+    for reason in reasons {
+        assert!(explained.contains(&reason), "{reason} is not explained");
+    }
+}
+
+#[test]
 fn every_path_in_the_architecture_exists() {
     let text = read("ARCHITECTURE.md");
     let mut paths = 0;
