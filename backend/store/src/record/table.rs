@@ -30,19 +30,19 @@ pub(super) use self::{
     wire::{Reader, Secrets, Unreadable, Writer},
 };
 
-/// A value whose encoding is a table.
+/// A value with a table as encoding.
 pub(super) trait Table: Sized {
-    /// Adds its fields, by ascending number.
+    /// Writes its fields in ascending order.
     fn write(&self, to: &mut Writer<'_>);
 
-    /// Reads its fields; none when they hold values that cannot be.
+    /// Reads its fields; `None` if a value is invalid.
     ///
     /// # Errors
-    /// The bytes are no fields, or one is of another type.
+    /// Returns an error if the bytes are malformed, or a field has the wrong type.
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
 }
 
-/// Whether numbers ascend, as the bytes on disk do.
+/// Whether the numbers are in ascending order.
 pub(super) const fn ascends(numbers: &[u32]) -> bool {
     let mut at = 1;
     while at < numbers.len() {
@@ -54,7 +54,6 @@ pub(super) const fn ascends(numbers: &[u32]) -> bool {
     true
 }
 
-/// Defines a record's table.
 macro_rules! record {
     ($type:ty { $($columns:tt)* }) => {
         record!(@table $type, it, (), { $($columns)* }, { record!(@build [] { $($columns)* } []) });
@@ -110,7 +109,7 @@ macro_rules! record {
     (@form $form:ident) => { $crate::record::table::$form };
     (@value $it:ident $name:ident) => { $it.$name };
     (@value $it:ident $name:ident = $of:expr) => { $of };
-    // The fields of the struct: those that are named like their column, and those given apart.
+    // The fields of the struct: those with the name of their column, and those declared separately.
     (@build [$($done:tt)*] {} [$($more:tt)*]) => { Some(Self { $($done)* $($more)* }) };
     (
         @build [$($done:tt)*]
@@ -182,8 +181,7 @@ macro_rules! one_of {
     };
 }
 
-/// Defines the numbers of enums without content: a list, or all of those that have their numbers
-/// themselves.
+/// Defines the numbers of fieldless enums: as a list, or by their discriminants.
 macro_rules! numbers {
     ($($type:ty { $($number:literal $variant:ident),+ $(,)? })+) => {
         $($crate::record::table::field::number!(

@@ -45,7 +45,7 @@ fn state(number: u32, due_ms: i64) -> Option<DeliveryState> {
     states.find(|state| u32::from(state.number()) == number)
 }
 
-/// Whether it is sent separately, whatever the budget, or the digest that includes it.
+/// Returns the budget handling of a delivery: included in a digest, or exempt.
 fn folding(digest: Option<RecordId>, alone: bool) -> Folding {
     match digest {
         Some(digest) => Folding::Into(digest),

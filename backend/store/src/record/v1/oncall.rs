@@ -47,7 +47,7 @@ record! {
     } => target(destination, contact, schedule)
 }
 
-/// Who is meant: exactly one of them.
+/// Returns the target; exactly one is set.
 fn target(
     destination: Option<Name>,
     contact: Option<Name>,

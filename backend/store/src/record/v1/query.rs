@@ -9,7 +9,7 @@ use crate::{
     record::table::{Reader, Table, Unreadable, Writer, field::message, numbers, one_of, record},
 };
 
-/// The word of a clause.
+/// The type of a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
     And,
@@ -147,7 +147,7 @@ fn clause(
     })
 }
 
-/// Levels of clauses.
+/// Returns the nesting depth.
 fn depth(clause: &Clause) -> usize {
     1 + clauses(clause).iter().map(depth).max().unwrap_or(0)
 }
