@@ -24,10 +24,10 @@ use crate::{
     ops::intake_mapping::{Evaluator, Mappings, merges, try_draft, verify},
 };
 
-/// Entries of a webhook that are wrong, of which the answer shows what.
+/// Maximum number of invalid webhook entries described in a response.
 const REFUSED_SHOWN: usize = 10;
 
-/// Serves mappings, and accepts what is sent by way of them.
+/// The mapping service, which also receives webhooks.
 #[derive(Debug)]
 pub struct IntakeMappingApi {
     mappings: Mappings,
@@ -37,7 +37,7 @@ pub struct IntakeMappingApi {
 }
 
 impl IntakeMappingApi {
-    /// Serves these mappings; events go to that receiver.
+    /// Creates the service for these mappings; events are passed to `receiver`.
     pub fn new(
         mappings: Mappings,
         receiver: DataReceiver,
@@ -117,7 +117,7 @@ impl IntakeMappingService for IntakeMappingApi {
     ) -> Result<Response<v1::ReceiveWebhookResponse>, Status> {
         let caller = access::caller(&request)?;
         let (metadata, _, request) = request.into_parts();
-        // Whether it may send at all is asked first: who may not learns nothing of mappings.
+        // Permission to send is checked first, so that other callers learn nothing about mappings.
         DataReceiver::admit(&caller, &metadata)?;
         let mapping = self.mappings.find(&request.mapping).await?;
         let headers = headers(request.headers)?;
@@ -163,12 +163,12 @@ impl IntakeMappingService for IntakeMappingApi {
     }
 }
 
-/// What is wrong with an entry of which no event is made.
+/// Describes an entry that was not converted to an event.
 fn entry((place, why): &(usize, String)) -> String {
     format!("entry {place}: {why}")
 }
 
-/// The headers that a mapping sees, by their names in lower case.
+/// Returns the headers for a mapping, with lower-case names.
 fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     if given.len() > MAPPING_HEADERS_MAX {
         let found = given.len();

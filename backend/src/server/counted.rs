@@ -1,5 +1,4 @@
-//! Counts every call by what it was answered, by whichever part: the service, or what stands before
-//! it.
+//! Counts every call by its status, whether it comes from the service or a layer.
 
 use std::{
     pin::Pin,
@@ -16,10 +15,10 @@ use crate::{
     rpc::{access::code_of, code::word, methods::method},
 };
 
-/// What calls of methods are counted under that there are not.
+/// Label of unknown methods.
 const UNKNOWN: &str = "unknown";
 
-/// Counts the calls of the service that it is put before.
+/// Counts the calls of the inner service.
 #[derive(Debug, Clone)]
 pub(super) struct CountedLayer(pub(super) Metrics);
 
@@ -34,7 +33,6 @@ impl<S> Layer<S> for CountedLayer {
     }
 }
 
-/// The service that [`CountedLayer`] makes.
 #[derive(Debug, Clone)]
 pub(super) struct Counted<S> {
     inner: S,
@@ -66,7 +64,7 @@ where
     }
 }
 
-/// Counts a call that comes as a message, past HTTP.
+/// Counts a call that arrives as a message without HTTP.
 pub(super) async fn counted<T>(
     metrics: &Metrics,
     path: &str,
@@ -79,7 +77,7 @@ pub(super) async fn counted<T>(
     answer
 }
 
-/// What a call of that path is counted under.
+/// Returns the metric label of a path.
 fn name(path: &str) -> &'static str {
     method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
 }
