@@ -9,7 +9,7 @@ use bellwether_proto::json::{
 
 use crate::route::Template;
 
-/// Below this path, existing senders add JSON fields of their own, which are ignored.
+/// Below this path, existing senders add JSON fields that are unknown here and ignored.
 const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 
 /// A method with one of its HTTP bindings.

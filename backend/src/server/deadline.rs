@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the status of the response to a call that never ends; `None` if there is no response.
+    /// Returns the status of a call that never ends; `None` if there is no response.
     async fn code_of(path: &str, wait: Duration) -> Option<String> {
         let never = service_fn(|_request: Request<()>| {
             std::future::pending::<Result<Response<()>, Infallible>>()

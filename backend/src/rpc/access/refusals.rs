@@ -27,7 +27,7 @@ const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
 const PACE_MS: i64 = 100;
 const PACED_FROM: i64 = 20;
 const WAIT_MAX_MS: i64 = 1_000;
-/// The subject for all calls that have no subject of their own.
+/// The subject for all calls above the limit on subjects.
 const OTHERS: &str = "others";
 
 /// The reason for a rejection.

@@ -5,21 +5,22 @@
 //! ```
 //!
 //! is all that a record needs. The encoding is that of Protocol Buffers: zero and empty fields are
-//! omitted, and unknown fields are skipped. The types come from the struct, and the encoding of each
-//! type is in [`field`]. A field that is missing from the table does not compile.
+//! omitted, and unknown fields are skipped. The types come from the struct, and the encoding of
+//! each type is in [`field`]. A field that is missing from the table does not compile.
 //!
-//! **To add a field**, add it to the struct, and to its table under the next free number. Numbers are
-//! never reused. Existing records lack the new field: it is read as zero, empty or `None`, and a
-//! required id or name makes them unreadable. Where the type is not sufficient:
+//! **To add a field**, add it to the struct, and to its table under the next free number. Numbers
+//! are never reused. Existing records lack the new field: it is read as zero, empty or `None`, and
+//! a required id or name makes them unreadable. Where the type is not sufficient:
 //!
 //! - `35 assignee as Blank` selects another form of the same type; the forms are in [`field`].
-//! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes a value that is computed from the
-//!   record (`record! { Occurrence as it { … } with { … } }`). The value that was read is in a
+//! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes a value that is computed from
+//!   the record (`record! { Occurrence as it { … } with { … } }`). The value that was read is in a
 //!   variable of that name, from which the part after `with` builds the remaining fields of the
-//!   struct, or the part after `=>` the whole record; a `?` on `None` there marks an invalid record.
+//!   struct, or the part after `=>` the whole record; a `?` on `None` there marks an invalid
+//!   record.
 //! - `record! { Client as it, secrets { … } … }` names the value that seals and opens secrets.
-//! - A fieldless enum has its numbers in a `numbers!`, an enum whose variants are separate fields in a
-//!   `one_of!`.
+//! - A fieldless enum has its numbers in a `numbers!`, an enum whose variants are separate fields
+//!   in a `one_of!`.
 
 pub(super) mod field;
 pub(super) mod wire;
