@@ -15,26 +15,20 @@ use crate::route::{RouteMatch, Router, Template};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Lists open events.
     GetAlerts,
-    /// Lists open events by receiver and name.
     GetAlertGroups,
-    /// Lists destinations.
     GetReceivers,
     GetSilences,
     PostSilences,
     GetSilence,
-    /// Expires a silence.
     DeleteSilence,
 }
 
-/// A path of the API.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) operation: Operation,
     pub(crate) method: Method,
     pub(crate) path: &'static str,
-    /// One sentence for the OpenAPI document.
     about: &'static str,
 }
 
@@ -134,7 +128,6 @@ pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(without_zone)
 }
 
-/// Formats milliseconds since 1970 as RFC 3339.
 fn time(at_ms: i64) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
     at.to_string()

@@ -17,7 +17,6 @@ use crate::{
     query, route,
 };
 
-/// The parts of an HTTP request from which a message is built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestParts<'a> {
     /// Captured path segments, still encoded.
@@ -76,7 +75,6 @@ pub(crate) fn request(
     Ok(read)
 }
 
-/// Reads the body, collecting its violations with those of the other parts.
 fn body(
     plan: &Plan,
     operation: &Operation,

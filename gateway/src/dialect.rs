@@ -90,18 +90,15 @@ impl Default for Settings {
 pub(crate) struct Dialect {
     /// Name, as listed among the dialects of a client.
     pub(crate) name: &'static str,
-    /// Size limit of its bodies.
     pub(crate) bodies: Bodies,
     /// Whether a body with these headers is JSON, in which malformed texts are repaired.
     pub(crate) is_json: fn(&HeaderMap) -> bool,
     /// Finds the key, for senders that put it into the body.
     pub(crate) key_in_body: Option<FindKey>,
     pub(crate) endpoints: &'static [Endpoint],
-    /// Builds an error response in the format of the dialect.
     pub(crate) fault: fn(&FaultContext<'_>, &Fault) -> Answer,
 }
 
-/// The size limit of a dialect's bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bodies {
     /// Same as for other requests.
@@ -127,23 +124,18 @@ impl Bodies {
 
 type FindKey = fn(&[u8]) -> Option<String>;
 
-/// A path of a dialect.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) method: Method,
     /// Path template; the segment `{key}` is the sender's key.
     pub(crate) path: &'static str,
-    /// One sentence for the OpenAPI document.
     pub(crate) about: &'static str,
-    /// Status of a successful response.
     pub(crate) success: StatusCode,
     /// Whether it needs neither a key nor the backend.
     pub(crate) open: bool,
-    /// Translates a request.
     pub(crate) read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
 }
 
-/// A request of a sender, with its whole body.
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     /// Captured path segments, decoded.
@@ -162,10 +154,8 @@ pub(crate) struct Incoming<'a> {
     pub(crate) settings: &'a Settings,
 }
 
-/// A translated request.
 #[derive(Debug)]
 pub(crate) struct Translated {
-    /// Events to send.
     pub(crate) events: Vec<Event>,
     /// Rejected items of the request; the others are accepted.
     pub(crate) refused: Refused,
@@ -175,11 +165,9 @@ pub(crate) struct Translated {
     pub(crate) note: Option<Note>,
     /// Id of an event to read.
     pub(crate) query: Option<String>,
-    /// A search for events.
     pub(crate) search: Option<SearchEventsRequest>,
     /// A webhook for the backend to convert with a stored mapping.
     pub(crate) webhook: Option<ReceiveWebhookRequest>,
-    /// Builds the response.
     pub(crate) success: Success,
 }
 
@@ -199,7 +187,6 @@ impl Translated {
     }
 }
 
-/// Rejected items of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
     count: usize,
@@ -304,36 +291,27 @@ impl std::fmt::Debug for Success {
     }
 }
 
-/// The outcome of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// The backend's result for the events.
     pub(crate) result: EventStatusResult,
     /// Number of events that did not fit into one message to the backend.
     pub(crate) beyond: usize,
-    /// The event that was read.
     pub(crate) found: Option<StoredEvent>,
-    /// The events that were found.
     pub(crate) listed: SearchEventsResponse,
     /// Number of webhook entries that the mapping dropped.
     pub(crate) dropped: i32,
     /// The reason why an optional note was not written.
     pub(crate) note_lost: Option<String>,
-    /// Duration of the request.
     pub(crate) took: Duration,
 }
 
-/// The context of a failed request.
 #[derive(Debug)]
 pub(crate) struct FaultContext<'a> {
     pub(crate) headers: &'a HeaderMap,
-    /// Request id in the log.
     pub(crate) request_id: &'a str,
-    /// Duration of the request.
     pub(crate) took: Duration,
 }
 
-/// The error of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Status as in the native interface.
@@ -357,7 +335,6 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Combines one or more errors.
     fn all(each: Vec<String>) -> Self {
         let message = each.join("; ");
         Self {
@@ -393,7 +370,6 @@ impl From<&Problem> for Fault {
     }
 }
 
-/// A response to a sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -437,7 +413,6 @@ fn plain_fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     Answer::json(fault.status, &body)
 }
 
-/// The paths of all dialects.
 #[derive(Debug)]
 pub(crate) struct Senders {
     router: Router,
@@ -496,12 +471,10 @@ pub(crate) fn key_of(dialect: &Dialect, endpoint: &Endpoint, incoming: &Incoming
     }
 }
 
-/// The location of a sender's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KeyFound {
     /// In the path, where it may be logged.
     InPath(String),
-    /// In a header or in the body.
     Apart(String),
     Nowhere,
 }

@@ -33,7 +33,6 @@ pub(crate) fn page(document: &Value) -> String {
     )
 }
 
-/// Renders a page with a sidebar and a footer.
 fn whole(title: &str, contents: &str, main: &str, end: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -123,7 +122,6 @@ fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Returns the operations of a tag, with path and method.
 fn operations<'d>(
     document: &'d Value,
     tag: &'d Value,
@@ -135,7 +133,6 @@ fn operations<'d>(
     })
 }
 
-/// Returns the anchor of a title.
 fn anchor(title: &str) -> String {
     title.to_lowercase().replace(' ', "-")
 }
@@ -188,7 +185,6 @@ fn write_operation(
     Ok(())
 }
 
-/// Writes the errors by status, with their headers.
 fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
     out.push_str(
         "<section><h2 id=\"errors\">Errors</h2><div class=\"scroll\"><table class=\"fields\">",

@@ -12,13 +12,11 @@ pub(crate) fn of(resource: Option<&str>, hash: u64) -> String {
     }
 }
 
-/// Returns the etag of the resource from a response's tag.
 pub(crate) fn resource(tag: &str) -> &str {
     tag.split_once(HASH_MARK)
         .map_or(tag, |(resource, _)| resource)
 }
 
-/// Splits a list of tags, without quotes.
 pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
     let tags = text.split(',').map(bare);
     tags.filter(|tag| !tag.is_empty())

@@ -49,7 +49,6 @@ fn event(schedule: &str, shift: &Value, names: &[&str]) -> Event {
     event.done()
 }
 
-/// Formats a time for iCalendar, in UTC and to the second.
 fn stamp(time: &Value) -> String {
     let at = time
         .as_str()

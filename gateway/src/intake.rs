@@ -19,7 +19,6 @@ use tonic::Code;
 const DETAILED_RESPONSE: u32 = 1;
 const IGNORED_FIELDS: u32 = 1_000;
 
-/// The parts of a request that were not forwarded.
 #[derive(Debug)]
 pub(crate) struct LeftOut {
     ignored: Vec<String>,

@@ -24,18 +24,15 @@ pub(crate) fn dimension(label: &str, others: &BTreeMap<String, String>) -> Strin
     key
 }
 
-/// Returns the field for a label.
 pub(crate) fn field(label: &str) -> String {
     format!("dimensions.{}", dimension(label, &BTreeMap::new()))
 }
 
-/// Returns the label for a dimension.
 pub(crate) fn of_dimension(key: &str) -> &str {
     let renamed = RENAMED.iter().find(|(_, ours)| *ours == key);
     renamed.map_or(key, |(theirs, _)| theirs)
 }
 
-/// Converts dimensions to labels.
 pub(crate) fn of_dimensions(dimensions: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let longest = |ours: &str| {
         let keys = dimensions.keys();

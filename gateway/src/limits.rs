@@ -12,9 +12,7 @@ pub(crate) const SIGN_IN_SECONDS: u32 = 600;
 pub(crate) const SESSION_BYTES: usize = 4_000;
 /// Open events on the overview page.
 pub(crate) const LISTED_EVENTS: i32 = 50;
-/// Members of a group on a linked page.
 pub(crate) const LINKED_MEMBERS: i32 = 100;
-/// Keys and values in one query string.
 pub(crate) const QUERY_PAIRS: usize = 2_000;
 /// Maximum bytes of a response from the backend.
 pub(crate) const ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -40,27 +38,22 @@ pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);
 pub(crate) const COMPRESSED_FROM: usize = 1024;
 /// Maximum bytes compressed on the current thread.
 pub(crate) const COMPRESSED_AT_ONCE: usize = 128 * 1024;
-/// Concurrent requests on one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION: u32 = 100;
-/// Timeout of a readiness check of the backend.
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
 /// Duration above which a successful request is logged, as failed ones are.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
-/// Timeout of connecting to the backend.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// HTTP/2 flow control window of a connection or a call. The library derives from it how many small
 /// messages can be queued before it treats them as an attack.
 pub(crate) const WINDOW_BYTES: u32 = 1024 * 1024;
 /// Interval of keep-alive probes on idle connections (to the backend, or HTTP/2 from a client).
 pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
-/// Timeout of a keep-alive probe.
 pub(crate) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Seconds after which a client rejected for load should retry.
 pub(crate) const RETRY_AFTER_S: u64 = 1;
 /// Time that a connection may wait for its next request and headers. Longer than common sending
 /// intervals, since a request sent while the connection closes fails.
 pub(crate) const IDLE: Duration = Duration::from_secs(75);
-/// Default maximum bytes of a body.
 pub(crate) const BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum bytes of a body with a batch of events, unless the configured limit is below its
 /// default.
@@ -73,7 +66,6 @@ pub(crate) const REPEATED_TEXT_BYTES: usize = 2 * 1024;
 pub(crate) const REPORTER_BYTES: usize = 256;
 /// Invalid items of a message that are described in the response.
 pub(crate) const REFUSED_SHOWN: usize = 10;
-/// Maximum bytes of a summary, as in the backend.
 pub(crate) const SUMMARY_BYTES: usize = 1024;
 /// Maximum nesting of lists and objects in event metadata; each level is up to three messages.
 pub(crate) const METADATA_DEPTH: usize = 24;
@@ -87,7 +79,6 @@ pub(crate) const ALERTS: usize = 10_000;
 pub(crate) const ALERTS_PER_PAGE: i32 = 1_000;
 /// Bytes of alerts after which reading stops.
 pub(crate) const ALERTS_BYTES: usize = 32 * 1024 * 1024;
-/// Maximum bytes of an alert annotation.
 pub(crate) const ANNOTATION_BYTES: usize = 4 * 1024;
 /// Time until the end of an alert that has none, in milliseconds.
 pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
@@ -96,7 +87,5 @@ pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
 pub(crate) const SILENCES: usize = 10_000;
 /// Silences or receivers read per call.
 pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;
-/// Maximum number of matchers in one request or silence.
 pub(crate) const MATCHERS: usize = 50;
-/// Maximum bytes of a compiled matcher expression.
 pub(crate) const MATCHER_REGEX_BYTES: usize = 256 * 1024;

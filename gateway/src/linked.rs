@@ -38,31 +38,25 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;mar
     background:#16181b}td:first-child,footer{color:#aaa}pre{background:#23262b}td,h2,form{\
     border-color:#444}.notice{background:#12251a}.refused{background:#2d1517}a{color:#7ab7ff}}";
 
-/// Links to the reference.
 const DOCUMENTS: &str = "<p><a href=\"/docs\">Reference</a> &middot; <a href=\"/openapi.json\">\
                          OpenAPI</a></p>";
 
-/// A notice about the result of a submitted form.
 #[derive(Debug)]
 pub(crate) struct Notice {
     text: String,
     is_refusal: bool,
 }
 
-/// How the viewer of a page is authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// With a key.
     #[default]
     Key,
     /// With a key, or by a sign-in that returns to this path.
     SignIn(String),
-    /// Signed in.
     SignedIn,
 }
 
 impl Notice {
-    /// Creates the notice for a changed acknowledgement.
     pub(crate) fn done(acknowledged: bool) -> Self {
         let done = if acknowledged {
             "Acknowledged."
@@ -75,7 +69,6 @@ impl Notice {
         }
     }
 
-    /// Creates the notice for a rejected change.
     pub(crate) fn refused(why: &str) -> Self {
         Self {
             text: format!("Nothing was changed: {why}"),
@@ -151,7 +144,6 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     whole(&name, &html)
 }
 
-/// Renders the page for unauthenticated viewers.
 pub(crate) fn welcome(entry: Entry) -> String {
     let mut out = Page::new(entry);
     out.html
@@ -198,7 +190,6 @@ impl Page {
         Self { html, entry }
     }
 
-    /// Adds the sign-out form, if signed in.
     fn end(&mut self) {
         if self.entry == Entry::SignedIn {
             self.html.push_str(
@@ -207,7 +198,6 @@ impl Page {
         }
     }
 
-    /// Writes an event. Returns its title.
     fn event(&mut self, found: &Value) -> String {
         let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
         let acknowledged = occurrence["acknowledged"] == true;
@@ -244,7 +234,6 @@ impl Page {
         title
     }
 
-    /// Writes the headline and the state. Returns the headline.
     fn head(&mut self, event: &Value, occurrence: &Value) -> String {
         let summary = text(&occurrence["summary"]);
         let title = if summary.is_empty() {
@@ -273,7 +262,6 @@ impl Page {
         title
     }
 
-    /// Writes the overview. Returns its title.
     fn service(&mut self, found: &Value) -> String {
         let overview = &found["overview"];
         let open = |severity: &str| {
@@ -337,7 +325,6 @@ impl Page {
         title
     }
 
-    /// Writes a group. Returns its title.
     fn group(&mut self, found: &Value) -> String {
         let group = &found["group"];
         let shared = rows(&group["by"], |field| {
@@ -430,7 +417,6 @@ impl Page {
         }
     }
 
-    /// Writes the form for acknowledging.
     fn acknowledging(&mut self, acknowledged: bool, is_over: bool) {
         match (is_over, acknowledged) {
             (true, _) => {}
@@ -481,7 +467,6 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Returns the display name of an enum value.
 fn word(value: &Value, prefix: &str) -> String {
     let name = text(value);
     name.strip_prefix(prefix).unwrap_or(&name).to_lowercase()

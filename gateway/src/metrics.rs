@@ -14,7 +14,6 @@ use prometheus_client::{
 
 use crate::holder::Holder;
 
-/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
 ];

@@ -15,25 +15,19 @@ const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 /// A method with one of its HTTP bindings.
 #[derive(Debug)]
 pub(crate) struct Operation {
-    /// Full name: `package.Service`.
     pub(crate) service: Box<str>,
-    /// Display name of the service.
     pub(crate) title: Box<str>,
-    /// Comment of the service.
     pub(crate) service_doc: Box<str>,
     pub(crate) name: Box<str>,
-    /// Comment of the method.
     pub(crate) doc: Box<str>,
     /// Minimum role, as stated by `role` of `options.proto`.
     pub(crate) role: Box<str>,
     /// List of the response that is available as CSV; empty if there is none.
     pub(crate) csv: Box<str>,
-    /// Whether a successful response has no body.
     pub(crate) is_silent: bool,
     /// `/package.Service/Method`.
     pub(crate) grpc_path: http::uri::PathAndQuery,
     pub(crate) method: Method,
-    /// Whether it is an additional binding.
     pub(crate) is_additional: bool,
     pub(crate) template: Template,
     pub(crate) body: BodyRule,
@@ -47,7 +41,6 @@ pub(crate) struct Operation {
     pub(crate) list: Option<usize>,
 }
 
-/// The service of a method: full name, display name and comment.
 struct Service<'a> {
     name: &'a str,
     title: &'a str,
@@ -62,9 +55,6 @@ mod tag {
 }
 
 /// Compiles all methods with an HTTP rule, in the order of the files.
-///
-/// # Errors
-/// Returns a sentence about an unsupported rule.
 pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>, String> {
     let mut operations = Vec::new();
     for file in files {
@@ -88,14 +78,11 @@ pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>,
     Ok(operations)
 }
 
-/// The content of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyRule {
-    /// The body is ignored.
     None,
     /// The request's fields, or no body.
     Optional,
-    /// The request's fields.
     Whole,
     /// One field of the request: its number and type.
     Field(u32, MessageId),
@@ -199,7 +186,6 @@ impl Operation {
         })
     }
 
-    /// Returns the message type of the body.
     pub(crate) fn body_message(&self) -> Option<MessageId> {
         match self.body {
             BodyRule::None => None,
@@ -215,17 +201,14 @@ impl Operation {
             .filter(|_| self.method != Method::DELETE)
     }
 
-    /// Whether a response has an `ETag` for conditional requests.
     pub(crate) fn is_tagged(&self) -> bool {
         self.method == Method::GET && !self.is_silent
     }
 
-    /// Returns the list with the items of a lenient request.
     pub(crate) fn list<'p>(&self, plan: &'p Plan) -> Option<&'p FieldPlan> {
         self.list.map(|at| &plan.messages[self.input].fields[at])
     }
 
-    /// Whether a field of the request can be a query parameter.
     pub(crate) fn takes_query(&self, plan: &Plan, field: &FieldPlan) -> bool {
         let bound =
             |binding: &PathBinding| !binding.in_body_field && binding.number == field.number;
@@ -246,7 +229,6 @@ impl Operation {
     }
 }
 
-/// Returns the index of the only list of messages in a request.
 fn list_of(plan: &Plan, input: MessageId) -> Option<usize> {
     plan.messages[input].fields.iter().position(|field| {
         matches!(field.cardinality, Cardinality::Repeated { .. })

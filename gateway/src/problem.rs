@@ -12,7 +12,6 @@ use tonic_types::pb;
 
 use crate::limits;
 
-/// An error response.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
@@ -24,7 +23,6 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Creates an error with the HTTP status for the code.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             status: http_status(code),
@@ -40,7 +38,6 @@ impl Problem {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// Creates an error that lists all invalid fields.
     pub(crate) fn violations(violations: &Violations) -> Self {
         let field_violations =
             violations
@@ -84,7 +81,6 @@ impl Problem {
         )
     }
 
-    /// The path exists, but not with this method.
     pub(crate) fn wrong_method(mut allow: Vec<Method>) -> Self {
         allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         allow.dedup();
@@ -108,7 +104,6 @@ impl Problem {
         }
     }
 
-    /// The content encoding of the body is not supported.
     pub(crate) fn unknown_encoding() -> Self {
         let message = "the content encoding is not supported; send the body uncompressed, or \
                        compressed once with gzip";
@@ -127,7 +122,6 @@ impl Problem {
         }
     }
 
-    /// The request timed out.
     pub(crate) fn deadline() -> Self {
         Self::new(
             Code::DeadlineExceeded,
@@ -156,7 +150,6 @@ impl Problem {
         problem
     }
 
-    /// Converts the error of a call to the backend.
     pub(crate) fn from_status(status: &Status, body_limit_bytes: usize) -> Self {
         if let Some(problem) = Self::of_transport(status, body_limit_bytes) {
             return problem;
@@ -242,7 +235,6 @@ impl Problem {
         headers
     }
 
-    /// Returns the JSON form of a `google.rpc.Status`.
     pub(crate) fn body(&self, plan: &Plan) -> Vec<u8> {
         let status = |details| pb::Status {
             code: i32::from(self.code),
@@ -266,7 +258,6 @@ impl Problem {
     }
 }
 
-/// Describes the TLS error of a failed call, if there was one.
 fn secure_fault(status: &Status) -> Option<String> {
     let source = status.source()?;
     let error = cause::find::<rustls::Error>(source).cloned();
@@ -274,7 +265,6 @@ fn secure_fault(status: &Status) -> Option<String> {
     Some(cause::explain(&error, "tls_ca"))
 }
 
-/// Whether a call failed because its connection was lost.
 fn connection_broke(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {

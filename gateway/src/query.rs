@@ -64,7 +64,6 @@ pub(crate) fn read(
     out
 }
 
-/// Returns the reason why a name is not a valid query parameter.
 fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
     let message = &plan.messages[operation.input];
     if let Some(index) = message.index_of(name) {

@@ -49,7 +49,6 @@ fn every(
     ))
 }
 
-/// Adds the members of an error to a response.
 pub(crate) fn body(answer: &[u8], message: String) -> Vec<u8> {
     let mut members: Map<String, Value> = serde_json::from_slice(answer).unwrap_or_default();
     members.insert("code".into(), i32::from(Code::InvalidArgument).into());

@@ -52,7 +52,6 @@ use recognition::Recognised;
 use reply::Reply;
 use sign_in::SignInStep;
 
-/// Prefix of the paths for native events.
 const INTAKE: &str = "/v1/data-receiver/";
 /// Paths of the published interface that this service does not support.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
@@ -64,7 +63,6 @@ const TAKEN: &str = "authorization, zenoss-api-key, content-type, content-encodi
 const SHOWN: &str = "etag, retry-after, x-request-id, ratelimit, ratelimit-policy, \
                      idempotent-replayed, deprecation, sunset, www-authenticate";
 
-/// The state for handling requests.
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) config: Config,
@@ -88,11 +86,9 @@ pub(crate) struct Handler {
     strange_memory: Arc<Pool<Holder>>,
     openapi: Bytes,
     docs: Bytes,
-    /// The sign-in page, and when the backend reported it.
     sign_in_page: Mutex<Option<(Instant, String)>>,
 }
 
-/// The target of a request.
 enum RequestTarget<'p> {
     Operation(usize, Vec<&'p str>),
     Sender(usize, Vec<&'p str>),

@@ -19,9 +19,6 @@ pub(crate) struct Template {
 
 impl Template {
     /// Parses a path such as `/v1/events/{id}:explain`.
-    ///
-    /// # Errors
-    /// Returns a sentence about an unsupported template.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let path = text
             .strip_prefix('/')
@@ -62,7 +59,6 @@ impl Template {
     }
 }
 
-/// The result of routing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RouteMatch<'p> {
     /// The index of an operation, and the captured segments, still encoded.
@@ -72,7 +68,6 @@ pub(crate) enum RouteMatch<'p> {
     Nothing,
 }
 
-/// All paths as a tree of segments.
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     root: Node,
@@ -91,9 +86,6 @@ type MethodName = Box<str>;
 
 impl Router {
     /// Adds an operation.
-    ///
-    /// # Errors
-    /// Returns a sentence if another operation has the same method and path.
     pub(crate) fn add(
         &mut self,
         method: &Method,

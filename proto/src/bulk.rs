@@ -11,7 +11,6 @@ pub const EVENTS_MAX: usize = 20_000;
 /// Maximum bytes of the message with these events.
 pub const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Metadata field of an event that was truncated.
 const TRUNCATED: &str = "truncated";
 
 /// Shrinks the message of a request to [`BYTES_MAX`]: starting at the last event, drops metadata

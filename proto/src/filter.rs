@@ -38,7 +38,6 @@ pub struct Parsed {
     is_either: bool,
 }
 
-/// Positions of a clause and of its nested clauses.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Positions {
     at: usize,

@@ -65,7 +65,6 @@ impl MatcherText {
     }
 }
 
-/// Splits a text at unquoted commas.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut from) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);

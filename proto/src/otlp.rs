@@ -30,7 +30,6 @@ const VALUES_MAX: usize = 1_000_000;
 const REPEATED_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum bytes of a resource stored with each of its events.
 const RESOURCE_BYTES: usize = 8 * 1024;
-/// Maximum bytes of a summary.
 const SUMMARY_BYTES: usize = 1024;
 
 /// Settings for the conversion.
@@ -239,7 +238,6 @@ impl LeftOut {
     }
 }
 
-/// The fields shared by all records of one resource.
 struct About {
     dimensions: Vec<(String, String)>,
     identity_bytes: usize,

@@ -166,7 +166,6 @@ fn row(blocks: &mut Vec<Block>, line: &str, open: bool) {
     }
 }
 
-/// Returns the number and the text of a list item.
 fn item(line: &str) -> Option<(Option<String>, &str)> {
     if let Some(text) = line.strip_prefix("- ") {
         return Some((None, text));

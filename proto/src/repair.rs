@@ -21,7 +21,6 @@ use crate::json::{
     wire::{self, Reader, Value},
 };
 
-/// Maximum nesting of messages that are repaired.
 const DEPTH: usize = 100;
 /// Package of the sender interface; texts of other messages are not altered.
 const SENDERS: &str = "zenoss.cloud";
@@ -119,7 +118,6 @@ fn escaped(body: &[u8], at: usize) -> Option<u16> {
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// The content of a field of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field<K> {
     Text,
@@ -129,7 +127,6 @@ pub(crate) enum Field<K> {
     Other,
 }
 
-/// The messages of a protocol.
 pub(crate) trait Protocol: Copy {
     fn field(self, number: u32) -> Field<Self>;
 
@@ -139,11 +136,9 @@ pub(crate) trait Protocol: Copy {
     }
 }
 
-/// A message with repaired texts.
 #[derive(Debug, Default)]
 pub(crate) struct Repaired {
     pub(crate) bytes: Vec<u8>,
-    /// The reasons why items were dropped.
     pub(crate) left_out: Vec<String>,
     replaced: usize,
 }

@@ -83,7 +83,6 @@ pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
     })
 }
 
-/// Whether a character is a combining mark.
 fn is_mark(c: char) -> bool {
     if c.is_ascii() {
         return false;

@@ -57,7 +57,6 @@ pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     Ok(Mailbox::new(read.name, email))
 }
 
-/// Splits a text at commas outside quotation marks.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {

@@ -34,7 +34,6 @@ impl NoProxy {
         entries.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a host is reached without the proxy.
     pub(crate) fn covers(&self, host: &str, port: u16) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let host = host.trim_end_matches('.').to_ascii_lowercase();

@@ -25,7 +25,6 @@ pub use people::People;
 pub use refusals::{Refusals, words as refusal_words};
 pub use scanning::too_large;
 
-/// The address of a caller, if known.
 #[derive(Debug, Clone, Copy)]
 struct CallAddress(Option<IpAddr>);
 

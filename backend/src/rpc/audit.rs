@@ -13,7 +13,6 @@ use crate::domain::Name;
 enum Subject {
     /// Nothing was changed: a dry run.
     Nothing,
-    /// The resource with that name.
     Named(String),
 }
 

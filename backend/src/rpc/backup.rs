@@ -43,7 +43,6 @@ impl Backups {
     }
 }
 
-/// A backup that is being streamed.
 struct BackupStream {
     reader: Reader,
     bytes_per_second: u64,

@@ -39,7 +39,6 @@ impl Checks {
     }
 }
 
-/// A check that runs only while its caller reads the progress.
 struct Checking {
     findings: Pin<Box<dyn Future<Output = Findings> + Send>>,
     progress: watch::Receiver<Progress>,

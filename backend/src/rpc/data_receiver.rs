@@ -44,7 +44,6 @@ pub struct DataReceiver {
     clock: Arc<dyn Clock>,
 }
 
-/// Returns the trace context in the metadata.
 fn traceparent(metadata: &MetadataMap) -> Option<TraceContext> {
     TraceContext::parse(metadata.get("traceparent")?.to_str().ok()?)
 }
@@ -230,7 +229,6 @@ impl DataReceiver {
         }
     }
 
-    /// Splits the events into valid and invalid ones.
     fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> Sorted {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE { incoming } else { fitted };

@@ -92,7 +92,6 @@ impl DestinationApi {
         }
     }
 
-    /// Converts a test request.
     async fn asked(&self, mut request: v1::TestDestinationRequest) -> Result<Test, Error> {
         let event = request.event.take();
         let about = convert::about(&request.event_id, event, self.tester.now_ms())?;

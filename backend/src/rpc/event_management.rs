@@ -18,7 +18,6 @@ use crate::{
     },
 };
 
-/// Warning about an occurrence that was closed manually.
 const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
                           set STATUS_SUPPRESSED instead to notify no one until its sender closes it";
 
@@ -113,7 +112,6 @@ impl EventManagementService for EventManagement {
     }
 }
 
-/// Returns the message and the code of a failed item.
 fn error_and_code(error: Error) -> (String, i32) {
     let text = error.to_string();
     (text, Status::from(error).code().into())

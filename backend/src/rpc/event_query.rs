@@ -79,7 +79,6 @@ impl EventQueries {
         self.hinted(input::filter(query, self.clock.now_ms())).await
     }
 
-    /// Returns the newest occurrence of an event.
     async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
         let event = EventId::parse(id).ok_or_else(|| Error::invalid("id", NO_EVENT_ID))?;
         let newest = find::newest(&self.store, event).await?;

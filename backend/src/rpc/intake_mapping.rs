@@ -24,7 +24,6 @@ use crate::{
     ops::intake_mapping::{Evaluator, Mappings, merges, try_draft, verify},
 };
 
-/// Maximum number of invalid webhook entries described in a response.
 const REFUSED_SHOWN: usize = 10;
 
 /// The mapping service, which also receives webhooks.
@@ -163,7 +162,6 @@ impl IntakeMappingService for IntakeMappingApi {
     }
 }
 
-/// Describes an entry that was not converted to an event.
 fn entry((place, why): &(usize, String)) -> String {
     format!("entry {place}: {why}")
 }

@@ -25,7 +25,6 @@ use crate::{
     store::audit::{self, By},
 };
 
-/// Members of a group that are returned.
 const MEMBERS: i32 = 100;
 
 /// Methods, as named in the audit log.

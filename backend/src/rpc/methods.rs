@@ -37,7 +37,6 @@ pub enum Need {
 }
 
 impl Need {
-    /// Parses the option of a method.
     fn of(word: &str) -> Option<Self> {
         let all = [
             Self::Ingest,
@@ -101,7 +100,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// Converts the option of a method.
     fn of(class: options::call::Class) -> Option<Self> {
         use options::call::Class;
         Some(match class {
@@ -195,7 +193,6 @@ const FOREIGN: [(&str, Need, Class); 5] = [
     ),
 ];
 
-/// All methods, by path.
 static METHODS: LazyLock<BTreeMap<Box<str>, Method>> = LazyLock::new(|| {
     let files = descriptor::files(&[FILE_DESCRIPTOR_SET]).expect("the build encoded the set");
     let mut methods = BTreeMap::new();

@@ -16,7 +16,6 @@ use crate::{
     store::Store,
 };
 
-/// Default time span of statistics.
 const SPAN_DEFAULT: Duration = Duration::from_secs(3600);
 
 /// The overview service.

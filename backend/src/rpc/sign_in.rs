@@ -11,11 +11,8 @@ use tonic::{Request, Response, Status, async_trait};
 use super::access::address;
 use crate::{error::Error, oidc::SignIns, ops::sign_in::SignInStates};
 
-/// Maximum bytes of the authorization code.
 const CODE_BYTES_MAX: usize = 4096;
-/// Maximum bytes of the PKCE verifier.
 const VERIFIER_BYTES_MAX: usize = 128;
-/// Maximum bytes of the `state` parameter.
 const STATE_BYTES_MAX: usize = 256;
 
 /// The sign-in service.

@@ -15,7 +15,6 @@ pub const ERROR_DOMAIN: &str = "bellwether";
 const VIOLATION_BYTES_MAX: usize = 3 * 1024;
 /// Bytes of a violation in addition to its text.
 const VIOLATION_FRAME_BYTES: usize = 8;
-/// Maximum length of a message, in characters.
 const MESSAGE_CHARACTERS_MAX: usize = 1_000;
 /// Maximum bytes of a message in its header, where it is percent-encoded.
 const MESSAGE_BYTES_MAX: usize = 1_500;
@@ -44,7 +43,6 @@ impl From<Error> for Status {
     }
 }
 
-/// Returns the code and the `ErrorInfo.reason` of an error.
 fn code_and_reason(error: &Error) -> (Code, &'static str) {
     match error {
         Error::Invalid(_) => (Code::InvalidArgument, "FIELDS_INVALID"),

@@ -136,7 +136,6 @@ use crate::{
     store::{self, Duty, Engine, Store, engine::Condition},
 };
 
-/// State shared by the services and the background work.
 struct Modules {
     store: Store,
     clock: Arc<dyn Clock>,
@@ -155,7 +154,6 @@ struct Modules {
     telling: Telling,
 }
 
-/// The assembled service.
 pub(super) struct Assembled {
     /// The services, for calls without a socket.
     pub(super) routes: Routes,
@@ -163,11 +161,8 @@ pub(super) struct Assembled {
     pub(super) direct: Direct,
     /// The services, for connections.
     pub(super) front: Front,
-    /// The background work.
     pub(super) work: Work,
-    /// Reports when the certificate expires, if there is one.
     pub(super) certificate: CertificateWatch,
-    /// The metrics.
     pub(super) metrics: Arc<Exposition>,
     /// The engine, closed after everything has stopped.
     pub(super) engine: Arc<dyn Engine>,
@@ -240,7 +235,6 @@ async fn assemble_over(
 }
 
 impl Modules {
-    /// Creates the modules on a store, with the intake workers.
     async fn open(
         store: Store,
         config: &Config,
@@ -577,7 +571,6 @@ impl Modules {
     }
 }
 
-/// Returns the label values known in advance.
 fn known_labels() -> KnownLabels {
     KnownLabels {
         dialects: dialect_words().collect(),
@@ -597,7 +590,6 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// The services that accept events.
 const INTAKE: [&str; 2] = [
     "zenoss.cloud.DataReceiverService",
     "opentelemetry.proto.collector.logs.v1.LogsService",

@@ -15,10 +15,8 @@ use crate::{
     rpc::{access::code_of, code::word, methods::method},
 };
 
-/// Label of unknown methods.
 const UNKNOWN: &str = "unknown";
 
-/// Counts the calls of the inner service.
 #[derive(Debug, Clone)]
 pub(super) struct CountedLayer(pub(super) Metrics);
 
@@ -77,7 +75,6 @@ pub(super) async fn counted<T>(
     answer
 }
 
-/// Returns the metric label of a path.
 fn name(path: &str) -> &'static str {
     method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
 }

@@ -10,14 +10,12 @@ use tonic::{Code, Status};
 use crate::limits::REQUEST_BYTES_MAX;
 pub(super) use crate::rpc::access::too_large;
 
-/// Parses the limit in tonic's message.
 fn limit_in(text: &str) -> usize {
     let limit = text.rsplit_once("the limit is: ");
     let limit = limit.and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
     limit.unwrap_or(REQUEST_BYTES_MAX)
 }
 
-/// Returns the status for malformed bytes.
 pub(super) fn malformed(error: &DecodeError) -> Status {
     Status::invalid_argument(error.to_string())
 }

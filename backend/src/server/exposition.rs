@@ -52,7 +52,6 @@ const LATE_MS: i64 = 1_000;
 /// Bytes before the delivery id in an index entry: destination and due time.
 const BEFORE_DELIVERY: usize = 16 + 8;
 
-/// Sources of the metrics.
 #[derive(Debug)]
 pub(super) struct Exposition {
     pub(super) store: Store,
@@ -97,7 +96,6 @@ impl Source for Exposition {
 }
 
 impl Exposition {
-    /// Adds values in memory.
     fn add_parts(&self, to: &mut Registry) {
         let (requests, kib) = self.intake.queued();
         gauge(
@@ -122,7 +120,6 @@ impl Exposition {
         );
     }
 
-    /// Adds the nodes, if the store is shared.
     async fn add_nodes(&self, to: &mut Registry) {
         let engine = self.store.engine();
         if !engine.is_shared() {
@@ -145,7 +142,6 @@ impl Exposition {
         gauge(to, "clock_offset_seconds", help, offset_seconds);
     }
 
-    /// Adds the state of the disk.
     async fn add_disk(&self, to: &mut Registry) {
         let condition = self.store.engine().condition();
         let state = Family::<[(&str, &str); 1], Gauge>::default();
@@ -169,7 +165,6 @@ impl Exposition {
         }
     }
 
-    /// Adds values from the store.
     async fn add_stored(&self, to: &mut Registry) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
         let lag = head.steps_since(self.dispatcher.borrow().log_position);
@@ -226,7 +221,6 @@ impl Exposition {
         Ok(())
     }
 
-    /// Adds open occurrences by severity.
     async fn add_open(&self, to: &mut Registry) -> Result<(), Error> {
         let open = Family::<[(&str, &str); 1], Gauge>::default();
         for severity in Severity::ALL {
@@ -245,7 +239,6 @@ impl Exposition {
         Ok(())
     }
 
-    /// Adds held and late notifications.
     async fn add_held(&self, to: &mut Registry) -> Result<(), Error> {
         let engine = self.store.engine();
         let now_ms = self.clock.now_ms();
@@ -287,7 +280,6 @@ impl Exposition {
         Ok(())
     }
 
-    /// Returns the backlog by destination name.
     async fn waiting(&self) -> Result<BTreeMap<String, Waiting>, Error> {
         let snapshot = self.ruleset.refreshed().await?;
         let mut found: Vec<_> = snapshot.destinations().collect();

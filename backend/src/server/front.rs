@@ -27,7 +27,6 @@ use crate::rpc::{
 type Rewrite = fn(Response<Body>) -> Response<Body>;
 type Checked<S> = Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::Answer>>;
 
-/// The service for connections.
 #[derive(Clone)]
 pub(super) struct Front {
     intake: Checked<DataReceiverServiceServer<DataReceiver>>,

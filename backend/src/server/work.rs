@@ -10,7 +10,6 @@ use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 
-/// Parts of the service that run until they are stopped.
 #[derive(Default)]
 pub(super) struct Work(Vec<(&'static str, Start)>);
 

@@ -5,7 +5,6 @@ use std::{net::IpAddr, sync::Arc};
 use super::engine::{EngineError, Kind};
 use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope, Occurrence};
 
-/// Maximum number of names in an entry for several resources.
 const NAMES_MAX: usize = 10;
 
 tokio::task_local! {
@@ -91,7 +90,6 @@ pub struct Seen {
     pub outcome: String,
 }
 
-/// The record before and after a change.
 #[derive(Debug, Clone)]
 pub(super) struct AuditedChange {
     kind: Kind,
@@ -122,7 +120,6 @@ impl AuditedChange {
         }
     }
 
-    /// Returns the tags of a definition before and after the change.
     fn tags(&self) -> impl Iterator<Item = &[String]> {
         let seen = [&self.before, &self.after].into_iter().flatten();
         seen.filter_map(|seen| Some(seen.state.as_ref()?.tags()))
@@ -150,7 +147,6 @@ impl Owner {
         }
     }
 
-    /// Returns the calling client as owner.
     pub(super) fn of_caller(tags: Vec<String>) -> Self {
         Self {
             what: "the client".into(),
@@ -183,14 +179,12 @@ pub(super) fn is_owned(kind: Kind) -> bool {
     )
 }
 
-/// The audited part of a change set.
 #[derive(Debug)]
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
     pub(super) changes: Vec<AuditedChange>,
     /// Owners of the changed rows.
     pub(super) owners: Vec<Owner>,
-    /// Kind of one of the owned rows.
     pub(super) owned: Option<Kind>,
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::engine::{Engine, EngineError, Kind, LogPosition, Logged};
 
-/// Commits read at a time.
 const PAGE: usize = 256;
 
 /// A position in the change log that advances.

@@ -27,12 +27,10 @@ const SLOW: [f64; 14] = [
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
 ];
 
-/// Histogram buckets for counts.
 const MANY: [f64; 10] = [
     1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1_000.0, 10_000.0,
 ];
 
-/// Final states of deliveries.
 const ENDS: [&str; 5] = ["delivered", "dead", "cancelled", "folded", "shadowed"];
 
 type Label = (&'static str, &'static str);
@@ -186,7 +184,6 @@ impl Default for Families {
 pub(crate) struct Registering(Registry);
 
 impl Registering {
-    /// Creates a registry with the common prefix.
     pub(crate) fn begin() -> Self {
         Self(Registry::with_prefix(PREFIX))
     }
@@ -438,7 +435,6 @@ fn create<const N: usize, M, C>(
     }
 }
 
-/// Returns all pairs of two sets of label values.
 fn pairs<'a>(
     (first, values): (&'static str, &'a [&'static str]),
     (second, others): (&'static str, &'a [&'static str]),

@@ -50,9 +50,7 @@ use crate::{
 
 /// The location of a store, for errors.
 pub(super) trait Whereabouts: Sync {
-    /// Converts an error of the engine.
     fn fault(&self, source: EngineError) -> OpenError;
-    /// Creates an error about the keys of the store.
     fn key_fault(&self, why: String) -> OpenError;
 }
 

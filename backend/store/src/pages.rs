@@ -7,14 +7,12 @@ use super::{
     record::{Record, Store, Stored},
 };
 
-/// Records read at a time.
 const PAGE: usize = 256;
 
 /// An iterator over records in key order.
 #[derive(Debug)]
 pub struct Pages<'a, T> {
     store: &'a Store,
-    /// The remaining range; `None` at the end.
     range: Option<Range>,
     records: PhantomData<T>,
 }

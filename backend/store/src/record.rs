@@ -146,7 +146,6 @@ pub struct Store {
     sealer: Arc<Sealer>,
     metrics: Metrics,
     chain: Arc<Chain>,
-    /// Audited changes of a staged store.
     staged: Option<Arc<Mutex<Vec<AuditedChange>>>>,
     /// The duty of this store, if not every process that shares the engine has it.
     duty: Option<Duty>,
@@ -440,12 +439,10 @@ impl Store {
         Ok(applied)
     }
 
-    /// Returns the lane for changes: the store's own, if it has one.
     fn lane(&self, asked: Lane) -> Lane {
         self.own_lane.unwrap_or(asked)
     }
 
-    /// Returns the claims on the slots of the changes.
     fn claims(&self, slots: &BTreeSet<u8>) -> Result<Vec<Claim>, EngineError> {
         let Some(owns) = &self.owns else {
             return Ok(Vec::new());
@@ -462,7 +459,6 @@ impl Store {
         claims.ok_or_else(|| EngineError::Unavailable("another node owns what is changed".into()))
     }
 
-    /// Applies changes without auditing them.
     async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {
         let mut list = changes.list;
         for owner in changes.owners {
@@ -542,13 +538,11 @@ pub struct Changes {
     space: DiskShare,
     /// The slots of records that only their owner may change.
     slots: BTreeSet<u8>,
-    /// The duty of that owner.
     owner: Option<Duty>,
     /// Steps to count once the changes are on disk.
     steps: Vec<CommitStep>,
     /// Counted notifications, and their counters.
     decided: BTreeSet<(DecisionKey, Counter)>,
-    /// Audited changes, if made on behalf of a client.
     audited: Option<Audited>,
     /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,

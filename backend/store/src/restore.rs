@@ -179,10 +179,8 @@ impl RestoreTarget {
     }
 }
 
-/// A backup and its keys.
 struct Found {
     source: Source,
-    /// Content of the key file.
     key: Vec<u8>,
     sealer: Sealer,
 }
@@ -319,7 +317,6 @@ async fn fill(
     })
 }
 
-/// Makes the service start in quiet mode.
 async fn make_quiet(store: &Store, now_ms: i64) -> Result<(), EngineError> {
     let stored = store.get::<Settings>(Settings::NAME.into()).await?;
     let mut changes = store.changes_of_the_past();

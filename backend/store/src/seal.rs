@@ -49,7 +49,6 @@ pub struct Sealer {
     keys: Vec<RingKey>,
 }
 
-/// A key of the ring with its derived state.
 struct RingKey {
     number: u32,
     cipher: XChaCha20Poly1305,

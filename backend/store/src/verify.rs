@@ -27,7 +27,6 @@ use crate::{
     record::Store,
 };
 
-/// Records or entries read at a time.
 const PAGE: usize = 500;
 /// Maximum number of described errors; others are only counted.
 const FAULTS_DESCRIBED_MAX: usize = 100;
@@ -130,7 +129,6 @@ impl<'a> Check<'a> {
 }
 
 impl Check<'_> {
-    /// Reads everything. Returns false if a part is unreadable.
     async fn everything(&mut self) -> Result<bool, EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;
@@ -331,8 +329,6 @@ impl Check<'_> {
             .is_some_and(|(_, found)| found == record))
     }
 
-    /// Compares the entries of every index with those that the records require. Returns the indexes
-    /// that differ.
     async fn indexes(&mut self) -> Result<BTreeSet<u8>, EngineError> {
         let mut wrong = BTreeSet::new();
         for index in Index::ALL {
@@ -370,13 +366,11 @@ impl Check<'_> {
     }
 }
 
-/// Returns the entries of records, each with the record's key.
 fn owned(parts: &[Part]) -> impl Iterator<Item = (&[u8], &Entry)> {
     let owned = parts.iter().map(|part| (&*part.key, &part.entries));
     owned.flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)))
 }
 
-/// Returns the range of a single entry.
 fn only(entry: &Entry) -> Range {
     Range {
         end: Some(after(&entry.key)),
@@ -389,7 +383,6 @@ fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
-/// Returns a readable name of a record.
 fn name(kind: Kind, key: &[u8]) -> String {
     let word = kind.word();
     let id = |bytes: &[u8]| Some(RecordId::from_bytes(bytes.try_into().ok()?));

@@ -35,7 +35,6 @@ const OTHER_PARTS: [&str; 6] = [
 
 const FINGERPRINT_BYTES: usize = 8;
 
-/// The filter of a request for alerts.
 #[derive(Debug)]
 pub(crate) struct AlertQuery {
     active: bool,
@@ -46,10 +45,6 @@ pub(crate) struct AlertQuery {
 }
 
 impl AlertQuery {
-    /// Parses the query parameters.
-    ///
-    /// # Errors
-    /// Returns a description of the first invalid one.
     pub(crate) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
         let flag = |name: &str| match find(pairs, name) {
             None | Some("true" | "1") => Ok(true),
@@ -93,7 +88,6 @@ impl AlertQuery {
     }
 }
 
-/// Returns all values of the parameter `filter`.
 pub(crate) fn filters(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
     let pairs = pairs.iter().filter(|(name, _)| name == "filter");
     pairs.map(|(_, value)| value.as_str())
@@ -198,7 +192,6 @@ impl Alert {
         if is_held { "suppressed" } else { "active" }
     }
 
-    /// Estimates the size of the document in bytes.
     pub(crate) fn size_bytes(&self) -> usize {
         let pairs = self.labels.iter().chain(&self.annotations);
         let texts: usize = pairs.map(|(key, value)| key.len() + value.len() + 8).sum();
@@ -228,7 +221,6 @@ impl Alert {
     }
 }
 
-/// Groups alerts by receiver and name.
 pub(crate) fn groups(alerts: &[Alert]) -> Value {
     let mut groups: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
     for alert in alerts {
@@ -298,7 +290,6 @@ fn text<'a>(fields: &'a Struct, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Truncates a long text, with an ellipsis.
 fn shortened(text: &str) -> String {
     if text.len() <= limits::ANNOTATION_BYTES {
         return text.to_owned();

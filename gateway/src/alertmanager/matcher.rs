@@ -16,7 +16,6 @@ use crate::{
     limits,
 };
 
-/// Severities as label values.
 pub(super) const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
 /// Field of the label as it was sent, a dimension; without it, the metadata has it.
@@ -26,11 +25,9 @@ const SENT_EARLIER: &str = "metadata.severity";
 /// Prefix and suffix of a matcher's regular expression in a clause: anchored and case-sensitive.
 const ANCHORED: (&str, &str) = ("(?-i)^(?:", ")$");
 
-/// A matcher of one label.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
     pub(super) name: String,
-    /// Text or regular expression.
     pub(super) value: String,
     /// Whether the label has to match, as opposed to not match.
     pub(super) is_equal: bool,
@@ -53,7 +50,6 @@ impl PartialEq for Matcher {
 }
 
 impl Matcher {
-    /// Creates a matcher. Returns an error if its regular expression is invalid.
     pub(super) fn new(
         name: &str,
         value: &str,
@@ -73,9 +69,6 @@ impl Matcher {
     }
 
     /// Parses a matcher such as `host=~"db-.*"`. The quotes are optional.
-    ///
-    /// # Errors
-    /// Returns a description of the syntax error.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             let found = quoted(text);
@@ -261,9 +254,6 @@ impl Matcher {
 }
 
 /// Parses a conjunction of matchers.
-///
-/// # Errors
-/// Returns a description of the first invalid one.
 pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Matcher>, String> {
     let matchers: Vec<_> = texts
         .take(limits::MATCHERS + 1)
@@ -284,7 +274,6 @@ fn exists(field: &str) -> Clause {
     }))
 }
 
-/// Joins one or more clauses by `or`.
 fn any(mut clauses: Vec<Clause>) -> Clause {
     match clauses.len() {
         1 => clauses.remove(0),
@@ -301,9 +290,6 @@ pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
 }
 
 /// Compiles an anchored regular expression.
-///
-/// # Errors
-/// Returns a description of the syntax error.
 pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
     let whole = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&whole)
@@ -312,7 +298,6 @@ pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
     built.map_err(|_unfit| format!("{} is not a regular expression", quoted(pattern)))
 }
 
-/// Returns the label for a field; `None` if it is not a label.
 fn label(field: &str) -> Option<String> {
     const OTHERS: [&str; 10] = [
         "id",
@@ -337,7 +322,6 @@ fn label(field: &str) -> Option<String> {
     }
 }
 
-/// Parses a severity as written in a query.
 fn severity(text: &str) -> Option<String> {
     let word = text.to_lowercase();
     let word = word.strip_prefix("severity_").unwrap_or(&word);

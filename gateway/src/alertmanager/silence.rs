@@ -19,12 +19,10 @@ use crate::limits;
 
 /// Prefix of the tag that stores `createdBy`.
 const CREATED_BY: &str = "created-by:";
-/// Maximum length of a tag, in characters.
 const TAG_CHARS: usize = 100;
 /// End time of a silence without one.
 const NEVER: &str = "9999-12-31T23:59:59Z";
 
-/// A silence in a request.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Posted {
@@ -62,10 +60,6 @@ struct PostedMatcher {
 }
 
 impl Posted {
-    /// Parses a body.
-    ///
-    /// # Errors
-    /// Returns a description of the error.
     pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
         let posted: Self = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not a silence: {error}"))?;
@@ -95,10 +89,6 @@ impl Posted {
         matchers.collect()
     }
 
-    /// Creates a silence of that name.
-    ///
-    /// # Errors
-    /// Returns a description of an invalid field.
     pub(crate) fn create(&self, name: String, now_ms: i64) -> Result<Silence, String> {
         if self.ends_at.as_millisecond() <= now_ms {
             return Err("`endsAt` has passed".to_owned());
@@ -115,9 +105,6 @@ impl Posted {
 
     /// Applies the request to a stored silence. Conditions without an equivalent matcher are
     /// retained if the matchers are unchanged.
-    ///
-    /// # Errors
-    /// Returns a description of an invalid field.
     pub(crate) fn update(&self, mut silence: Silence, now_ms: i64) -> Result<Silence, String> {
         if silence.span.is_none() {
             let name = &silence.name;
@@ -182,7 +169,6 @@ fn query(matchers: &[Matcher]) -> Result<Query, String> {
     }
 }
 
-/// A silence with its matchers.
 #[derive(Debug)]
 pub(crate) struct Shown {
     silence: Silence,
@@ -320,7 +306,6 @@ pub(crate) fn fresh_name() -> String {
     uuid(rand::random(), 4)
 }
 
-/// Formats a UUID with that version.
 fn uuid(bits: u128, version: u128) -> String {
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | version << 76 | 0x2 << 62;
     let hex = format!("{bits:032x}");

@@ -21,7 +21,6 @@ const NAMELESS: &str = "alert";
 
 /// Annotations for the summary, in order of precedence.
 const SUMMARIES: [&str; 2] = ["summary", "message"];
-/// Annotation for the body.
 const BODY: &str = "description";
 
 /// Members of an alert that are stored unchanged.
@@ -40,7 +39,6 @@ const KEPT: [&str; 9] = [
 /// Members of the enclosing document that are stored with each alert.
 const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
 
-/// Labels or annotations by name.
 type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 
 /// Converts a list of alerts; `list` is its path, for errors.

@@ -45,7 +45,6 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 /// Prefix of attribute headers in binary mode.
 const PREFIX: &str = "ce-";
-/// The supported version.
 const VERSION: &str = "1.0";
 
 /// Attributes and members with a defined meaning; all others are extensions.
@@ -152,7 +151,6 @@ fn one(document: &Value<'_>) -> Result<Translated, Fault> {
     })
 }
 
-/// Converts an event in binary mode to the document of structured mode.
 fn binary<'a>(
     headers: &'a HeaderMap,
     media_type: &'a str,
@@ -275,7 +273,6 @@ impl<'a> CloudEvent<'a> {
         Ok(draft.finish())
     }
 
-    /// Applies the extension `status`.
     fn apply_status(&self, draft: &mut Draft) {
         let status = self.document.text("status").unwrap_or_default();
         match status.to_ascii_lowercase().as_str() {

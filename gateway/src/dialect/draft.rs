@@ -17,7 +17,6 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Creates an event with that name and the current time.
     pub(super) fn new(name: impl Into<String>) -> Self {
         let event = Event {
             name: name.into(),
@@ -35,7 +34,6 @@ impl Draft {
         self.event.dimensions.insert(key, value.into());
     }
 
-    /// Whether it has no dimensions other than the severity.
     pub(super) fn is_about_nothing(&self) -> bool {
         self.event
             .dimensions
@@ -112,7 +110,6 @@ impl Draft {
         }
     }
 
-    /// Stores the members with these names as metadata.
     pub(super) fn keep_members(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             if let Some(value) = object.get(name) {
@@ -151,13 +148,11 @@ impl Draft {
     }
 }
 
-/// Truncates a text to the size of a summary, with an ellipsis.
 fn cut(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     format!("{}{MORE}", head(text, limits::SUMMARY_BYTES - MORE.len()))
 }
 
-/// Returns a prefix of at most that many bytes.
 fn head(text: &str, bytes: usize) -> &str {
     bellwether_proto::text::start(text, bytes)
 }

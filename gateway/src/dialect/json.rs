@@ -41,9 +41,6 @@ pub(super) fn with_list<T>(
 }
 
 /// Parses a body.
-///
-/// # Errors
-/// Returns an error if it is not JSON.
 pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     if bytes.is_empty() {
         return Err(Fault::invalid("the body is empty: send JSON"));
@@ -60,7 +57,6 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     serde_json::from_slice(bytes).map_err(refuse)
 }
 
-/// Estimates the number of values in a JSON text.
 fn values(bytes: &[u8]) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (0, false, false);
     for byte in bytes {
@@ -75,7 +71,6 @@ fn values(bytes: &[u8]) -> usize {
     count
 }
 
-/// An object and its path.
 #[derive(Debug, Clone)]
 pub(super) struct Object<'a> {
     pub(super) members: &'a ObjectAsVec<'a>,
@@ -114,9 +109,6 @@ impl JsonPath {
 
 impl<'a> Object<'a> {
     /// Converts a value.
-    ///
-    /// # Errors
-    /// Returns an error if it is not an object.
     pub(super) fn of(value: &'a Value<'a>, place: impl Into<JsonPath>) -> Result<Self, Fault> {
         let place = place.into();
         match value {
@@ -125,7 +117,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns the full path of a member.
     pub(super) fn path(&self, name: &str) -> String {
         match self.place.path() {
             path if path.is_empty() => name.to_owned(),
@@ -138,7 +129,6 @@ impl<'a> Object<'a> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
-    /// Returns a member as text.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).map(as_text)
     }
@@ -155,9 +145,6 @@ impl<'a> Object<'a> {
     }
 
     /// Returns a member that is an object.
-    ///
-    /// # Errors
-    /// Returns an error if it has another type.
     pub(super) fn object(&self, name: &str) -> Result<Option<Object<'a>>, Fault> {
         let found = self.get(name);
         found
@@ -166,9 +153,6 @@ impl<'a> Object<'a> {
     }
 
     /// Returns a member that is a list.
-    ///
-    /// # Errors
-    /// Returns an error if it has another type.
     pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value<'a>]>, Fault> {
         match self.get(name) {
             None => Ok(None),
@@ -178,9 +162,6 @@ impl<'a> Object<'a> {
     }
 
     /// Returns the members of an object as texts; empty if the object is missing.
-    ///
-    /// # Errors
-    /// Returns an error if it is not an object.
     pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, Cow<'a, str>>, Fault> {
         let members = match self.get(name) {
             None => return Ok(BTreeMap::new()),

@@ -3,9 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, header::AUTHORIZATION};
 
-/// Header of PagerDuty clients.
 const ROUTING_KEY: &str = "x-routing-key";
-/// Header of the native interface.
 const API_KEY: &str = "zenoss-api-key";
 
 /// Returns the key in `authorization` (`Bearer KEY`, `GenieKey KEY`, or `Basic` with the key as the

@@ -8,7 +8,6 @@ use super::{DIALECTS, Dialect, Endpoint};
 
 pub(crate) const TAG: &str = "Senders";
 
-/// Alias of the example alert.
 const ALIAS: &str = "disk-db-1";
 
 /// Returns an example body for a path with or without a key; `None` if any body is accepted or none

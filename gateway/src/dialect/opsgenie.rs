@@ -248,7 +248,6 @@ const KEPT: [&str; 9] = [
     "actions",
 ];
 
-/// An action on an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Create,
@@ -349,7 +348,6 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
     Ok((draft.finish(), alias))
 }
 
-/// Parses a priority.
 fn stated(priority: &str) -> Result<Severity, Fault> {
     severity(priority).ok_or_else(|| {
         let found = quoted(priority);
@@ -390,7 +388,6 @@ fn delete(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::Delete)
 }
 
-/// Returns a stored alert.
 fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let alias = captured(incoming).to_owned();
     check_identifier(incoming.query).map_err(unprocessable)?;
@@ -414,7 +411,6 @@ fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     })
 }
 
-/// Renders a stored event in Opsgenie's format.
 fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
     let newest = event.occurrences.last().cloned().unwrap_or_default();
     let is_closed = newest.status == i32::from(Status::Closed);
@@ -459,7 +455,6 @@ fn note(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::AddNote)
 }
 
-/// Applies an action to the alert in the path.
 fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> {
     let alias = captured(incoming);
     check_identifier(incoming.query).map_err(unprocessable)?;
@@ -570,7 +565,6 @@ fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String 
     parts.join("\n")
 }
 
-/// Lists the alerts that match a query.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"
@@ -608,7 +602,6 @@ fn count(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(search(incoming, NAME, answer))
 }
 
-/// Lists the received heartbeats.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"

@@ -64,7 +64,6 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(events, success))
 }
 
-/// Returns the encoding for a content type.
 fn encoding(headers: &HeaderMap) -> Option<&'static str> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -98,7 +97,6 @@ fn protobuf(status: StatusCode, message: &impl prost::Message) -> Answer {
     }
 }
 
-/// Builds an error response in the encoding of the request.
 fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
     let plain = plain_fault(context, fault);
     if encoding(context.headers) != Some(PROTOBUF) {

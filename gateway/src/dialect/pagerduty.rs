@@ -43,7 +43,6 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// Name of every event of this dialect; the dimension distinguishes them.
 const NAME: &str = "pagerduty";
 const DEDUP_KEY: &str = "dedup_key";
-/// Event type of a change.
 const CHANGE: &str = "change";
 
 /// Members of `payload` that are stored as metadata.

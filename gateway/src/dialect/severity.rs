@@ -47,7 +47,6 @@ impl Severity {
         cloud::Severity::from(self).into()
     }
 
-    /// Parses a sender's severity name.
     pub(super) fn of_any_word(word: &str) -> Option<Self> {
         let known = severity::of_word(word)?;
         Self::ALL
@@ -55,7 +54,6 @@ impl Severity {
             .find(|it| cloud::Severity::from(*it) == known)
     }
 
-    /// Converts an OpenTelemetry severity number.
     pub(super) fn of_otel_number(number: i64) -> Option<Self> {
         Some(match number {
             1..=8 => Self::Debug,

@@ -64,7 +64,6 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     })
 }
 
-/// Returns the headers that a mapping can read.
 fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
     let named = headers
         .iter()

@@ -25,7 +25,6 @@ pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::f
     Ok(())
 }
 
-/// Writes the fields of a type; for a union, those of each variant.
 pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result {
     let variants = items(&schema["oneOf"]);
     let single = [schema.clone()];

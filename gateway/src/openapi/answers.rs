@@ -11,7 +11,6 @@ use crate::operation::{BodyRule, Operation};
 /// key.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
-/// Headers of every response.
 const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
 /// The operations that can fail with a status.
@@ -26,7 +25,6 @@ enum When {
     Changing,
 }
 
-/// An error response.
 struct FailureAnswer {
     status: u16,
     when: When,
@@ -128,7 +126,6 @@ impl FailureAnswer {
     }
 }
 
-/// Returns the responses of an operation by status.
 pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     let output = &plan.messages[operation.output];
     let mut headers = referred(&OF_EVERY_ANSWER);
@@ -163,7 +160,6 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     Value::Object(answers)
 }
 
-/// Whether an operation accepts an idempotency key.
 pub(super) fn takes_key(operation: &Operation) -> bool {
     operation.grpc_path == REMEMBERED
 }
@@ -211,7 +207,6 @@ pub(super) fn responses() -> Map<String, Value> {
 /// Name of the response for statuses that are not listed.
 const OTHER: &str = "Other";
 
-/// Name of the schema of every error.
 const ERROR: &str = "Error";
 const DETAIL: &str = "ErrorDetail";
 

@@ -13,12 +13,10 @@ use crate::operation::{BodyRule, Operation};
 
 const TEXT: &str = "text";
 
-/// Returns an example body; `None` if the message is infinitely recursive.
 pub(super) fn body(plan: &Plan, operation: &Operation) -> Option<Value> {
     example::message(plan, operation.described_body()?)
 }
 
-/// Returns an example value of a path parameter.
 pub(super) fn segment(field: &FieldPlan) -> String {
     let example = &*field.takes.example;
     if example.is_empty() { TEXT } else { example }.to_owned()
@@ -49,7 +47,6 @@ pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) 
     shell(operation.method.as_str(), &path, true, body)
 }
 
-/// Returns a request as a `curl` command, with the key if `with_key`.
 fn shell(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> String {
     let mut command = format!("curl --request {method} \"$SERVICE{path}\"");
     if with_key {
@@ -82,7 +79,6 @@ pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
     operation["x-codeSamples"] = sample(&command);
 }
 
-/// Wraps a command as a code sample of the documentation.
 pub(super) fn sample(command: &str) -> Value {
     json!([{"lang": "Shell", "label": "curl", "source": command}])
 }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 pub(super) const TAG: &str = "Health";
 
-/// The paths, each with its description and possible errors.
 const PATHS: [(&str, &str, &[&str]); 5] = [
     ("/healthz", "Reports whether the gateway runs.", &[]),
     (

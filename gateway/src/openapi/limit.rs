@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 /// instead.
 const NAME: &str = r"^[^\x00-\x20!-,/:-@\[-^`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]*[^\x00-\x20!-,/:-@\[-^`{-\x7f])?$";
 
-/// Adds the limits on the number of entries of a list or map.
 pub(super) fn count(schema: &mut Value, field: &FieldPlan) {
     let (least, most) = match field.cardinality {
         Cardinality::Single => return,
@@ -29,7 +28,6 @@ pub(super) fn count(schema: &mut Value, field: &FieldPlan) {
     }
 }
 
-/// Adds the limits on the value of a field.
 pub(super) fn limited(mut schema: Value, field: &FieldPlan) -> Value {
     let takes = &field.takes;
     if field.kind == Kind::String {

@@ -82,7 +82,6 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     described
 }
 
-/// Returns a sentence about the required role.
 fn needs(role: &str) -> String {
     match role {
         "any" => "Any key may call it.".to_owned(),

@@ -11,12 +11,10 @@ use serde_json::{Map, Value, json};
 use super::limit::{count, limited};
 use crate::operation::Operation;
 
-/// Type of a member with arbitrary content.
 const FREE_MAP: &str = "google.protobuf.Struct";
 
 const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 
-/// How a type is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     /// Only in responses, to which a newer service may add fields.
@@ -27,7 +25,6 @@ enum Use {
     Lenient,
 }
 
-/// Returns the schemas of all types used by operations, by full name.
 pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Value> {
     let mut uses = BTreeMap::new();
     let mut enums = BTreeSet::new();
@@ -105,7 +102,6 @@ fn object(plan: &Plan, message: &MessagePlan, how: Use) -> Value {
     schema
 }
 
-/// Returns an object with these fields; `chosen` is required.
 fn members(plan: &Plan, fields: &[&FieldPlan], chosen: Option<&FieldPlan>, how: Use) -> Value {
     let is_required = |member: &&&FieldPlan| match how {
         _ if chosen.is_some_and(|chosen| chosen.number == member.number) => true,
@@ -185,7 +181,6 @@ fn enumeration(plan: &EnumPlan) -> Value {
     json!({"type": "string", "description": description, "enum": names})
 }
 
-/// Returns the schema of a query parameter, with its comment.
 pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
     let mut schema = described(plan, field, Use::Strict);
     if let Cardinality::Repeated { .. } = field.cardinality {

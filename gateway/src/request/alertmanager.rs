@@ -31,7 +31,6 @@ use crate::{
     problem::Problem,
 };
 
-/// An admitted request.
 struct Admitted<'a> {
     pairs: Vec<(String, String)>,
     id: String,
@@ -46,7 +45,6 @@ type Answered = Result<(Value, Option<&'static str>), Problem>;
 
 /// Warning if alerts were omitted.
 const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
-/// Warning if a silence matches no open alert.
 const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
 
 impl Handler {
@@ -282,7 +280,6 @@ impl Handler {
         Ok(None)
     }
 
-    /// Returns the silence with an id or name.
     async fn silence(&self, admitted: &Admitted<'_>, id: &str) -> Result<Silence, Problem> {
         let request = GetSilenceRequest {
             name: id.to_owned(),

@@ -14,7 +14,6 @@ use crate::{metrics::Metrics, problem::Problem};
 /// Maximum bytes drained of a body that is too large, as a multiple of the limit, so that the
 /// client receives the response instead of a reset.
 const READ_OVER: usize = 4;
-/// Timeout for draining.
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
 /// Memory reserved for one request; released when dropped.
@@ -33,7 +32,6 @@ impl Memory {
         }
     }
 
-    /// Reserves memory for further bytes.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), Problem> {
         let Some(lacking) = bytes.checked_sub(self.free_bytes) else {
             self.free_bytes -= bytes;

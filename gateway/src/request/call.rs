@@ -111,7 +111,6 @@ impl Handler {
         }
     }
 
-    /// Reads and decompresses a body.
     pub(super) async fn body(
         &self,
         incoming: Incoming,
@@ -147,7 +146,6 @@ impl Handler {
         body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    /// Acquires an in-flight permit.
     pub(super) fn admit(&self, holder: Holder) -> Result<Permit<Holder>, Problem> {
         let mut permit = self.under_way.permit(Some(holder));
         permit.take(1).map_err(|full| {
@@ -213,7 +211,6 @@ impl Handler {
     }
 }
 
-/// Whether a request prefers CSV to JSON.
 fn wants_csv(asked: &HeaderMap) -> bool {
     let accepted = asked.get_all(header::ACCEPT).iter();
     let mut accepted = accepted

@@ -9,7 +9,6 @@ use http::{HeaderMap, HeaderValue, header};
 use super::Reply;
 use crate::{limits, problem::Problem};
 
-/// A content encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Plain,
@@ -91,7 +90,6 @@ fn deflated(body: &[u8]) -> Option<Bytes> {
     Some(encoder.finish().ok()?.into())
 }
 
-/// Whether `accept-encoding` allows gzip.
 fn takes_gzip(asked: &HeaderMap) -> bool {
     let lists = asked.get_all(header::ACCEPT_ENCODING).iter();
     let entries = lists

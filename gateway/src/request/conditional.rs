@@ -36,7 +36,6 @@ pub(super) fn tagged(reply: Reply, asked: &HeaderMap, stored: Option<&str>) -> R
     reply
 }
 
-/// Returns the `etag` of the resource in a response.
 pub(super) fn stored<'a>(plan: &Plan, output: MessageId, answer: &'a [u8]) -> Option<&'a str> {
     plan.messages[output].fields.iter().find_map(|field| {
         let Kind::Message(id) = field.kind else {

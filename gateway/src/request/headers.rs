@@ -6,7 +6,6 @@ use tonic::metadata::MetadataMap;
 
 use super::Exchange;
 
-/// Request headers that are forwarded to the backend.
 const PASSED_ON: [&str; 5] = [
     "authorization",
     "zenoss-api-key",
@@ -15,7 +14,6 @@ const PASSED_ON: [&str; 5] = [
     "idempotency-key",
 ];
 
-/// Response metadata that is returned to the client.
 const PASSED_BACK: [&str; 5] = [
     "ratelimit",
     "ratelimit-policy",
@@ -58,7 +56,6 @@ pub(super) fn pass_back(metadata: &MetadataMap, headers: &mut HeaderMap) {
     }
 }
 
-/// Returns the bytes of the request line and headers in HTTP/1.1.
 pub(super) fn size<B>(request: &Request<B>) -> usize {
     const AROUND_A_HEADER: usize = ": \r\n".len();
     let target = request

@@ -30,22 +30,15 @@ use crate::{
     problem::Problem,
 };
 
-/// The subject of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Linked {
-    /// The overview.
     Service,
-    /// An occurrence, by id.
     Event,
-    /// A group, by id.
     Group,
-    /// The acknowledgement of an occurrence by a contact, by id.
     Acknowledgement,
-    /// The feed of a schedule, by name.
     Feed,
 }
 
-/// A submitted form.
 #[derive(Debug, Default)]
 struct Form {
     key: String,
@@ -56,7 +49,6 @@ struct Form {
 type Shown = (Value, Option<Notice>);
 
 impl Linked {
-    /// Returns the subject of a path, and its id.
     pub(super) fn find(path: &str) -> Option<(Self, &str)> {
         if path == "/" {
             return Some((Self::Service, ""));
@@ -89,7 +81,6 @@ impl Linked {
 }
 
 impl Handler {
-    /// Returns the page for a link.
     pub(super) async fn linked(
         &self,
         what: Linked,
@@ -192,7 +183,6 @@ impl Handler {
         }
     }
 
-    /// Returns the shifts of a schedule as an iCalendar file.
     async fn feed(
         &self,
         name: &str,
@@ -225,7 +215,6 @@ impl Handler {
         }
     }
 
-    /// Returns the subject of a signed link.
     async fn signed(
         &self,
         id: &str,
@@ -353,7 +342,6 @@ impl Handler {
         Ok(json!({"event": found["result"].take(), "timeline": explained["timeline"].take()}))
     }
 
-    /// Returns the overview and open events.
     async fn service(
         &self,
         metadata: impl Fn() -> MetadataMap,
@@ -478,7 +466,6 @@ impl Handler {
     }
 }
 
-/// Returns the event id of an occurrence id.
 fn event_of(occurrence: &str) -> &str {
     occurrence.split(':').next().unwrap_or(occurrence)
 }

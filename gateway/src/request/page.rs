@@ -14,12 +14,9 @@ pub(super) enum Page {
     /// Same as [`Page::Readyz`], at Alertmanager's path.
     Ready,
     Metrics,
-    /// The OpenAPI document.
     Openapi,
-    /// The API reference.
     Docs,
     Icon,
-    /// A reference topic.
     Topic(&'static Topic),
 }
 

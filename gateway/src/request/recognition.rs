@@ -16,9 +16,7 @@ use tonic::{Status, metadata::MetadataMap};
 use super::{Exchange, Handler};
 use crate::holder::Holder;
 
-/// Lifetime of a cached key.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Maximum number of cached keys.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// Metadata that identifies the caller.

@@ -28,7 +28,6 @@ impl Reply {
         Self::ok("application/json", body)
     }
 
-    /// Creates a reply without a body.
     pub(super) fn bare(status: StatusCode, headers: HeaderMap) -> Self {
         Self {
             status,
@@ -57,7 +56,6 @@ impl Reply {
         }
     }
 
-    /// Converts the response of a dialect.
     pub(super) fn to_sender(answer: Answer, code: Code, headers: HeaderMap) -> Self {
         Self {
             status: answer.status,
@@ -68,7 +66,6 @@ impl Reply {
         }
     }
 
-    /// Converts to a response with the usual headers.
     pub(super) fn into_response(self, request_id: HeaderValue) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;

@@ -42,7 +42,6 @@ const GET_EVENT: &str = "/bellwether.v1.EventQueryService/GetEvent";
 const SEARCH_EVENTS: &str = "/bellwether.v1.EventQueryService/SearchEvents";
 const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
 
-/// Metadata with the idempotency key.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Metadata with the dialect, for which the backend checks the client's permission.
@@ -50,7 +49,6 @@ const DIALECT: &str = "bellwether-dialect";
 /// Metadata that marks a key as part of the path.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
-/// An error with its headers.
 struct Failed {
     fault: Fault,
     code: Code,
@@ -77,13 +75,11 @@ impl From<Fault> for Box<Failed> {
     }
 }
 
-/// A body and its reserved memory.
 struct Sent {
     body: Bytes,
     _memory: body::Memory,
 }
 
-/// The context of a sender's request.
 struct Sending<'a> {
     dialect: &'static Dialect,
     endpoint: &'static Endpoint,
@@ -93,7 +89,6 @@ struct Sending<'a> {
 }
 
 impl Handler {
-    /// Reads the request, sends its events to the backend, and responds in the dialect.
     pub(super) async fn sender(
         &self,
         at: usize,
@@ -228,7 +223,6 @@ impl Handler {
         })
     }
 
-    /// Returns the response to a rejected call.
     fn refused(&self, status: &Status) -> Box<Failed> {
         let problem = Problem::from_status(status, self.config.body_limit_bytes);
         let mut failed = Box::<Failed>::from(problem);
@@ -236,7 +230,6 @@ impl Handler {
         failed
     }
 
-    /// Sends the events and the note to the backend, and builds the response.
     #[expect(clippy::too_many_lines, reason = "one step after the other")]
     async fn hand_over(
         &self,

@@ -15,12 +15,9 @@ pub(super) fn is_of_this_page(headers: &HeaderMap) -> bool {
         .is_some_and(|site| site == "same-origin")
 }
 
-/// A cookie of the pages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cookie {
-    /// The session token.
     Session,
-    /// A sign-in in progress.
     Away,
 }
 

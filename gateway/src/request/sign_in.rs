@@ -23,14 +23,10 @@ use super::{
 };
 use crate::{limits, linked::Entry, problem::Problem};
 
-/// A step of signing in or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignInStep {
-    /// Redirects to the provider.
     Start,
-    /// Completes the sign-in.
     Finish,
-    /// Signs out.
     End,
 }
 
@@ -106,7 +102,6 @@ impl Handler {
         page
     }
 
-    /// Handles a step of signing in or out.
     pub(super) async fn sign_in(
         &self,
         step: SignInStep,

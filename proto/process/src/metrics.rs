@@ -44,7 +44,6 @@ pub struct Page {
     last: Mutex<Option<(Instant, Bytes)>>,
 }
 
-/// The key required to read the page.
 struct Key(String);
 
 impl fmt::Debug for Key {

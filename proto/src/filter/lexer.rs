@@ -2,10 +2,8 @@
 
 use super::Fault;
 
-/// A piece of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Literal characters.
     Text(String),
     /// A `*` outside quotes, which matches any characters.
     Star,
@@ -21,7 +19,6 @@ pub(super) struct Word {
     pub(super) has_colon: bool,
 }
 
-/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -101,7 +98,6 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
 }
 
 impl Lexer<'_> {
-    /// Returns the current position in characters.
     fn at(&self) -> usize {
         let passed = self.text.len() - self.rest.len();
         self.text[..passed].chars().count()

@@ -22,7 +22,6 @@ pub(super) const HAS: &str = "has:";
 /// Maximum memory of a pattern that is compiled for checking; larger ones are rejected where they
 /// are used.
 const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
-/// Keywords.
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
 pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
@@ -64,13 +63,11 @@ struct Parser<'a> {
     tokens: &'a [Placed],
     /// Whether it matches whole values against patterns, as Prometheus matchers do.
     has_whole: bool,
-    /// Length of the text in characters.
     end: usize,
     now: Option<&'a Now>,
     depth: usize,
     /// Text of the conditions joined by `and` at the top level.
     parts: Vec<String>,
-    /// Whether there is an `or` outside all brackets.
     is_either: bool,
 }
 
@@ -303,7 +300,6 @@ impl<'a> Parser<'a> {
             .map_err(|message| fault(place, message))
     }
 
-    /// Returns the text from `at` to the next token.
     fn written(&self, at: usize) -> String {
         let length = self.at().saturating_sub(at);
         let written: String = self.text.chars().skip(at).take(length).collect();
@@ -496,7 +492,6 @@ fn field_name(word: &Word, at: usize) -> Result<String, Fault> {
     }
 }
 
-/// Expands a short field name.
 pub(super) fn alias(name: &str) -> String {
     match name {
         "acked" => "acknowledged".into(),

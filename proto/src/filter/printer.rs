@@ -36,7 +36,6 @@ pub fn is_search(clause: &Clause) -> bool {
     search(clause).is_some()
 }
 
-/// The context of a clause.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Nothing,
@@ -110,7 +109,6 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
     }
 }
 
-/// Returns the text of a search of name and summary.
 fn search(clause: &Clause) -> Option<&str> {
     let Clause::Or(clauses) = clause else {
         return None;

@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// Maximum number of isolated entries.
 const ENTRIES: usize = super::limits::REFUSED_ENTRIES;
 
 /// Location of the list.
@@ -121,7 +120,6 @@ fn value(body: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of the string at `start`.
 fn string(body: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {

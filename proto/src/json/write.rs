@@ -40,7 +40,6 @@ struct Writer<'a, 'o> {
     depth: usize,
 }
 
-/// A field found in a message: its index in the tables and its value.
 #[derive(Debug, Clone, Copy)]
 struct PresentField<'a> {
     field: usize,
@@ -48,7 +47,6 @@ struct PresentField<'a> {
 }
 
 impl<'a> Writer<'a, '_> {
-    /// Writes a message in the JSON form of its type.
     fn message(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
         if self.depth > limits::MESSAGE_DEPTH {
             return Err(Malformed);
@@ -122,7 +120,6 @@ impl<'a> Writer<'a, '_> {
         Ok(base)
     }
 
-    /// Whether a field is written.
     fn is_written(&self, field: &FieldPlan, at: usize, count: usize) -> bool {
         match field.cardinality {
             Cardinality::Single if field.presence => true,

@@ -9,10 +9,8 @@ use prost::{
 use super::wire::LogRecord;
 use crate::repair::{Field as Found, Protocol};
 
-/// Maximum nesting of messages that a decoder accepts.
 const DEPTH: usize = 100;
 
-/// The type of a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Request,

@@ -16,7 +16,6 @@ use tonic::Status;
 use super::deadline::late;
 use crate::error::Error;
 
-/// The direction of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// A request body, which ends with an error.
@@ -25,12 +24,10 @@ pub(super) enum Way {
     Out,
 }
 
-/// Conditions that end a call early.
 #[derive(Debug, Clone)]
 pub(super) struct Ends {
     /// Cancelled when the key is revoked; `None` for a call without a key.
     pub(super) revoked: Option<CancellationToken>,
-    /// Deadline set by the caller.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -56,7 +53,6 @@ impl UntilEnded {
         }
     }
 
-    /// Returns the reason to end now, if any.
     fn end(&mut self, context: &mut Context<'_>) -> Option<Status> {
         let revoked = self.revoked.as_mut();
         if revoked.is_some_and(|it| it.as_mut().poll(context).is_ready()) {

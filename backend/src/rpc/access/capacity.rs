@@ -37,7 +37,6 @@ use crate::{
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
-/// The owner of a share of a capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Holder {
     /// A client, across connections.
@@ -64,7 +63,6 @@ impl Holder {
     }
 }
 
-/// The capacities of all classes of calls.
 #[derive(Debug, Clone)]
 pub(super) struct Capacities(Arc<Classes>);
 
@@ -98,7 +96,6 @@ impl Capacities {
         }))
     }
 
-    /// Returns the number of open watch streams.
     pub(super) fn watches(&self) -> usize {
         self.0.watches.taken()
     }
@@ -250,7 +247,6 @@ fn busy(message: &str) -> Status {
 }
 
 impl Taken {
-    /// Reserves memory for further bytes.
     fn memory(&mut self, bytes: usize) -> Result<(), Full> {
         if let Some(left) = self.free_bytes.checked_sub(bytes) {
             self.free_bytes = left;
@@ -270,7 +266,6 @@ struct Measured {
     unfold: usize,
     taken: Arc<Mutex<Taken>>,
     entries: Entries,
-    /// Number of bytes received.
     bytes: usize,
     bytes_max: usize,
     inflate: Option<Inflate>,

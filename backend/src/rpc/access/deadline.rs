@@ -24,7 +24,6 @@ pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// Returns the status of a call whose deadline has passed.
 pub(super) fn late() -> Status {
     Status::deadline_exceeded("the call took longer than it may")
 }

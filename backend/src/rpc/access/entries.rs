@@ -8,7 +8,6 @@ use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
 
 /// Bytes before a message: compression flag and length.
 pub(super) const PREFIX_BYTES: usize = 5;
-/// Maximum bits of a varint.
 const NUMBER_BITS: u32 = 64;
 
 /// A parser of the top-level fields of a gRPC message.

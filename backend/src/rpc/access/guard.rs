@@ -131,9 +131,6 @@ impl Guard {
 
     /// Admits a call whose key has the required role, within its client's rate and the capacity of
     /// its class, checked in this order.
-    ///
-    /// # Errors
-    /// Returns the rejection.
     async fn admit(
         &self,
         path: &str,
@@ -236,7 +233,6 @@ impl Guard {
         answer
     }
 
-    /// Writes the `RateLimit` headers of a response to that caller.
     fn write_rates(&self, caller: Option<&Caller>, headers: &mut HeaderMap) {
         if let Some(caller) = caller {
             rate_limit::write(&caller.meter.limits(self.keys.now_ms()), headers);
@@ -307,7 +303,6 @@ impl Guard {
         }
     }
 
-    /// Returns the client on whose behalf a call runs.
     fn by(&self, caller: &Caller, method: &'static Method, address: Option<IpAddr>) -> By {
         By {
             client: caller.name.to_string(),
@@ -385,7 +380,6 @@ pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
     }
 }
 
-/// Returns the maximum size of a call's message.
 fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
     match &*method.path {
         EXPORT_LOGS => DIALECT_BYTES_MAX,
@@ -405,7 +399,6 @@ pub fn code_of(headers: &HeaderMap) -> Code {
         .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
 }
 
-/// Returns the key of a call.
 fn key_of(headers: &HeaderMap) -> Result<&str, Error> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.trim().split_once(' ')?;
@@ -506,7 +499,6 @@ where
 }
 
 impl Admitted {
-    /// Marks the connection as authenticated.
     fn show(&self, connection: Option<&Arc<Activity>>) {
         match (connection, &self.caller) {
             (Some(connection), Some(caller)) => connection.known(caller.name.as_str()),

@@ -38,7 +38,6 @@ pub(super) fn offer(headers: &mut HeaderMap) {
     }
 }
 
-/// Returns the status for a message above the size limit.
 pub(super) fn too_large(bytes_max: usize) -> Status {
     let message = format!("the message is larger than {bytes_max} bytes");
     Status::resource_exhausted(message)
@@ -57,7 +56,6 @@ enum State {
     Prefix([u8; PREFIX_BYTES], usize),
     /// In an uncompressed message, with that many bytes remaining.
     Plain(usize),
-    /// In a compressed message.
     Packed(usize, Box<GzDecoder<Vec<u8>>>),
 }
 

@@ -12,7 +12,6 @@ use tonic::Code;
 
 use crate::{domain::Name, rpc::methods::Method};
 
-/// Duration from which a call is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
 macro_rules! log_call {
@@ -59,7 +58,6 @@ impl Line {
         }
     }
 
-    /// Sets the client.
     pub(super) fn of(&mut self, client: Option<&Name>) {
         self.client = client.cloned();
     }

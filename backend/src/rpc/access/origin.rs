@@ -11,10 +11,8 @@ use crate::domain::CertificateName;
 /// from a socket.
 const CLIENT_CERTIFICATE: &str = "x-client-certificate";
 
-/// The origin of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
-    /// Address of the client, if known.
     pub(super) address: Option<IpAddr>,
     /// Address of the client on its own connection; `None` for calls from a gateway in this
     /// process.
@@ -34,7 +32,6 @@ impl Origin {
         }
     }
 
-    /// Returns the names of the verified client certificate.
     pub(super) fn certificate(&self, headers: &HeaderMap) -> Vec<CertificateName> {
         let parse = |text: &str| CertificateName::parse(text).ok();
         if let Some(names) = &self.certificate {

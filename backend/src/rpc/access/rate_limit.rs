@@ -30,7 +30,6 @@ pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     }
 }
 
-/// Returns the name of a limit, and the parameter with its unit.
 fn words(unit: Unit) -> (&'static str, &'static str) {
     match unit {
         Unit::Requests => ("requests", ""),

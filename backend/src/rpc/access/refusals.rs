@@ -30,7 +30,6 @@ const WAIT_MAX_MS: i64 = 1_000;
 /// The subject for all calls above the limit on subjects.
 const OTHERS: &str = "others";
 
-/// The reason for a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Why {
     /// The key is unknown; by address.
@@ -83,7 +82,6 @@ struct Counted {
 
 #[derive(Debug)]
 struct Subject {
-    /// Start of the minute.
     since_ms: i64,
     /// Rejected calls in the minute.
     count: u32,
@@ -139,7 +137,6 @@ impl Refusals {
         Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
-    /// Counts a rejected call of that client.
     pub(super) fn client(&self, why: Why, client: &str, now_ms: i64) {
         self.count(why, client.to_owned(), now_ms);
     }
@@ -214,7 +211,6 @@ impl Counted {
     }
 }
 
-/// Returns an event about rejected calls.
 fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> IncomingEvent {
     let minutes = now_ms.saturating_sub(since_ms) / MINUTE_MS + 1;
     let within = match minutes {

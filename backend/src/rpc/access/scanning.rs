@@ -20,7 +20,6 @@ use crate::{
     store::audit,
 };
 
-/// Bytes of the gRPC prefix of a message.
 const PREFIX_BYTES: usize = 5;
 
 /// Runs a call here, or on the threads for scans once its message was read.

@@ -20,14 +20,12 @@ use crate::{
     },
 };
 
-/// Marks a truncated text.
 const MORE: &str = "\u{2026}";
 /// Key of the member with the number of dropped ones, and its bytes without the number.
 const LEFT_OUT: &str = "\u{2026}";
 const LEFT_OUT_BYTES: usize = 64;
 /// Minimum bytes for a useful truncated value.
 const VALUE_BYTES_MIN: usize = 32;
-/// Bytes of the hash that replaces a text.
 const HASH_BYTES: usize = 8;
 /// Dimension that distinguishes events with dropped dimensions.
 const IDENTITY: &str = "identity";

@@ -25,7 +25,6 @@ pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
     })
 }
 
-/// Returns the duration of an acknowledgement in milliseconds.
 pub(super) fn acknowledge_for(
     length: Option<&Duration>,
     acknowledged: Option<bool>,

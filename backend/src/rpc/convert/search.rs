@@ -16,10 +16,8 @@ use crate::{
     },
 };
 
-/// Maximum number of buckets of a frequency.
 const BUCKETS_MAX: i32 = 500;
 const BUCKETS_DEFAULT: usize = 60;
-/// Maximum and default number of groups.
 const GROUPS_MAX: i32 = 1_000;
 const GROUPS_DEFAULT: usize = 50;
 

@@ -42,10 +42,6 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     }
 }
 
-/// Rejects idempotency keys where they are not supported.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] if there is one.
 pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
     if metadata.get(IDEMPOTENCY_KEY).is_none() {
         return Ok(());
@@ -56,7 +52,6 @@ pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
     ))
 }
 
-/// Returns a hash that identifies a request.
 pub(super) fn fingerprint(request: &Events) -> [u8; 32] {
     Sha256::digest(request.encode_to_vec()).into()
 }

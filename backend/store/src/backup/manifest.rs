@@ -26,7 +26,6 @@ pub struct Manifest {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// One file of the backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) name: String,

@@ -20,7 +20,6 @@ pub(super) fn name(number: usize) -> String {
     format!("piece-{number:06}")
 }
 
-/// Whether a file has the name of a piece.
 pub(super) fn is_name(name: &str) -> bool {
     let digits = name.strip_prefix("piece-");
     digits
@@ -41,11 +40,9 @@ pub(super) fn frame(step: Step) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The intact steps of a piece.
 #[derive(Debug)]
 pub(super) struct Content {
     bytes: Vec<u8>,
-    /// Byte range of each step.
     steps: Vec<(usize, usize)>,
     /// Length of the intact part in bytes.
     pub(super) whole_bytes: usize,
@@ -85,17 +82,14 @@ impl Content {
         })
     }
 
-    /// Whether the piece consists only of intact steps.
     pub(super) fn is_whole(&self) -> bool {
         self.whole_bytes == self.bytes.len() && !self.bytes.is_empty()
     }
 
-    /// Returns the length and the checksum of the whole piece.
     pub(super) fn sum(&self) -> (u64, u32) {
         (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
     }
 
-    /// Returns the checksum of the intact part.
     pub(super) fn whole_sum(&self) -> u32 {
         crc32c::crc32c(self.bytes.get(..self.whole_bytes).unwrap_or_default())
     }
@@ -106,7 +100,6 @@ impl Content {
         steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
     }
 
-    /// Returns a cryptographic hash of the content.
     pub(super) fn digest(&self) -> [u8; 32] {
         Sha256::digest(&self.bytes).into()
     }

@@ -33,10 +33,8 @@ pub struct Reader {
     page_records: usize,
 }
 
-/// The position of a reader.
 #[derive(Clone, PartialEq, Message)]
 struct ReadPosition {
-    /// Identity of the store.
     #[prost(bytes = "vec", tag = "1")]
     identity: Vec<u8>,
     /// Index of the current kind; beyond the last one, all were read.
@@ -53,7 +51,6 @@ struct ReadPosition {
     cursor: u64,
     #[prost(bool, tag = "6")]
     is_over: bool,
-    /// The proof of the previous step.
     #[prost(bytes = "vec", tag = "7")]
     proof: Vec<u8>,
 }
@@ -147,7 +144,6 @@ impl Reader {
         step
     }
 
-    /// Reads a page of a kind; `None` if there are no more.
     async fn page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
         let engine = self.store.engine();
         if self.place.bound.is_none() {
@@ -205,7 +201,6 @@ impl Reader {
         Ok(attempts)
     }
 
-    /// Reads the changes since the last position in the log.
     async fn changes(&mut self) -> Result<Step, BackupError> {
         let engine = self.store.engine();
         let delta = engine.changed_after(self.cursor(), BACKUP_STEP_BYTES);

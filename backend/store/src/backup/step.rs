@@ -7,7 +7,6 @@ use crate::{
     seal::Sealer,
 };
 
-/// Purpose of the proofs of steps.
 const PURPOSE: &str = "backup step";
 
 /// Stored records, and the position at which to continue.

@@ -40,9 +40,7 @@ pub struct BackupFolder {
     folder: PathBuf,
     unfinished: File,
     done: Vec<Piece>,
-    /// The piece that is being written.
     open: Option<Open>,
-    /// The position at which the backup continues.
     place: Option<Vec<u8>>,
 }
 
@@ -174,7 +172,6 @@ impl BackupFolder {
         Ok(manifest)
     }
 
-    /// Reads the pieces of an interrupted backup.
     fn take_up(&mut self) -> Result<(), BackupError> {
         loop {
             let number = self.done.len() + 1;
@@ -290,7 +287,6 @@ fn inspect(folder: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Returns the names of the files in a folder.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
     let read = || {
         let entries = fs::read_dir(folder)?;

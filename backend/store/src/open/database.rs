@@ -33,7 +33,6 @@ use crate::{
 /// Advice for a store whose creation was interrupted.
 const UNFINISHED: &str = "`bellwether store init` did not finish there; run it again";
 
-/// The location of a store in a database, and its key file.
 #[derive(Debug)]
 struct DatabaseLocation {
     address: Address,
@@ -86,7 +85,6 @@ impl DatabaseLocation {
         }
     }
 
-    /// Opens the store for one of the nodes that share it.
     async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
         let failed = |doing: &str, source| self.refuse(format!("{doing}: {source}"));
         let node = Node::join(&self.address, node).await;
@@ -110,7 +108,6 @@ impl Whereabouts for DatabaseLocation {
     }
 }
 
-/// Opens the store for a node that serves.
 pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::of(database)?;
     let missing = || {

@@ -36,12 +36,10 @@ const RUN: &str = "/proc/sys/kernel/random/boot_id";
 #[derive(Debug)]
 pub(super) struct Disk {
     folder: Arc<Folder>,
-    /// `None` for a new store.
     space: Option<DiskSpace>,
 }
 
 impl Disk {
-    /// Creates the medium of the store in a folder.
     pub(super) fn store(folder: Arc<Folder>, space: DiskSpace) -> Self {
         let space = Some(space);
         Self { folder, space }
@@ -63,7 +61,6 @@ impl Disk {
     }
 }
 
-/// The file of a new store.
 #[derive(Debug)]
 struct Draft(Box<dyn StorageBackend>);
 
@@ -121,7 +118,6 @@ impl StorageBackend for NoLog {
     }
 }
 
-/// Wraps a file for the engine.
 fn backend(file: fs::File, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
     let file: Box<dyn StorageBackend> = Box::new(FileBackend::new(file).map_err(io::Error::other)?);
     #[cfg(test)]

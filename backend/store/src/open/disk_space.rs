@@ -18,10 +18,8 @@ use crate::engine::{DiskShare, FreeSpace};
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
 /// Growth of the file per byte of log: pages are replaced before the old ones are free.
 const GROWTH: u64 = 2;
-/// Time for which a reading of the free space is cached.
 const READING_AGE_MAX: Duration = Duration::from_millis(100);
 
-/// The disk space of a folder.
 #[derive(Debug)]
 pub(super) struct DiskSpace {
     folder: PathBuf,
@@ -62,14 +60,11 @@ impl DiskSpace {
         })
     }
 
-    /// Returns the required free space, including that for rows on their way from the log into the
-    /// file.
     fn floor_bytes(&self, bytes_on_way: u64) -> u64 {
         let needed = bytes_on_way.saturating_mul(GROWTH);
         self.floor_bytes.saturating_add(needed)
     }
 
-    /// Whether the file system is read-only.
     pub(super) fn is_read_only(&self) -> bool {
         let disk = rustix::fs::statvfs(&self.folder);
         disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY))

@@ -31,7 +31,6 @@ const LEFT: [&str; 8] = [
     ADMIN_KEY,
 ];
 
-/// A data folder that is being restored.
 #[derive(Debug)]
 pub(crate) struct Draft {
     folder: Arc<Folder>,
@@ -140,7 +139,6 @@ impl Draft {
         folder.remove(MARKER)
     }
 
-    /// Removes everything from the folder.
     pub(crate) fn discard(self) {
         let Self { folder, store, .. } = self;
         drop(store);

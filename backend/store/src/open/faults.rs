@@ -13,11 +13,8 @@ static PLANS: Mutex<Vec<Plan>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 struct Plan {
     folder: PathBuf,
-    /// Calls before the first failure.
     good_left: u64,
-    /// Number of failing calls.
     bad_left: u64,
-    /// The system's error number.
     error: i32,
     was_hit: bool,
 }
@@ -54,7 +51,6 @@ fn plans() -> MutexGuard<'static, Vec<Plan>> {
     PLANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers a call on a file or its folder.
 pub(super) fn call(path: &Path) -> io::Result<()> {
     let mut plans = plans();
     let Some(plan) = plans.iter_mut().find(|it| path.starts_with(&it.folder)) else {

@@ -22,9 +22,7 @@ const LOCK: &str = "lock";
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Folder that exists on a separate disk.
 const FOUND: &str = "lost+found";
-/// The two files of the log.
 pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
-/// Magic bytes of a redb file.
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 /// Files allowed in a folder without a store: those of the service, the operator's settings, and
 /// those of a separate disk.
@@ -43,7 +41,6 @@ const OWN: [&str; 12] = [
     FOUND,
 ];
 
-/// A locked data folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -141,7 +138,6 @@ impl Folder {
         self.remove(UNFINISHED)
     }
 
-    /// Removes a file if it exists.
     pub(super) fn remove(&self, name: &str) -> Result<(), OpenError> {
         let path = self.path.join(name);
         match fs::remove_file(&path) {
@@ -183,7 +179,6 @@ impl Folder {
         finish().map_err(|error| OpenError::io("make", path, error))
     }
 
-    /// Makes all file names durable.
     pub(super) fn sync(&self) -> Result<(), OpenError> {
         let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
         synced.map_err(|error| OpenError::io("sync", &self.path, error))
@@ -195,7 +190,6 @@ impl Folder {
         write_private(&self.path.join(name), content)
     }
 
-    /// Converts an error of the engine.
     pub(super) fn fault(&self, source: EngineError) -> OpenError {
         let file = self.store_path();
         match source {

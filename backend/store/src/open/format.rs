@@ -20,12 +20,9 @@ const KEY: &[u8] = b"format";
 /// and destinations are proven by the keys, in 5 all definitions. Stores of an older layout are
 /// upgraded when opened.
 pub(super) const NEWEST: u32 = 5;
-/// The first layout of stores in a database.
 pub(super) const IN_DATABASE: u32 = 4;
-/// The first layout with the final order of entries.
 const ORDERED: u32 = 3;
 
-/// Writes the version into a new store.
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
     put_newest(store, Expect::Absent).await
 }
@@ -53,17 +50,14 @@ pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
     }
 }
 
-/// Writes the version file of a new store.
 pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
     folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
 }
 
-/// Returns the content of the version file, if it exists.
 fn said(folder: &Path) -> Option<String> {
     plain_file::read_text(&folder.join(FILE), FILE_BYTES_MAX).ok()
 }
 
-/// Checks the version file without changing anything.
 pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
     let text = said(folder).unwrap_or_default();
     match text.trim().parse() {
@@ -78,7 +72,6 @@ pub(super) fn older(folder: &Path) -> Option<u32> {
     text.trim().parse().ok().filter(|found| *found < NEWEST)
 }
 
-/// Updates the version file to this version.
 pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
     let text = said(folder.path()).unwrap_or_default();
     if text.trim().parse() == Ok(NEWEST) {
@@ -104,7 +97,6 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
     Ok(())
 }
 
-/// Checks that a new store has the newest layout.
 pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     match in_store(store).await {
         Ok(Some(NEWEST)) => Ok(()),

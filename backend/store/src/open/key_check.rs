@@ -23,7 +23,6 @@ const CONTEXT: SealContext<'_> = SealContext {
     record: RecordId::from_bytes([0; 16]),
     field: "check",
 };
-/// Records rewritten at a time.
 const STEP: usize = 100;
 
 /// Checks all keys of the store. Seals and proves with the newest key what another one was used
@@ -52,11 +51,9 @@ pub(super) async fn check(
     adopted.await.map_err(|source| location.fault(source))
 }
 
-/// The key checks of a store.
 #[derive(Debug)]
 pub(crate) struct Checks {
     texts: Vec<(Vec<u8>, Row)>,
-    /// Which records were written with a proof.
     proven: Proven,
 }
 
@@ -73,7 +70,6 @@ impl Checks {
         self.proven == Proven::Definitions
     }
 
-    /// Whether nothing in the store is sealed.
     pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
@@ -115,7 +111,6 @@ pub(crate) async fn judge(
     })
 }
 
-/// Adds proofs to the records of a kind written by an earlier version.
 async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
     let mut range = Range::under(&[]);
     loop {
@@ -185,7 +180,6 @@ async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Seals and proves the records of a kind again.
 async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
     let mut range = Range::under(&[]);
     loop {

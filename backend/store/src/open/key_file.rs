@@ -42,7 +42,6 @@ impl<'a> KeyFile<'a> {
         }
     }
 
-    /// Reads the keys, or creates the first one.
     pub(super) fn read_or_make(&self) -> Result<Sealer, OpenError> {
         if let Some(sealer) = self.try_read()? {
             return Ok(sealer);
@@ -71,7 +70,6 @@ impl<'a> KeyFile<'a> {
 /// Changes the content of a key file. Returns the number of the newest key and the new content.
 pub(super) type Change = fn(&str, &Path) -> Result<(u32, String), OpenError>;
 
-/// Reads a key file; `None` if it is missing.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     check_key_file(path)?;
     match plain_file::read(path, KEY_FILE_BYTES_MAX) {
@@ -112,7 +110,6 @@ pub(super) fn newest_alone(text: &str, file: &Path) -> Result<(u32, String), Ope
     Ok((newest, lines.join("\n") + "\n"))
 }
 
-/// Creates a first key and the content of its file.
 pub(super) fn first_key() -> (Sealer, String) {
     let key = random_key();
     let content = format!("{PREFACE}1 {}\n", STANDARD.encode(key));

@@ -48,7 +48,6 @@ async fn released<T>(act: impl AsyncFn() -> Result<T, OpenError>) -> Result<T, O
     }
 }
 
-/// Layout 1, of version 0.1.0.
 const LAYOUT_1: [(&str, &[u8]); 3] = [
     ("store.redb", include_bytes!("layouts/1/store.redb")),
     ("format", include_bytes!("layouts/1/format")),
@@ -63,7 +62,6 @@ const LAYOUT_2: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/2/secret.key")),
 ];
 
-/// Layout 3 after the service was killed.
 const LAYOUT_3: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/3/store.redb")),
     ("store.log.0", include_bytes!("layouts/3/store.log.0")),
@@ -71,7 +69,6 @@ const LAYOUT_3: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/3/secret.key")),
 ];
 
-/// Layout 4 after the service was killed.
 const LAYOUT_4: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/4/store.redb")),
     ("store.log.0", include_bytes!("layouts/4/store.log.0")),
@@ -79,7 +76,6 @@ const LAYOUT_4: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/4/secret.key")),
 ];
 
-/// Layout 5 after the service was killed.
 const LAYOUT_5: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/5/store.redb")),
     ("store.log.0", include_bytes!("layouts/5/store.log.0")),
@@ -102,7 +98,6 @@ fn deliveries() -> Vec<Delivery> {
         .collect()
 }
 
-/// Writes a folder as a killed service leaves it.
 async fn write(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let used = tempfile::tempdir().unwrap();
@@ -402,7 +397,6 @@ async fn a_client_or_destination_that_the_service_did_not_write_is_none_in_any_l
     }
 }
 
-/// Two definitions of one kind.
 struct Definitions<T>(T, T);
 
 impl<T: Record + PartialEq> Definitions<T> {
@@ -422,7 +416,6 @@ impl<T: Record + PartialEq> Definitions<T> {
         applied.unwrap();
     }
 
-    /// Checks that forged bytes of the first are rejected.
     async fn is_refused(&self, config: &Location, bytes: &[u8], why: &str) {
         let store = open(config).await.unwrap();
         self.forge(&store, bytes).await;
@@ -505,7 +498,6 @@ async fn a_definition_that_the_service_did_not_write_is_none() {
     Definitions(one, other).are_proven(&config).await;
 }
 
-/// Returns the key check of a store of layout 4.
 fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
     let context = SealContext {
         record: RecordId::from_bytes([0; 16]),

@@ -26,7 +26,6 @@ const BLOCK_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Overlay {
     folder: Arc<Folder>,
-    /// Whether the store is new and has its temporary name.
     is_draft: bool,
 }
 
@@ -80,7 +79,6 @@ impl Medium for Overlay {
 
 #[derive(Debug)]
 struct Layered {
-    /// `None` if there is no file.
     file: Option<File>,
     layers: Mutex<Layers>,
 }
@@ -91,7 +89,6 @@ struct Layers {
     length: u64,
     /// The length of the underlying file that is still visible.
     below: u64,
-    /// Written data, by block.
     written: HashMap<u64, Vec<u8>>,
 }
 

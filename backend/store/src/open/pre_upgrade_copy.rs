@@ -18,7 +18,6 @@ use super::{
     folder::{Folder, LOGS, new_file},
 };
 
-/// The files of a store.
 const FILES: [&str; 6] = [
     "store.redb",
     LOGS[0],

@@ -11,14 +11,11 @@ use crate::{
     record::{Record, Store, bytes::Key},
 };
 
-/// Occurrences per step.
 const STEP: usize = 1_000;
-/// Steps after which progress is logged.
 const STEPS_TOLD: usize = 100;
 /// Key of the fact with the last processed occurrence.
 const MARK: &[u8] = b"reordered";
 
-/// Rebuilds the entries of all occurrences.
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
     while step(store, STEP).await? {
@@ -108,7 +105,6 @@ const ORDERS: [Index; 3] = [
     Index::OccurrenceBySeverity,
 ];
 
-/// Returns the order entries of layout 2.
 fn old_entries(occurrence: &Occurrence) -> Vec<Entry> {
     let state = Key::new()
         .byte(occurrence.status as u8)
@@ -142,7 +138,6 @@ mod tests {
     use super::*;
     use crate::{samples, verify};
 
-    /// Creates a store with entries as in layout 2.
     async fn old_store(count: u32) -> Store {
         let store = Store::in_memory();
         for number in 1..=count {

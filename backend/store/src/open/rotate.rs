@@ -41,7 +41,6 @@ pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotat
     })
 }
 
-/// Changes the key file. Returns the number of the newest key.
 async fn change(config: &Location, change: Change) -> Result<u32, OpenError> {
     if let Some(database) = &config.database {
         return database::change_keys(database, change).await;

@@ -12,23 +12,18 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use super::OpenError;
 
-/// Maximum bytes of a key file.
 pub(crate) const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// File with the names of users.
 const USERS: &str = "/etc/passwd";
 const USERS_BYTES_MAX: u64 = 1024 * 1024;
 
 const ROOT: u32 = 0;
-/// Permissions of group and others.
 const OTHERS: u32 = 0o077;
-/// Write permission of others.
 const ALL_WRITE: u32 = 0o002;
 /// Write permission of the group: orchestrators create volumes with it, and then the group has to
 /// be trusted.
 const GROUP_WRITES: u32 = 0o020;
 
-/// Returns the flag that prevents following symbolic links.
 pub(super) fn no_link() -> i32 {
     i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default()
 }
@@ -107,7 +102,6 @@ fn owned_by_another(path: &Path, user: u32) -> OpenError {
     }
 }
 
-/// Returns the name of a user, or the number if it has none.
 fn user_name(user: u32) -> String {
     let users = plain_file::read_text(Path::new(USERS), USERS_BYTES_MAX).unwrap_or_default();
     let mut fields = users.lines().map(|line| line.split(':'));

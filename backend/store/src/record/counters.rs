@@ -24,10 +24,8 @@ use crate::{
 const SINCE: &[u8] = &[0];
 /// Key of the record with the time since which there are noise counters, if they began later.
 const NOISE_SINCE: &[u8] = &[0, 1];
-/// Prefix of keys of daily counters.
 const DAYS: u8 = 4;
 const DAY_MS: i64 = 24 * 3_600_000;
-/// Records read at a time.
 const PAGE: usize = 1_000;
 
 /// Additions to counters in a change set.
@@ -48,7 +46,6 @@ impl Counts {
         }
     }
 
-    /// Counts the replacement of a record.
     pub(crate) fn become_another(&mut self, old: &[Counted], new: &[Counted]) {
         let other = |these: &[Counted], those: &[Counted]| -> Vec<Counted> {
             let these = these.iter().filter(|it| !those.contains(it));
@@ -81,7 +78,6 @@ impl Counts {
         self.0.into_iter()
     }
 
-    /// Returns the changes of the counters.
     pub(crate) fn changes(self) -> impl Iterator<Item = Change> {
         let counted = self.0.into_iter().filter(|(_, numbers)| !numbers.is_zero());
         counted.map(|(counter, numbers)| addition(counter, &numbers))
@@ -135,7 +131,6 @@ fn key(counter: Counter) -> Vec<u8> {
     .build()
 }
 
-/// Parses the key of a counter.
 fn counter(key: &[u8]) -> Option<Counter> {
     let (period, rest) = key.split_first()?;
     let (subject, rest) = rest.split_first()?;
@@ -205,7 +200,6 @@ pub struct StoredCounter {
 #[derive(Debug)]
 pub struct CounterPages<'a> {
     store: &'a Store,
-    /// The remaining range; `None` at the end.
     range: Option<Range>,
 }
 
@@ -358,7 +352,6 @@ impl Store {
         self.count_since(SINCE, since, counts.changes()).await
     }
 
-    /// Writes a start time, with additions to counters.
     async fn count_since(
         &self,
         key: &[u8],

@@ -34,7 +34,6 @@ fn bytes(hex: &str) -> Vec<u8> {
     pairs.map(byte).collect()
 }
 
-/// Returns the frozen bytes of a name.
 fn frozen(name: &str) -> Option<Vec<u8>> {
     let mut lines = FROZEN.lines().filter(|line| !line.starts_with('#'));
     lines.find_map(|line| Some(bytes(line.strip_prefix(name)?.strip_prefix(": ")?)))
@@ -131,7 +130,6 @@ fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     );
 }
 
-/// Records of a shadow rule.
 fn shadows(differences: &mut Differences) {
     differences.record("shadow rule", &samples::shadow_rule(), false);
     let shadowed = samples::shadowed_occurrence();
@@ -158,7 +156,6 @@ fn on_call(differences: &mut Differences) {
     differences.record("escalated occurrence", &samples::escalated(), false);
 }
 
-/// Records of a budget.
 fn digests(differences: &mut Differences) {
     let destination = samples::budget_destination();
     differences.record("destination with a budget", &destination, true);
@@ -168,7 +165,6 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
-/// Records of a flapping event.
 fn flaps(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
     let flapping = samples::flapping_occurrence();
@@ -176,7 +172,6 @@ fn flaps(differences: &mut Differences) {
     differences.record("delivery of a thread", &samples::thread_delivery(), false);
 }
 
-/// Occurrences in all states.
 fn occurrences(differences: &mut Differences) {
     differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
     let reopened = samples::reopened_occurrence();
@@ -209,7 +204,6 @@ fn silences(differences: &mut Differences) {
     differences.record("revision of a silence", &was, false);
 }
 
-/// Records of a grouping rule.
 fn groups(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);

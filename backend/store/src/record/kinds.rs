@@ -61,9 +61,7 @@ pub(crate) use with_record;
 const VERSION: u8 = 1;
 /// The encoding of proven records: a proof precedes the content of [`VERSION`].
 const PROVEN: u8 = 2;
-/// Purpose of the proofs of records.
 const PURPOSE: &str = "record";
-/// Typical size of a record.
 const RECORD_BYTES: usize = 512;
 
 fn encoded(record: &impl Table) -> Vec<u8> {
@@ -78,7 +76,6 @@ fn decoded<T: Table>(bytes: &[u8], kind: Kind) -> Result<T, EngineError> {
     read(unversioned(bytes, kind)?, Secrets::LeftOut, kind, T::read)
 }
 
-/// Strips the version byte.
 fn unversioned(bytes: &[u8], kind: Kind) -> Result<&[u8], EngineError> {
     match bytes.split_first() {
         Some((&VERSION, rest)) => Ok(rest),
@@ -184,7 +181,6 @@ fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result
     read(message, secrets, kind, T::read)
 }
 
-/// Returns a definition for the audit log.
 fn defined(name: &Name, state: AnyResource) -> Seen {
     Seen {
         name: name.to_string(),

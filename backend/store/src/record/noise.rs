@@ -123,7 +123,6 @@ pub(super) fn occurrence(
     }
 }
 
-/// Counts the reaction to a notification.
 fn reacted(
     subject: (NoiseBy, RecordId),
     opened_ms: i64,

@@ -30,7 +30,6 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec
     to.push(CommitStep::Ended { kind, state, took });
 }
 
-/// Adds the step for a message about a group.
 pub(super) fn group(after: &Group, before: Option<&Group>, to: &mut Vec<CommitStep>) {
     if before.is_none_or(|it| it.message_count < after.message_count) {
         to.push(CommitStep::Grouped(after.member_count));
@@ -80,7 +79,6 @@ fn lasted(from_ms: i64, until_ms: i64) -> Duration {
     Duration::from_millis((until_ms - from_ms).try_into().unwrap_or(0))
 }
 
-/// Returns the label of a final state.
 fn end_of(state: DeliveryState) -> Option<&'static str> {
     match state {
         DeliveryState::Pending { .. }

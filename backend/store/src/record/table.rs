@@ -30,19 +30,13 @@ pub(super) use self::{
     wire::{Reader, Secrets, Unreadable, Writer},
 };
 
-/// A value with a table as encoding.
 pub(super) trait Table: Sized {
-    /// Writes its fields in ascending order.
     fn write(&self, to: &mut Writer<'_>);
 
     /// Reads its fields; `None` if a value is invalid.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are malformed, or a field has the wrong type.
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
 }
 
-/// Whether the numbers are in ascending order.
 pub(super) const fn ascends(numbers: &[u32]) -> bool {
     let mut at = 1;
     while at < numbers.len() {

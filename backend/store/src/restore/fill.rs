@@ -16,7 +16,6 @@ use crate::{
     verify::Findings,
 };
 
-/// Records written at a time.
 const BATCH: usize = 1_000;
 /// Time that a delivery is held unless a user sends it: ten years.
 const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
@@ -24,10 +23,8 @@ const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
 const HELD: &str = "held because the store was restored from a backup made before it was due; send \
     it again to let it go, under the same id";
 
-/// The result of writing the records.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// Number of records by kind.
     pub(super) records: BTreeMap<&'static str, u64>,
     pub(super) waiting: u64,
     pub(super) held: u64,
@@ -88,7 +85,6 @@ pub(super) async fn fill(
 
 struct Filling<'a> {
     store: &'a Store,
-    /// Whether the backup is proven.
     is_proven: bool,
     hold_due_by_ms: Option<i64>,
     /// Records that were deleted while the backup was made.
@@ -189,7 +185,6 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Writes a delivery with its attempts.
     fn delivery(
         &mut self,
         changes: &mut Changes,

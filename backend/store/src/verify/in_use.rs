@@ -15,10 +15,8 @@ const LOOKS: usize = 5;
 /// Pause after a page, as a multiple of the time it took to read, so that the service is not slowed
 /// down.
 const PAUSE_TIMES: u32 = 2;
-/// Maximum pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Pauses after reading for that long.
 pub(super) async fn pause(read: Duration) {
     tokio::time::sleep((read * PAUSE_TIMES).min(PAUSE_MAX)).await;
 }

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, time::Instant};
 use super::{Check, name};
 use crate::engine::{EngineError, Kind, LogPosition};
 
-/// Steps read at a time.
 const STEPS: usize = 64;
 
 impl Check<'_> {

@@ -10,7 +10,6 @@ use crate::{
     record::{Record, Store, with_record},
 };
 
-/// The parts of a record to verify.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) key: Vec<u8>,
@@ -21,20 +20,21 @@ pub(super) struct Part {
     pub(super) attempt: Option<AttemptPart>,
 }
 
-/// The attempt that a delivery or an attempt refers to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AttemptPart {
     /// The attempt in progress of a delivery.
-    UnderWay { delivery: RecordId, number: u32 },
-    /// An attempt itself.
-    Of { delivery: RecordId, number: u32 },
+    UnderWay {
+        delivery: RecordId,
+        number: u32,
+    },
+    Of {
+        delivery: RecordId,
+        number: u32,
+    },
 }
 
 impl Part {
     /// Decodes a record at a key.
-    ///
-    /// # Errors
-    /// Returns a description of the error.
     pub(super) fn decode(
         store: &Store,
         kind: Kind,

@@ -11,7 +11,6 @@ pub(super) struct EntryTally {
 }
 
 impl EntryTally {
-    /// Adds an entry's key and the key of its record.
     pub(super) fn add(&mut self, key: &[u8], target: &[u8]) {
         let hash = Sha256::new()
             .chain_update((key.len() as u64).to_be_bytes())

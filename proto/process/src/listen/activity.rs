@@ -80,14 +80,12 @@ impl Activity {
         is_bound.then(|| self.visit.allowance().quiet)
     }
 
-    /// Returns the time since the last activity.
     pub(super) fn quiet(&self) -> Duration {
         let last = Duration::from_millis(self.last_ms.load(Relaxed));
         self.opened.elapsed().saturating_sub(last)
     }
 }
 
-/// A request in flight, from its headers until its response has been sent.
 #[derive(Debug)]
 pub(super) struct UnderWay(Arc<Activity>);
 

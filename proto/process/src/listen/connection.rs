@@ -109,7 +109,6 @@ pub(super) async fn serve<Io, S>(
     }
 }
 
-/// The connection was evicted.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was closed to leave room for others")]
 struct SentAway;

@@ -28,7 +28,6 @@ pub(super) fn for_connections() -> usize {
     })
 }
 
-/// This system reports no limit.
 #[cfg(not(unix))]
 pub(super) fn for_connections() -> usize {
     usize::MAX

@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Version, header, uri::Au
 /// The header that identifies a request from its first hop to the last log line.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Maximum length of a client's request id.
 const REQUEST_ID_CHARACTERS: usize = 128;
 
 /// Returns the client's request id if it is 1 to 128 visible ASCII characters, else a new one.
@@ -70,7 +69,6 @@ impl Hosts {
     }
 }
 
-/// Whether a host matches a name.
 fn is_called(host: &str, name: &str) -> bool {
     match name.strip_prefix("*.") {
         None => host.eq_ignore_ascii_case(name),

@@ -70,7 +70,6 @@ pub(super) struct Visitors {
 struct Table {
     arrived: u64,
     open: usize,
-    /// In order of arrival.
     unauthenticated: HashMap<u64, Unauthenticated>,
     networks: HashMap<IpAddr, Network>,
     calls: usize,
@@ -92,7 +91,6 @@ struct Network {
     calls: usize,
 }
 
-/// One connection of a listener; removed when dropped.
 #[derive(Debug)]
 pub(super) struct Visit {
     visitors: Arc<Visitors>,
@@ -290,7 +288,6 @@ impl Visit {
         table.tell();
     }
 
-    /// Called when the response of a call has been sent.
     pub(super) fn call_ended(&self) {
         if self.is_known() {
             return;

@@ -92,7 +92,6 @@ impl Source for Process {
     }
 }
 
-/// Resource usage on Linux.
 #[cfg(target_os = "linux")]
 mod usage {
     use std::fs;
@@ -129,7 +128,6 @@ mod usage {
     }
 }
 
-/// Not implemented for other systems.
 #[cfg(not(target_os = "linux"))]
 mod usage {
     pub(super) fn cpu_seconds() -> Option<f64> {

@@ -31,7 +31,6 @@ pub fn written(registry: &Registry) -> String {
     text
 }
 
-/// Splits a line into the name and the type of a metric.
 fn about(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("# TYPE ")?.split_once(' ')
 }

@@ -12,7 +12,6 @@ const LIFE_MAX: Duration = Duration::from_secs(3600);
 const INTERVAL: Duration = Duration::from_secs(5);
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Maximum length of a user code, in characters.
 const USER_CODE_MAX: usize = 64;
 
 const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";

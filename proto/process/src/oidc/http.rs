@@ -15,9 +15,7 @@ use url::form_urlencoded;
 
 use super::{Fault, check_address};
 
-/// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of a response, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Clone)]
@@ -48,12 +46,10 @@ impl Http {
         )
     }
 
-    /// Fetches an address. Returns status and body.
     pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), Fault> {
         self.ask(Method::GET, address, Bytes::new()).await
     }
 
-    /// Posts a form. Returns status and body.
     pub(super) async fn post(
         &self,
         address: &str,
@@ -94,7 +90,6 @@ impl Http {
     }
 }
 
-/// Returns the message of the root cause.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(deeper) = last.source() {

@@ -221,7 +221,6 @@ impl<'a> Declarations<'a> {
     }
 }
 
-/// Indexes of the types in the plan.
 struct Names<'a> {
     messages: HashMap<&'a str, MessageId>,
     enums: HashMap<&'a str, EnumId>,
@@ -279,7 +278,6 @@ impl Names<'_> {
         })
     }
 
-    /// Returns the kind for a `FieldDescriptorProto.Type`.
     fn kind(&self, field: &pb::Field) -> Option<Kind> {
         let type_name = field.type_name.trim_start_matches('.');
         Some(match field.kind {
@@ -318,7 +316,6 @@ fn answered_of(options: &pb::FieldOptions) -> Answered {
     }
 }
 
-/// Returns the first supported value of `google.api.FieldBehavior`.
 fn behavior_of(options: &pb::FieldOptions) -> Behavior {
     let known = |number: &i32| match number {
         2 => Some(Behavior::Required),

@@ -182,7 +182,6 @@ fn key_text(sink: &Sink<'_>, key: &FieldPlan, range: Range<usize>) -> String {
     shown(&String::from_utf8_lossy(bytes))
 }
 
-/// An incomplete entry.
 struct Entry {
     start: usize,
     key: Range<usize>,

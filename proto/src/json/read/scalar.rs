@@ -44,7 +44,6 @@ pub(super) enum Scalar<'a> {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
-    /// A length-delimited record.
     Bytes(Cow<'a, [u8]>),
 }
 
@@ -85,9 +84,6 @@ impl Scalar<'_> {
 
 /// Converts text outside JSON: a query parameter or the key of a map. Unlike in JSON, `true` and
 /// `false` are text here.
-///
-/// # Errors
-/// Returns a description of the expected text.
 pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Scalar<'a>, String> {
     match (kind, text) {
         (Kind::Bool, "true") => Ok(Scalar::Varint(1)),
@@ -101,9 +97,6 @@ pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Sc
 }
 
 /// Converts a JSON value to a scalar.
-///
-/// # Errors
-/// Returns a description of the expected value.
 pub(super) fn from_token<'a>(
     plan: &Plan,
     kind: Kind,
@@ -163,7 +156,6 @@ fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
         })
 }
 
-/// The range of a type, for error messages.
 trait Bounds {
     const LOWEST: i128;
     const HIGHEST: i128;
@@ -189,7 +181,6 @@ fn whole(value: f64) -> Option<i128> {
     in_range.then_some(value as i128)
 }
 
-/// Whether a text is a number in JSON syntax.
 fn is_number(text: &str) -> bool {
     let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text.strip_prefix('-').unwrap_or(text);

@@ -10,14 +10,11 @@ use crate::json::{
     wire::{self, Value},
 };
 
-/// The output and the violations of a read in progress.
 pub(super) struct Sink<'p> {
     pub(super) plan: &'p Plan,
     pub(super) out: Vec<u8>,
     pub(super) violations: Violations,
-    /// Unknown fields that were ignored.
     pub(super) ignored: Violations,
-    /// List entries that were set aside.
     pub(super) refused: Vec<Refused>,
     options: Options<'p>,
     depth: usize,
@@ -31,7 +28,6 @@ pub(super) struct Mark {
 }
 
 impl<'p> Sink<'p> {
-    /// Creates a sink that appends to `out`.
     pub(super) fn new(plan: &'p Plan, out: Vec<u8>, options: Options<'p>) -> Self {
         Self {
             plan,
@@ -82,7 +78,6 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// Whether there were violations since `mark`.
     pub(super) fn is_wrong_since(&self, mark: Mark) -> bool {
         self.violations.mark() > mark.violations
     }
@@ -122,13 +117,11 @@ pub(super) fn shown(unknown: &str) -> String {
     quoted(unknown).trim_matches('`').to_owned()
 }
 
-/// Skips the rest of a list.
 pub(super) fn drain<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     while seq.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())
 }
 
-/// Skips the rest of an object.
 pub(super) fn drain_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
     while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
     Ok(())

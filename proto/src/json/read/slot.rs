@@ -14,7 +14,6 @@ use crate::json::{
     wire::{self, WireType},
 };
 
-/// The position of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValuePosition {
     /// A field: `null` means absent, and a zero may be omitted.
@@ -154,7 +153,6 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
 /// The kind of value that a field accepts.
 #[derive(Debug, Clone, Copy)]
 enum Expected {
-    /// A list, as the field is repeated.
     List,
     Map,
     Message(MessageId, Shape),
@@ -181,7 +179,6 @@ impl Slot<'_, '_> {
         }
     }
 
-    /// Reports a value of the wrong type.
     fn refuse(&mut self, got: &str) {
         let description = match (self.expected(), self.field.kind) {
             (Expected::Scalar, Kind::String) => format!("expected a string, found {got}"),
@@ -337,7 +334,6 @@ fn part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
     wire::close(&mut sink.out, start);
 }
 
-/// Writes a nested message from an object or a list.
 fn nested<'p, A, E>(
     sink: &mut Sink<'p>,
     number: u32,

@@ -37,7 +37,6 @@ pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
         .then_some((seconds, nanos))
 }
 
-/// Parses `Z` or `+hh:mm` into seconds.
 fn offset_s(text: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match text {
         b"Z" => return Some(0),
@@ -65,7 +64,6 @@ pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
     in_range.then_some((i64::from(sign) * seconds, sign * nanos))
 }
 
-/// Parses one to nine digits after the point.
 fn nanoseconds(digits: &[u8]) -> Option<i32> {
     let count = u32::try_from(digits.len())
         .ok()
@@ -73,7 +71,6 @@ fn nanoseconds(digits: &[u8]) -> Option<i32> {
     i32::try_from(decimal(digits)? * 10_i64.pow(9 - count)).ok()
 }
 
-/// Parses up to eighteen digits.
 fn decimal(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;

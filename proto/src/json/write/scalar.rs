@@ -12,7 +12,6 @@ use crate::json::{
 
 const INFALLIBLE: &str = "writing to memory does not fail";
 
-/// Whether values of a kind are quoted.
 pub(super) enum Quoting {
     Quoted,
     /// Never, or only sometimes.

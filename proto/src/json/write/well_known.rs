@@ -10,7 +10,6 @@ use crate::json::{
     wire::{Malformed, Reader, Value},
 };
 
-/// The Unix epoch.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 const INFALLIBLE: &str = "writing to memory does not fail";
@@ -60,7 +59,6 @@ impl<'a> Writer<'a, '_> {
         written.expect(INFALLIBLE);
     }
 
-    /// Writes a field mask as camelCase paths.
     pub(super) fn field_mask(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let mut camel = String::new();
         let mut reader = Reader::new(bytes);
@@ -122,7 +120,6 @@ impl<'a> Writer<'a, '_> {
         self.one(kind, value)
     }
 
-    /// Writes a wrapper as the value it contains.
     pub(super) fn wrapper(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
         let kind = self.plan.messages[id]
             .fields

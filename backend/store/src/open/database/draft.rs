@@ -20,12 +20,10 @@ use crate::{
 /// the last.
 const MARKER: &[u8] = b"restoring";
 
-/// A store in a database that is being restored.
 #[derive(Debug)]
 pub(crate) struct DatabaseDraft {
     location: DatabaseLocation,
     store: Store,
-    /// Whether the key file was created for it.
     made_key_file: bool,
 }
 
@@ -112,7 +110,6 @@ impl DatabaseDraft {
             .map_err(|source| location.fault(source))
     }
 
-    /// Removes the incomplete store.
     pub(crate) async fn discard(self) {
         let Self {
             location, store, ..

@@ -11,12 +11,9 @@ use crate::{
     seal::{PROOF_BYTES, Sealer},
 };
 
-/// Modifications per record.
 const CHANGES: usize = 300;
-/// Maximum nesting of parsed fields.
 const DEPTH_MAX: usize = 12;
 
-/// A field.
 #[derive(Clone)]
 struct Part {
     tag: u64,
@@ -28,7 +25,6 @@ enum Value {
     Number(u64),
     Fixed([u8; 8]),
     Bytes(Vec<u8>),
-    /// Bytes that parse as fields.
     Parts(Vec<Part>),
 }
 
@@ -102,7 +98,6 @@ fn audited(state: crate::domain::AnyResource) -> AuditEntry {
     chained(entry, 1, [3; 32])
 }
 
-/// Modifies one field.
 fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
     const NUMBERS: [u64; 9] = [0, 1, 2, 3, 5, 9, 200, (1 << 32) + 1, u64::MAX];
     if parts.is_empty() {

@@ -67,7 +67,6 @@ macro_rules! defined {
 }
 each_resource!(defined);
 
-/// Returns the index of references from one kind to another.
 #[expect(
     clippy::panic,
     reason = "it stops the compiler, as it is called in constants"

@@ -10,7 +10,6 @@ use prost::encoding::{DecodeContext, WireType};
 use super::{Reader, Table, Unreadable, Writer};
 use crate::domain::{CertificateName, Dialect, EventId, Name, RecordId, SortField, TraceContext};
 
-/// The default form of a type.
 #[derive(Debug)]
 pub(crate) struct Plain;
 /// `None` is omitted, and zero or empty is read as `None`.
@@ -29,7 +28,6 @@ pub(crate) struct Filled;
 #[derive(Debug)]
 pub(crate) struct Wrapped;
 
-/// A type that can be written as a field.
 pub(crate) trait Put<Form = Plain> {
     /// Whether it is omitted because it is zero or empty.
     fn is_zero(&self) -> bool {
@@ -47,15 +45,10 @@ pub(crate) trait Put<Form = Plain> {
     }
 }
 
-/// A type that can be read from a field.
 pub(crate) trait Take<Form = Plain>: Sized {
-    /// Intermediate state.
     type Slot<'a>: Default;
 
     /// Reads a field into the slot; for single values the last one wins.
-    ///
-    /// # Errors
-    /// Returns an error if the field has the wrong type.
     fn merge<'a>(
         slot: &mut Self::Slot<'a>,
         tag: u32,
@@ -71,10 +64,6 @@ pub(crate) trait Take<Form = Plain>: Sized {
         Self::finish(Self::Slot::default())
     }
 
-    /// Reads one element.
-    ///
-    /// # Errors
-    /// Returns an error if the field has the wrong type.
     fn take(
         tag: u32,
         wire_type: WireType,
@@ -110,7 +99,6 @@ impl<'a, T: Take<Form>, Form> Slot<'a, T, Form> {
     }
 }
 
-/// Implements numbers and flags as a type of Protocol Buffers.
 macro_rules! scalar {
     ($($type:ty, $form:ty, $as:ident;)+) => {$(
         impl Put<$form> for $type {
@@ -153,7 +141,6 @@ scalar! {
     u64, Fixed, fixed64;
 }
 
-/// Implements packed lists of numbers or flags.
 macro_rules! packed {
     ($($type:ty, $as:ident;)+) => {$(
         impl Put<Packed> for Vec<$type> {
@@ -189,7 +176,6 @@ packed! {
     i64, int64;
 }
 
-/// Implements fieldless enums.
 macro_rules! number {
     ($type:ty, $number:expr, $of_number:expr) => {
         impl $crate::record::table::Put for $type {
@@ -278,12 +264,9 @@ pub(crate) struct Message<'a, T> {
     read: Result<T, Missing>,
 }
 
-/// The reason why there is no value.
 #[derive(Debug)]
 enum Missing {
-    /// There was no message.
     Absent,
-    /// It contains invalid values.
     Impossible,
 }
 
@@ -325,7 +308,6 @@ impl<'a, T> Message<'a, T> {
     }
 }
 
-/// Implements values with a table.
 macro_rules! message {
     ($type:ty) => {
         impl $crate::record::table::Put for $type {
@@ -362,7 +344,6 @@ macro_rules! message {
 
 pub(crate) use {message, number};
 
-/// Reads a table without any fields.
 pub(crate) fn of_nothing<T: Table>() -> Option<T> {
     let nothing = Reader::new(&[], super::Secrets::LeftOut);
     T::read(nothing).ok().flatten()
@@ -555,7 +536,6 @@ impl<T> Default for Many<T> {
     }
 }
 
-/// Implements collections with one field per value.
 macro_rules! many {
     ($($type:ident $(+ $order:ident)?;)+) => {$(
         impl<T: Put> Put for $type<T> {

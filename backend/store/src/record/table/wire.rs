@@ -13,7 +13,6 @@ use crate::{
     seal::{SealContext, Sealer},
 };
 
-/// Maximum nesting of messages.
 const DEPTH_MAX: u32 = 100;
 
 /// The bytes are malformed, or a field has the wrong type.
@@ -26,10 +25,8 @@ impl From<DecodeError> for Unreadable {
     }
 }
 
-/// How secrets are sealed and opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Secrets<'a> {
-    /// For that record.
     Of(RecordId, &'a Sealer),
     /// Omitted when writing and empty when reading.
     LeftOut,
@@ -81,7 +78,6 @@ impl<'a> Writer<'a> {
         Self { bytes, secrets }
     }
 
-    /// Writes text or bytes.
     pub(crate) fn delimited(&mut self, tag: u32, bytes: &[u8]) {
         encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
         encode_varint(bytes.len() as u64, &mut self.bytes);
@@ -132,7 +128,6 @@ impl<'a> Reader<'a> {
         Ok(Some(decode_key(&mut self.rest)?))
     }
 
-    /// Reads text or bytes.
     pub(crate) fn delimited(&mut self, wire_type: WireType) -> Result<&'a [u8], Unreadable> {
         check_wire_type(WireType::LengthDelimited, wire_type)?;
         let length = decode_varint(&mut self.rest)?;
@@ -154,7 +149,6 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Skips an unknown field.
     pub(crate) fn skip(&mut self, tag: u32, wire_type: WireType) -> Result<(), Unreadable> {
         if self.depth == 0 {
             return Err(Unreadable);

@@ -9,7 +9,6 @@ use crate::{
     seal::Sealer,
 };
 
-/// Purpose of the proofs of entries.
 const PURPOSE: &str = "audit entry";
 
 /// Field number of the hash, which covers all fields except itself and the proof.
@@ -36,7 +35,6 @@ each_resource!(by_number);
 
 numbers! { AuditAction { 1 Created, 2 Updated, 3 Deleted, 4 Read, 5 Refused } }
 
-/// Writes the fields of an entry, its hash and its proof.
 pub(crate) fn write(entry: &AuditEntry, sealer: &Sealer, to: &mut Writer<'_>) {
     entry.write(to);
     seal(&entry.hash, sealer, to);
@@ -82,7 +80,6 @@ pub(crate) fn proven_again(
     }))
 }
 
-/// The parts of an encoded entry.
 struct Parts<'a> {
     /// The fields that the hash covers.
     covered: Vec<u8>,

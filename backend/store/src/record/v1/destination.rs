@@ -83,7 +83,6 @@ impl Table for DestinationKind {
 
 message!(DestinationKind);
 
-/// The type, which determines the other fields.
 struct KindWord {
     word: i32,
 }
@@ -247,7 +246,6 @@ fn header(
     Some(Header { name, value })
 }
 
-/// Returns the name of the secret of a header.
 fn header_secret(header: &str) -> String {
     format!("webhook.headers.{header}")
 }

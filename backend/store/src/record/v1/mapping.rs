@@ -7,7 +7,6 @@ use crate::{
     record::table::{numbers, record},
 };
 
-/// Name of the only secret of a mapping.
 const SECRET: &str = "signature.secret";
 
 record! { IntakeMapping {
