@@ -29,7 +29,7 @@ pub fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// How a character of a text is rendered.
+/// Visibility of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// Visible.

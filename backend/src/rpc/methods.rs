@@ -119,7 +119,7 @@ impl Class {
     }
 }
 
-/// What is recorded about a call: a line in the log, and audit entries in its commits. A call that
+/// The record of a call: a line in the log, and audit entries in its commits. A call that
 /// reads everything is audited in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {

@@ -77,11 +77,11 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     fn refers(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }
-    /// Returns the destination whose owner must make changes, if several processes deliver.
+    /// Returns the destination whose owning process has to make the changes; `None` if any may.
     fn of_destination(&self) -> Option<RecordId> {
         None
     }
-    /// Returns the slot whose owner must make reviews, if several processes do.
+    /// Returns the slot whose owning process has to review the record; `None` if any may.
     fn reviewed_in(&self) -> Option<u8> {
         None
     }

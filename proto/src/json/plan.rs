@@ -182,11 +182,11 @@ pub struct FieldPlan {
     pub behavior: Behavior,
     /// Limits of the value; for a list, of each entry.
     pub takes: FieldLimits,
-    /// When the field is present in responses.
+    /// Presence of the field in responses.
     pub answered: Answered,
 }
 
-/// When a field is present in responses.
+/// Presence of a field in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Answered {
     /// If it is not zero.

@@ -30,7 +30,7 @@ pub struct Source {
     verified: Vec<[u8; 32]>,
 }
 
-/// How a backup is verified.
+/// The means of verifying a backup.
 #[derive(Debug, Clone, Copy)]
 pub enum Trust<'a> {
     /// With the keys of its service, which prove every step.

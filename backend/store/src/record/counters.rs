@@ -523,7 +523,7 @@ mod tests {
             insert(&store, &delivery(number, WAITING)).await;
         }
         change_to(&store, 1, Some(DeliveryState::Dead)).await;
-        // As in a store of a version that does not count.
+        // A store of a version that does not count.
         let mut gone = Vec::new();
         for from in [Period::Now, Period::Minute(0)] {
             let mut pages = store.counters(None, from);

@@ -99,7 +99,7 @@ fn corrupt(kind: Kind, what: &str) -> EngineError {
     EngineError::Corrupt(format!("a {kind:?} record {what}"))
 }
 
-/// Which records are proven by the keys of the service, so that forged or moved ones are detected.
+/// The set of records that the service's keys prove, so that forged or moved ones are detected.
 /// Each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Proven {
