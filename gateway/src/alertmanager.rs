@@ -95,7 +95,6 @@ const fn endpoint(
 pub(crate) struct Paths(Router);
 
 impl Paths {
-    /// Compiles the table. Returns an error that names two identical paths.
     pub(crate) fn new() -> Result<Self, String> {
         let mut router = Router::default();
         for (at, endpoint) in ENDPOINTS.iter().enumerate() {
@@ -111,7 +110,6 @@ impl Paths {
     }
 }
 
-/// Returns the metric label of each endpoint, by index.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     let endpoints = ENDPOINTS.iter();
     endpoints.map(|endpoint| format!("alertmanager/{:?}", endpoint.operation))

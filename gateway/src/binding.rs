@@ -21,7 +21,6 @@ use crate::{
 pub(crate) struct RequestParts<'a> {
     /// Captured path segments, still encoded.
     pub(crate) captures: &'a [&'a str],
-    /// Query string, without the question mark.
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],

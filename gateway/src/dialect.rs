@@ -88,7 +88,6 @@ impl Default for Settings {
 /// The protocol of one kind of sender.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// Name, as listed among the dialects of a client.
     pub(crate) name: &'static str,
     pub(crate) bodies: Bodies,
     /// Whether a body with these headers is JSON, in which malformed texts are repaired.
@@ -101,11 +100,9 @@ pub(crate) struct Dialect {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bodies {
-    /// Same as for other requests.
     Usual,
     /// At most that many bytes, if less than for other requests.
     Small(usize),
-    /// Large enough for batches of events.
     Batches,
 }
 
@@ -138,12 +135,9 @@ pub(crate) struct Endpoint {
 
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
-    /// Captured path segments, decoded.
     pub(crate) captures: &'a [String],
-    /// Query string, without the question mark.
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
-    /// Decompressed body.
     pub(crate) body: &'a [u8],
     /// Time of receipt, in milliseconds since 1970.
     pub(crate) now_ms: i64,
@@ -166,13 +160,11 @@ pub(crate) struct Translated {
     /// Id of an event to read.
     pub(crate) query: Option<String>,
     pub(crate) search: Option<SearchEventsRequest>,
-    /// A webhook for the backend to convert with a stored mapping.
     pub(crate) webhook: Option<ReceiveWebhookRequest>,
     pub(crate) success: Success,
 }
 
 impl Translated {
-    /// Translates to events and a response for when all of them are on disk.
     fn of(events: Vec<Event>, success: Success) -> Self {
         Self {
             events,
@@ -190,7 +182,6 @@ impl Translated {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
     count: usize,
-    /// Errors of the first rejected items.
     shown: Vec<String>,
     /// Number of items above the limit.
     beyond: usize,
@@ -259,7 +250,6 @@ impl Batch {
     }
 }
 
-/// A note on the newest occurrence of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) event_id: String,
@@ -298,7 +288,6 @@ pub(crate) struct Outcome {
     pub(crate) beyond: usize,
     pub(crate) found: Option<StoredEvent>,
     pub(crate) listed: SearchEventsResponse,
-    /// Number of webhook entries that the mapping dropped.
     pub(crate) dropped: i32,
     /// The reason why an optional note was not written.
     pub(crate) note_lost: Option<String>,
@@ -314,7 +303,6 @@ pub(crate) struct FaultContext<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Status as in the native interface.
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     /// Each single error; empty if `message` is the only one.
@@ -396,7 +384,6 @@ impl Answer {
     }
 }
 
-/// Builds an error response as in the native interface, without details.
 fn plain_fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     let code = match fault.status.as_u16() {
         401 => 16,
@@ -420,7 +407,6 @@ pub(crate) struct Senders {
 }
 
 impl Senders {
-    /// Builds the table. Returns an error that names two identical paths.
     pub(crate) fn new() -> Result<Self, String> {
         let mut senders = Self {
             router: Router::default(),
@@ -447,7 +433,6 @@ impl Senders {
         self.router.find(method, path.trim_end_matches('/'))
     }
 
-    /// Returns the metric label of each endpoint, by index.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let endpoints = self.endpoints.iter();
         endpoints.map(|(dialect, endpoint)| format!("{}{}", dialect.name, endpoint.path))
@@ -479,7 +464,6 @@ pub(crate) enum KeyFound {
     Nowhere,
 }
 
-/// Decodes the captured segments; `None` if one is invalid.
 pub(crate) fn decoded(captures: &[&str]) -> Option<Vec<String>> {
     captures.iter().map(|it| decode_segment(it)).collect()
 }

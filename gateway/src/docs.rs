@@ -204,7 +204,6 @@ fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Renders text as HTML: code in backticks, and line breaks.
 fn prose(text: &Value) -> String {
     let mut html = String::new();
     for (at, part) in text.as_str().unwrap_or_default().split('`').enumerate() {

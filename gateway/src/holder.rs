@@ -9,7 +9,6 @@ use bellwether_process::listen::network_of;
 pub(crate) enum Holder {
     /// A client whose key the backend accepted: hash of the key with a secret of this process.
     Key(u64),
-    /// An unauthenticated client, by address.
     Address(IpAddr),
 }
 

@@ -117,12 +117,10 @@ fn place_among(refused: &[usize], index: usize) -> usize {
     place
 }
 
-/// Prefix of the backend's error for a rejected entry.
 fn at_place(index: usize) -> String {
     format!("events[{index}]: ")
 }
 
-/// Formats the violations of an entry as the backend does.
 fn sentence(violations: &Violations) -> String {
     let each = violations.list().iter().map(|one| match &*one.field {
         "" => one.description.clone(),

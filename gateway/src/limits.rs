@@ -32,7 +32,6 @@ pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
 pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;
 /// Concurrent requests on unauthenticated connections per address.
 pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;
-/// Idle timeout of unauthenticated connections.
 pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);
 /// Minimum bytes of a response for compression.
 pub(crate) const COMPRESSED_FROM: usize = 1024;
@@ -71,11 +70,9 @@ pub(crate) const SUMMARY_BYTES: usize = 1024;
 pub(crate) const METADATA_DEPTH: usize = 24;
 /// Maximum number of headers passed to a mapping, as in the backend.
 pub(crate) const WEBHOOK_HEADERS: usize = 100;
-/// Maximum bytes of a PagerDuty request.
 pub(crate) const PAGERDUTY_BODY_BYTES: usize = 512 * 1024;
 /// Maximum number of alerts that a request of Alertmanager's API reads, the most severe first.
 pub(crate) const ALERTS: usize = 10_000;
-/// Alerts read per call.
 pub(crate) const ALERTS_PER_PAGE: i32 = 1_000;
 /// Bytes of alerts after which reading stops.
 pub(crate) const ALERTS_BYTES: usize = 32 * 1024 * 1024;
@@ -85,7 +82,6 @@ pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
 /// Maximum number of silences or receivers that a request of Alertmanager's API reads, as in the
 /// backend.
 pub(crate) const SILENCES: usize = 10_000;
-/// Silences or receivers read per call.
 pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;
 pub(crate) const MATCHERS: usize = 50;
 pub(crate) const MATCHER_REGEX_BYTES: usize = 256 * 1024;

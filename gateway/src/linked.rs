@@ -12,7 +12,6 @@ use crate::docs::{ICON_LINK, escaped};
 pub(crate) const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; \
                                  form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// In descending order.
 const SEVERITIES: [&str; 5] = [
     "SEVERITY_CRITICAL",
     "SEVERITY_ERROR",

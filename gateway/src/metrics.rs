@@ -18,7 +18,6 @@ const BUCKETS: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
 ];
 
-/// Operation label of requests that match no path.
 pub(crate) const UNMATCHED: &str = "unmatched";
 
 const PREFIX: &str = "bellwether_gateway";

@@ -81,14 +81,11 @@ pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyRule {
     None,
-    /// The request's fields, or no body.
     Optional,
     Whole,
-    /// One field of the request: its number and type.
     Field(u32, MessageId),
 }
 
-/// The text field for a captured path segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathBinding {
     pub(crate) number: u32,

@@ -94,7 +94,6 @@ impl Problem {
         }
     }
 
-    /// The body, compressed or not, exceeds the limit.
     pub(crate) fn body_too_large(limit_bytes: usize) -> Self {
         let message = format!("the body is larger than {limit_bytes} bytes; send less at a time");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
@@ -133,7 +132,6 @@ impl Problem {
         Self::new(Code::Internal, "internal error of the service")
     }
 
-    /// Creates an error with a retry time.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         let mut problem = Self::new(Code::Unavailable, message);
         let seconds = limits::RETRY_AFTER_S;
@@ -212,7 +210,6 @@ impl Problem {
         }
     }
 
-    /// Returns the headers to add to the usual ones.
     pub(crate) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(seconds) = self.retry_after_s
@@ -304,7 +301,6 @@ fn any(name: &str, message: &impl prost::Message) -> Any {
     }
 }
 
-/// Returns the seconds of a `RetryInfo`, rounded up.
 fn retry_after_s(detail: &Any) -> Option<u64> {
     if !detail.type_url.ends_with("/google.rpc.RetryInfo") {
         return None;

@@ -80,7 +80,6 @@ pub(crate) struct Handler {
     cors: Cors,
     recognised: Recognised,
     under_way: Arc<Pool<Holder>>,
-    /// Memory for bodies, in KiB.
     memory: Arc<Pool<Holder>>,
     /// Memory for bodies that have to be read before the key is known, in KiB.
     strange_memory: Arc<Pool<Holder>>,
@@ -119,7 +118,6 @@ impl AcceptHeaders {
 struct Exchange<'a> {
     request_id: &'a HeaderValue,
     peer: IpAddr,
-    /// Names of the verified client certificate.
     certificate: &'a [String],
     deadline: Instant,
     activity: &'a Activity,
@@ -233,7 +231,7 @@ impl Handler {
         let took = start.elapsed();
         self.metrics
             .answered(operation, reply.status, took, reply.body.len());
-        // Only failed and slow requests are logged; the rest is counted, and logged at debug level.
+        // Failed and slow requests are logged at info level, others at debug level.
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-/// The parsed path of an HTTP rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) text: Box<str>,
@@ -13,7 +12,6 @@ pub(crate) struct Template {
     pub(crate) segments: Vec<Option<Box<str>>>,
     /// Field paths of the captured segments, in order.
     pub(crate) captures: Vec<Box<str>>,
-    /// Suffix after a colon.
     pub(crate) verb: Option<Box<str>>,
 }
 

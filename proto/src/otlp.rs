@@ -23,12 +23,10 @@ const EVENT_NAME: &str = "event.name";
 const NAMELESS: &str = "log";
 /// Dimension for a resource that does not identify itself, as defined by OpenTelemetry.
 const UNKNOWN: (&str, &str) = ("service.name", "unknown_service");
-/// Maximum number of values and records per request.
 const VALUES_MAX: usize = 1_000_000;
 /// Maximum bytes of resources and scopes repeated in the events of one request; above it, the
 /// resource is not stored with an event.
 const REPEATED_BYTES: usize = 8 * 1024 * 1024;
-/// Maximum bytes of a resource stored with each of its events.
 const RESOURCE_BYTES: usize = 8 * 1024;
 const SUMMARY_BYTES: usize = 1024;
 
@@ -360,7 +358,6 @@ fn event(
     }
 }
 
-/// Returns the first line of a text, truncated with an ellipsis to the size of a summary.
 fn first_line(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     let line = text.lines().next().unwrap_or_default();

@@ -72,7 +72,6 @@ pub fn filters() -> Vec<&'static str> {
     examples.filter_map(name).collect()
 }
 
-/// Returns the first column of a table of the topic on templates.
 fn names_of_templates(heading: &str) -> Vec<&'static str> {
     let templates = Topic::find("templates").map_or("", |topic| topic.markdown);
     let table = templates.split(heading).nth(1).unwrap_or_default();
@@ -199,7 +198,6 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Splits a leading `[text](topic)` from the rest.
 fn link(text: &str) -> Option<(&str, &str, &str)> {
     let (shown, rest) = text[1..].split_once("](")?;
     let (topic, rest) = rest.split_once(')')?;

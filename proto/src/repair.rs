@@ -86,7 +86,6 @@ fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(String::from_utf8_lossy(bytes).into_owned().into_bytes())
 }
 
-/// Returns the positions of escaped lone surrogates.
 fn lone_surrogates(body: &[u8]) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(offset) = body[at..].iter().position(|byte| *byte == b'\\') {

@@ -113,7 +113,6 @@ fn is_virama(c: char) -> bool {
     class == CanonicalCombiningClass::Virama
 }
 
-/// Whether a character is an emoji or a skin tone.
 fn is_pictured(c: char) -> bool {
     CodePointSetData::new::<ExtendedPictographic>().contains(c)
         || CodePointSetData::new::<EmojiModifier>().contains(c)

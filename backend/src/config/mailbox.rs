@@ -5,7 +5,6 @@ use lettre::{Address, message::Mailbox};
 
 use crate::limits::MAIL_NAME_CHARACTERS_MAX;
 
-/// Maximum length of an invalid address in an error, in characters.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
 /// Parses comma-separated mailboxes; domains are converted to ASCII.

@@ -18,7 +18,6 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
     All,
-    /// A name and its subdomains, in lower case.
     Name(String),
     Network(IpNet),
 }
@@ -91,7 +90,6 @@ impl Entry {
     }
 }
 
-/// Parses a network, or an address as a network of one.
 fn network(text: &str) -> Option<IpNet> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     IpNet::from_str(bare)

@@ -16,7 +16,6 @@ use bellwether_backend_engine::Engine;
 use super::Config;
 use crate::domain::SettingDifference;
 
-/// Number of digest bytes that are shown.
 const DIGEST_BYTES: usize = 6;
 
 /// The report of a node; contains no addresses, keys or passwords of its settings.

@@ -16,7 +16,6 @@ enum Subject {
     Named(String),
 }
 
-/// Returns the response of a call that changed the named resource.
 pub(super) fn of<T>(name: impl Display, answer: T) -> Response<T> {
     with(Subject::Named(name.to_string()), answer)
 }

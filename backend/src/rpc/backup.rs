@@ -52,7 +52,6 @@ struct BackupStream {
 }
 
 impl BackupStream {
-    /// Reads the next step, limited by the rate.
     async fn next(&mut self) -> Result<Option<ReadBackupResponse>, BackupError> {
         let begun = Instant::now();
         let Some(step) = self.reader.next().await? else {

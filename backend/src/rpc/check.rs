@@ -47,7 +47,6 @@ struct Checking {
 }
 
 impl Checking {
-    /// Returns the next message, and whether more can follow.
     async fn next(&mut self) -> (Result<CheckStoreResponse, Status>, bool) {
         tokio::select! {
             biased;

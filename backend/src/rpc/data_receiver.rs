@@ -52,7 +52,6 @@ fn traceparent(metadata: &MetadataMap) -> Option<TraceContext> {
 #[derive(Debug, Default)]
 struct Sorted {
     accepted: Vec<IncomingEvent>,
-    /// Indexes of the accepted events in the list.
     places: Vec<usize>,
     refused: Vec<Refusal>,
 }
@@ -302,7 +301,6 @@ impl DataReceiver {
         fault.map_or(Ok(goes_on), Err)
     }
 
-    /// Counts rejected events. Returns the status.
     fn refused(&self, dialect: &'static str, error: Error, events: usize) -> Status {
         let status = Status::from(error);
         self.intake

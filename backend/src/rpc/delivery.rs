@@ -61,7 +61,6 @@ impl DeliveryCalls {
         })
     }
 
-    /// Converts a delivery, with the reason why it waits.
     async fn shown(
         &self,
         delivery: Delivery,

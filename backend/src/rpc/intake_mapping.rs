@@ -166,7 +166,6 @@ fn entry((place, why): &(usize, String)) -> String {
     format!("entry {place}: {why}")
 }
 
-/// Returns the headers for a mapping, with lower-case names.
 fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     if given.len() > MAPPING_HEADERS_MAX {
         let found = given.len();

@@ -27,7 +27,6 @@ use crate::{
 
 const MEMBERS: i32 = 100;
 
-/// Methods, as named in the audit log.
 const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
 const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
 const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";

@@ -119,7 +119,6 @@ impl UnaryService<Read> for Export {
     }
 }
 
-/// A codec that enforces limits while decoding.
 #[derive(Debug, Clone, Copy)]
 struct LogsCodec;
 

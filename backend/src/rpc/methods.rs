@@ -220,7 +220,6 @@ static METHODS: LazyLock<BTreeMap<Box<str>, Method>> = LazyLock::new(|| {
 });
 
 impl Method {
-    /// Reads the options of a method; `None` if they are incomplete.
     fn read(path: &str, options: Option<&MethodOptions>) -> Option<Self> {
         let options = options?;
         let call = options.call.as_ref()?;
@@ -265,7 +264,6 @@ mod tests {
         assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
     }
 
-    /// Returns the methods that require one of these permissions.
     fn needing(needs: &[Need]) -> Vec<&'static str> {
         let needing = METHODS.values().filter(|it| needs.contains(&it.need));
         needing.map(|it| &*it.path).collect()

@@ -13,7 +13,6 @@ pub const ERROR_DOMAIN: &str = "bellwether";
 /// Details are base64-encoded in a header, and clients of the official gRPC library may reject more
 /// than 8 KiB of headers.
 const VIOLATION_BYTES_MAX: usize = 3 * 1024;
-/// Bytes of a violation in addition to its text.
 const VIOLATION_FRAME_BYTES: usize = 8;
 const MESSAGE_CHARACTERS_MAX: usize = 1_000;
 /// Maximum bytes of a message in its header, where it is percent-encoded.

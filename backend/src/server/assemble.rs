@@ -149,7 +149,6 @@ struct Modules {
     egress: Arc<EgressGuard>,
     holds: Holds,
     dispatcher: watch::Sender<DispatcherStatus>,
-    /// Destinations that the dispatcher cannot reach.
     unreached: watch::Sender<Vec<String>>,
     telling: Telling,
 }

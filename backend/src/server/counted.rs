@@ -62,7 +62,6 @@ where
     }
 }
 
-/// Counts a call that arrives as a message without HTTP.
 pub(super) async fn counted<T>(
     metrics: &Metrics,
     path: &str,

@@ -68,7 +68,6 @@ where
     }
 }
 
-/// Returns the time limit of a unary call with these headers.
 pub(super) fn limit(headers: &HeaderMap) -> Duration {
     let asked = timeout_asked(headers).unwrap_or(REQUEST_TIME_MAX);
     asked.min(REQUEST_TIME_MAX)

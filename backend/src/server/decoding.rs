@@ -20,7 +20,6 @@ pub(super) fn malformed(error: &DecodeError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 
-/// Whether tonic's message is about malformed, truncated or missing bytes.
 fn is_of_bytes(text: &str) -> bool {
     const FAULTS: [&str; 4] = [
         "failed to decode Protobuf message",

@@ -25,7 +25,6 @@ pub enum Made {
     Nothing,
 }
 
-/// Client in the audit log for changes by a command.
 const COMMAND: &str = "command line";
 
 /// Creates a client in a store without a running service; access to the store's keys replaces the

@@ -50,7 +50,6 @@ pub(super) struct Calls<S> {
     pub(super) services: S,
     pub(super) cors: Arc<Cors>,
     pub(super) hosts: Arc<Hosts>,
-    /// The metrics page; `None` if it is served elsewhere.
     pub(super) metrics: Option<Arc<Page>>,
 }
 

@@ -82,7 +82,6 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Waits for a part to end unexpectedly. Returns its name.
     pub(super) async fn failed(&mut self) -> &'static str {
         match self.parts.join_next().await {
             Some(Ok((name, panicked))) => {

@@ -49,7 +49,6 @@ pub fn current() -> Option<Arc<By>> {
 }
 
 impl By {
-    /// Whether the scope includes resources with these tags.
     fn may_change(&self, tags: &[String]) -> bool {
         let own = &self.scope.tags;
         own.is_empty() || tags.iter().any(|tag| own.contains(tag))
@@ -98,7 +97,6 @@ pub(super) struct AuditedChange {
 }
 
 impl AuditedChange {
-    /// Creates the change; `None` for records that are not audited.
     pub(super) fn of(kind: Kind, before: Option<Seen>, after: Option<Seen>) -> Option<Self> {
         (before.is_some() || after.is_some()).then_some(Self {
             kind,
@@ -154,7 +152,6 @@ impl Owner {
         }
     }
 
-    /// Returns an event as owner, with its dimensions as tags.
     pub(super) fn of_event(occurrence: &Occurrence) -> Self {
         Self {
             what: format!("the occurrence `{}`", occurrence.id()),
@@ -183,7 +180,6 @@ pub(super) fn is_owned(kind: Kind) -> bool {
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
     pub(super) changes: Vec<AuditedChange>,
-    /// Owners of the changed rows.
     pub(super) owners: Vec<Owner>,
     pub(super) owned: Option<Kind>,
 }

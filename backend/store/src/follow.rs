@@ -14,7 +14,6 @@ pub struct LogFollower {
     kinds: &'static [Kind],
     /// Position up to which the log was followed; `None` if the follower starts or missed changes.
     position: Option<LogPosition>,
-    /// End position of the last result.
     through: LogPosition,
 }
 

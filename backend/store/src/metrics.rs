@@ -18,11 +18,9 @@ use crate::domain::{DestinationKind, HoldKind, Outcome};
 /// Prefix of every metric.
 pub const PREFIX: &str = "bellwether";
 
-/// Histogram buckets, in seconds, for disk operations and calls.
 const QUICK: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
 ];
-/// Histogram buckets, in seconds, for requests to other services and retries over days.
 const SLOW: [f64; 14] = [
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
 ];
@@ -180,7 +178,6 @@ impl Default for Families {
     }
 }
 
-/// Registers each family as it is created.
 pub(crate) struct Registering(Registry);
 
 impl Registering {

@@ -48,7 +48,6 @@ use crate::{
     seal::Sealer,
 };
 
-/// The location of a store, for errors.
 pub(super) trait Whereabouts: Sync {
     fn fault(&self, source: EngineError) -> OpenError;
     fn key_fault(&self, why: String) -> OpenError;

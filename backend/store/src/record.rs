@@ -481,7 +481,6 @@ impl Store {
     }
 }
 
-/// Returns a change that only checks that a record has not changed since it was read.
 fn check<T: Record>(old: &Stored<T>) -> Change {
     Change {
         is_logged: false,
@@ -536,12 +535,9 @@ pub struct Changes {
     rests_on: Option<LogPosition>,
     /// The share of the free disk space that the changes may use.
     space: DiskShare,
-    /// The slots of records that only their owner may change.
     slots: BTreeSet<u8>,
     owner: Option<Duty>,
-    /// Steps to count once the changes are on disk.
     steps: Vec<CommitStep>,
-    /// Counted notifications, and their counters.
     decided: BTreeSet<(DecisionKey, Counter)>,
     audited: Option<Audited>,
     /// Checks that the owners of changed rows are unchanged.

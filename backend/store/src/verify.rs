@@ -93,12 +93,10 @@ struct Check<'a> {
     is_in_use: bool,
     total: u64,
     done: u64,
-    /// End of the change log when the verification began.
     head: LogPosition,
     findings: Findings,
     /// Entries that the records require, by index number.
     expected: BTreeMap<u8, EntryTally>,
-    /// Present counts derived from the records.
     counted: BTreeMap<Counter, Numbers>,
 }
 
@@ -378,7 +376,6 @@ fn only(entry: &Entry) -> Range {
     }
 }
 
-/// Returns the key directly after another one.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

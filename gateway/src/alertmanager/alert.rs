@@ -20,10 +20,8 @@ use crate::{
     limits,
 };
 
-/// The receiver, in groups, of alerts without one.
 const UNROUTED: &str = "null";
 
-/// Metadata fields that are other parts of an alert.
 const OTHER_PARTS: [&str; 6] = [
     "annotations",
     "generatorURL",
@@ -298,7 +296,6 @@ fn shortened(text: &str) -> String {
     format!("{}\u{2026}", &text[..end])
 }
 
-/// Returns 16 hexadecimal digits of the event's id.
 fn fingerprint(event_id: &str) -> String {
     let bytes = URL_SAFE.decode(event_id).unwrap_or_default();
     let mut text = String::with_capacity(2 * FINGERPRINT_BYTES);

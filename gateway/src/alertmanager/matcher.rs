@@ -29,7 +29,6 @@ const ANCHORED: (&str, &str) = ("(?-i)^(?:", ")$");
 pub(crate) struct Matcher {
     pub(super) name: String,
     pub(super) value: String,
-    /// Whether the label has to match, as opposed to not match.
     pub(super) is_equal: bool,
     /// The anchored regular expression; `None` for a text.
     regex: Option<Regex>,
@@ -281,7 +280,6 @@ fn any(mut clauses: Vec<Clause>) -> Clause {
     }
 }
 
-/// Joins clauses by `and`; `None` if there are none.
 pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
     match clauses.len() {
         0 | 1 => clauses.pop(),

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::limits;
 
-/// Prefix of the tag that stores `createdBy`.
 const CREATED_BY: &str = "created-by:";
 const TAG_CHARS: usize = 100;
 /// End time of a silence without one.
@@ -157,7 +156,6 @@ fn stamp(at: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-/// Returns a query for the conjunction of the matchers.
 fn query(matchers: &[Matcher]) -> Result<Query, String> {
     let clauses = matchers.iter().map(Matcher::clause);
     let clauses: Vec<_> = clauses

@@ -16,14 +16,11 @@ use crate::{
 };
 use bellwether_proto::cloud::Event;
 
-/// Name of an alert without `alertname`.
 const NAMELESS: &str = "alert";
 
-/// Annotations for the summary, in order of precedence.
 const SUMMARIES: [&str; 2] = ["summary", "message"];
 const BODY: &str = "description";
 
-/// Members of an alert that are stored unchanged.
 const KEPT: [&str; 9] = [
     "startsAt",
     "generatorURL",

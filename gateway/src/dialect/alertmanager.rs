@@ -38,7 +38,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-/// Name of the event that reports truncated alerts.
 const TRUNCATED: &str = "alertmanager-truncated";
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {

@@ -65,7 +65,6 @@ const KNOWN: [&str; 10] = [
 pub(super) const CLOSING: [&str; 2] = [".resolved", ".cleared"];
 /// Values of the extension `status` that close the event.
 pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
-/// Members of the data for the summary, in order of precedence.
 const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 
 /// Whether the body is JSON; in binary mode it is arbitrary data.
@@ -201,7 +200,6 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     value.and_then(Result::ok).unwrap_or_default()
 }
 
-/// An event in structured mode, with its required attributes.
 struct CloudEvent<'a> {
     document: Object<'a>,
     id: Cow<'a, str>,
@@ -300,7 +298,6 @@ impl<'a> CloudEvent<'a> {
         }))
     }
 
-    /// Returns the severity from the extensions, else from the data.
     fn severity(&self) -> Option<Severity> {
         let of = |name: &str| self.document.get(name);
         let in_data = || stated(of("data")?.get("severity"));

@@ -61,7 +61,6 @@ impl Draft {
         self.event.acknowledged = Some(is_acknowledged);
     }
 
-    /// Sets the time of the event, in milliseconds since 1970.
     pub(super) fn timestamp_ms(&mut self, timestamp_ms: i64) {
         self.event.timestamp = timestamp_ms;
     }
@@ -92,7 +91,6 @@ impl Draft {
         body.clone_into(&mut self.event.body);
     }
 
-    /// Stores a value as metadata, unless it is null or empty.
     pub(super) fn keep<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
         self.keep_one(key, &value.into());
     }

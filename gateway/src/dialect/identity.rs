@@ -18,7 +18,6 @@ pub(super) fn event_id(name: &str, dimensions: &BTreeMap<String, String>) -> Str
     URL_SAFE.encode(&hash([name].into_iter().chain(texts))[..EVENT_ID_BYTES])
 }
 
-/// Returns an idempotency key for a request that is identified by these texts.
 pub(super) fn once<'a>(dialect: &str, texts: impl IntoIterator<Item = &'a str>) -> String {
     format!("{dialect}-{}", URL_SAFE_NO_PAD.encode(hash(texts)))
 }

@@ -17,7 +17,6 @@ pub(super) use serde_json_borrow::Value;
 /// The largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// Errors of malformed list elements, by index.
 pub(super) type Broken = BTreeMap<usize, String>;
 
 /// Reads a body with a list of independent elements. Malformed elements are passed to `read` as
@@ -82,7 +81,6 @@ pub(super) struct Object<'a> {
 pub(super) enum JsonPath {
     /// A path; empty for the outermost object.
     At(String),
-    /// An element of the list at that path.
     Element(&'static str, usize),
 }
 
@@ -144,7 +142,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns a member that is an object.
     pub(super) fn object(&self, name: &str) -> Result<Option<Object<'a>>, Fault> {
         let found = self.get(name);
         found
@@ -152,7 +149,6 @@ impl<'a> Object<'a> {
             .transpose()
     }
 
-    /// Returns a member that is a list.
     pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value<'a>]>, Fault> {
         match self.get(name) {
             None => Ok(None),

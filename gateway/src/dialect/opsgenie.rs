@@ -200,7 +200,6 @@ const fn endpoint(
     }
 }
 
-/// Declares a path that returns data.
 const fn reading(
     method: Method,
     path: &'static str,
@@ -217,7 +216,6 @@ const fn reading(
     }
 }
 
-/// Declares a path that only writes a note.
 const fn noted(
     path: &'static str,
     read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
@@ -230,12 +228,10 @@ const NAME: &str = "opsgenie";
 const ALIAS: &str = "alias";
 /// Name of every heartbeat; the dimension distinguishes them.
 const HEARTBEAT: &str = "opsgenie-heartbeat";
-/// Default and maximum number of listed alerts.
 const LIST_USUAL: i32 = 20;
 const LIST_MAX: i32 = 100;
 const HEARTBEAT_NAME: &str = "heartbeat";
 
-/// Members of an alert that are stored as metadata.
 const KEPT: [&str; 9] = [
     "entity",
     "tags",
@@ -294,7 +290,6 @@ impl Action {
         Self::RemoveDetails,
     ];
 
-    /// Returns the name of the action and the message of its result.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Create => ("Create", "Created alert"),
@@ -530,7 +525,6 @@ fn check_identifier(query: &str) -> Result<(), Fault> {
     }
 }
 
-/// Returns the note of a request, with its author.
 fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Fault> {
     let body = Object::of(body, "")?;
     let note = if is_required {

@@ -45,7 +45,6 @@ const NAME: &str = "pagerduty";
 const DEDUP_KEY: &str = "dedup_key";
 const CHANGE: &str = "change";
 
-/// Members of `payload` that are stored as metadata.
 const KEPT: [&str; 7] = [
     "source",
     "severity",
@@ -55,7 +54,6 @@ const KEPT: [&str; 7] = [
     "class",
     "custom_details",
 ];
-/// Members outside `payload` that are stored as metadata.
 const KEPT_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
 
 fn routing_key(body: &[u8]) -> Option<String> {
@@ -165,7 +163,6 @@ fn change(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![draft.finish()], success))
 }
 
-/// Returns the value, or records the error.
 fn checked<T>(wrong: &mut Vec<String>, read: Result<T, Fault>) -> Option<T> {
     read.map_err(|fault| wrong.push(fault.message)).ok()
 }

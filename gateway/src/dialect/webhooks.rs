@@ -36,7 +36,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault: plain_fault,
 };
 
-/// Headers with a key or other confidential data.
 const HIDDEN: [&str; 5] = [
     "authorization",
     "cookie",

@@ -61,7 +61,6 @@ pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result
     Ok(())
 }
 
-/// Returns a short description of a type, with links to types described below.
 pub(super) fn type_of(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or(reference);

@@ -18,7 +18,6 @@ pub(crate) fn page(topic: &Topic) -> String {
     whole(&title, &contents, &main, "")
 }
 
-/// Returns a list of links to all topics; `shown` is the current one.
 pub(super) fn links(shown: Option<&Topic>) -> String {
     let link = |topic: &Topic| {
         let (name, title) = (topic.name, escaped(topic.title()));

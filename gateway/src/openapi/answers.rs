@@ -184,7 +184,6 @@ fn referred(headers: &[&str]) -> Map<String, Value> {
     headers.iter().map(reference).collect()
 }
 
-/// Returns the shared responses that operations refer to.
 pub(super) fn responses() -> Map<String, Value> {
     let described = |description: &str, own: &[&str]| {
         let mut headers = referred(&OF_EVERY_ANSWER);
@@ -204,7 +203,6 @@ pub(super) fn responses() -> Map<String, Value> {
     responses
 }
 
-/// Name of the response for statuses that are not listed.
 const OTHER: &str = "Other";
 
 const ERROR: &str = "Error";
@@ -263,7 +261,6 @@ pub(super) fn schemas() -> [(String, Value); 2] {
     [(ERROR.to_owned(), error), (DETAIL.to_owned(), detail)]
 }
 
-/// Returns the shared headers that responses refer to.
 pub(super) fn headers() -> Value {
     let text =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});

@@ -22,7 +22,6 @@ pub(super) fn segment(field: &FieldPlan) -> String {
     if example.is_empty() { TEXT } else { example }.to_owned()
 }
 
-/// Returns the request as a `curl` command with the shell variables `SERVICE` and `KEY`.
 pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) -> String {
     let mut path = String::new();
     let mut bindings = operation.path_bindings.iter();

@@ -40,10 +40,8 @@ struct Admitted<'a> {
     now_ms: i64,
 }
 
-/// A response and an optional warning.
 type Answered = Result<(Value, Option<&'static str>), Problem>;
 
-/// Warning if alerts were omitted.
 const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
 const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
 
@@ -255,7 +253,6 @@ impl Handler {
         Ok((found.iter().map(Shown::json).collect(), None))
     }
 
-    /// Calls `look` for each silence until it returns a value.
     async fn each_silence<T>(
         &self,
         admitted: &Admitted<'_>,

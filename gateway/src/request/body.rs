@@ -16,7 +16,6 @@ use crate::{metrics::Metrics, problem::Problem};
 const READ_OVER: usize = 4;
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
-/// Memory reserved for one request; released when dropped.
 #[derive(Debug)]
 pub(super) struct Memory {
     taken: Permit<Holder>,
@@ -24,7 +23,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Creates an empty reservation of the shared memory, in KiB.
     pub(super) fn new(all: &Arc<Pool<Holder>>, holder: Holder) -> Self {
         Self {
             taken: all.permit(Some(holder)),

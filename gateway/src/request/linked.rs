@@ -45,7 +45,6 @@ struct Form {
     what: String,
 }
 
-/// The content of a page, and a notice above it.
 type Shown = (Value, Option<Notice>);
 
 impl Linked {
@@ -68,7 +67,6 @@ impl Linked {
         found.filter(|(_, id)| !id.is_empty() && !id.contains('/'))
     }
 
-    /// Returns the path for metrics and logs, without the id.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Service => "/",
@@ -443,7 +441,6 @@ impl Handler {
         }
     }
 
-    /// Calls a method of this product's API. Returns the response as JSON.
     async fn ask_json(
         &self,
         method: &str,

@@ -19,7 +19,6 @@ use crate::holder::Holder;
 const REMEMBERED: Duration = Duration::from_secs(60);
 const REMEMBERED_MAX: usize = 10_000;
 
-/// Metadata that identifies the caller.
 const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
 /// Keys that the backend accepted recently.

@@ -16,7 +16,6 @@ const SVG: &str = "image/svg+xml";
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) code: Code,
-    /// Headers in addition to the usual ones.
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
     /// Empty without a body.

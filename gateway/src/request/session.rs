@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, header};
 
-/// Returns the session token, if a user signed in at that page.
 pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
     Cookie::Session.read(page, headers)
 }
@@ -33,7 +32,6 @@ impl Cookie {
         }
     }
 
-    /// Returns the value; `None` if there is no cookie.
     pub(super) fn read<'h>(self, page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
         let name = self.name(page);
         let lines = headers.get_all(header::COOKIE).into_iter();

@@ -35,7 +35,6 @@ pub(super) enum SignInStep {
 struct Away {
     state: String,
     verifier: String,
-    /// Path to which the browser returns.
     to: String,
 }
 
@@ -230,7 +229,6 @@ fn leave(page: &str, headers: &HeaderMap) -> Reply {
     left.unwrap_or_else(|problem| refused(&problem, Entry::Key))
 }
 
-/// Redirects the browser, setting cookies.
 fn sent_to(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<Reply, Problem> {
     let value = |text: &str| HeaderValue::try_from(text).map_err(|_unfit| Problem::internal());
     let mut headers = HeaderMap::new();

@@ -1,6 +1,5 @@
 //! Field names of other products and their names in this one.
 
-/// Prefixes of labels in Prometheus, Alertmanager and others.
 const LABELS: [&str; 6] = [
     "labels.",
     "label.",

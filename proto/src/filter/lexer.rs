@@ -60,9 +60,7 @@ impl Operator {
 pub(super) enum Token {
     Word(Word),
     Operator(Operator),
-    /// `-` as negation.
     Minus,
-    /// `!` as negation.
     Not,
     And,
     Or,
@@ -71,7 +69,6 @@ pub(super) enum Token {
     Comma,
 }
 
-/// A token and its position in characters.
 pub(super) type Placed = (usize, Token);
 
 struct Lexer<'a> {
@@ -257,7 +254,6 @@ pub(super) fn has_joint(text: &str) -> bool {
     JOINTS.iter().any(|(sign, _)| text.contains(sign))
 }
 
-/// Whether an unquoted character ends a word.
 pub(super) fn ends_word(character: char) -> bool {
     character.is_whitespace() || matches!(character, '(' | ')' | ',' | '=' | '!' | '~' | '<' | '>')
 }

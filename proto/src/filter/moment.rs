@@ -88,7 +88,6 @@ fn time_of_day(text: &str) -> Option<Time> {
     Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
 }
 
-/// Parses a date with an optional time of day.
 fn on_date(text: &str, zone: &TimeZone) -> Option<i64> {
     // Times with an explicit offset are not handled here.
     let begins = text.len() >= "2026-01-31".len() && text.is_ascii();

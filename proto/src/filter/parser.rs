@@ -17,7 +17,6 @@ use super::{
     moment::moment,
 };
 
-/// Prefix of a field that must exist.
 pub(super) const HAS: &str = "has:";
 /// Maximum memory of a pattern that is compiled for checking; larger ones are rejected where they
 /// are used.

@@ -8,7 +8,6 @@ use super::{
 
 /// Words with a special meaning at the beginning of a condition.
 const KEYWORDS: [&str; 4] = ["and", "or", "not", "in"];
-/// Pseudo-fields for times.
 const MOMENTS: [&str; 2] = ["since", "until"];
 
 /// Prints a condition as a filter.

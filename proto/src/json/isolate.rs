@@ -53,7 +53,6 @@ pub fn isolate(body: &[u8], list: List<'_>) -> Option<Isolated> {
     (!isolated.broken.is_empty()).then_some(isolated)
 }
 
-/// Index and byte range of an entry.
 type Entry = (usize, Range<usize>);
 
 fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {

@@ -31,7 +31,6 @@ pub fn write(
     .message(message, bytes)
 }
 
-/// The output, and the fields found in the open messages.
 struct Writer<'a, 'o> {
     plan: &'a Plan,
     out: &'o mut Vec<u8>,

@@ -76,7 +76,6 @@ fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
     found
 }
 
-/// A field: its number, its bytes if length-delimited, and the rest of the message.
 type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
 
 fn next(mut bytes: &[u8]) -> Option<Field<'_>> {

@@ -13,7 +13,6 @@ const DEPTH: usize = 24;
 /// The largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// Returns a value as text: a string unchanged, everything else as JSON.
 pub(super) fn text(any: Option<&AnyValue>) -> String {
     match of_any(any) {
         Value::Null => String::new(),

@@ -31,7 +31,6 @@ pub(super) struct Ends {
     pub(super) deadline: Option<Instant>,
 }
 
-/// A body that is passed through until its call is ended.
 #[derive(Debug)]
 pub(super) struct UntilEnded {
     body: tonic::body::Body,
@@ -101,7 +100,6 @@ impl Body for UntilEnded {
     }
 }
 
-/// A body that is passed through up to a number of bytes.
 #[derive(Debug)]
 pub(super) struct Small {
     body: tonic::body::Body,

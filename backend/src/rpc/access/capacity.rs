@@ -39,9 +39,7 @@ const OTHERS_UNFOLD: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Holder {
-    /// A client, across connections.
     Client(RecordId),
-    /// An unauthenticated caller, by address.
     Address(Option<IpAddr>),
 }
 
@@ -53,7 +51,6 @@ impl Holder {
         }
     }
 
-    /// Returns the name of its share, for pools that are keyed by name.
     pub(super) fn share(&self) -> Arc<str> {
         match self {
             Self::Client(id) => id.to_string().into(),
@@ -207,7 +204,6 @@ impl Share {
     }
 }
 
-/// Accounts for the next bytes of a message.
 fn look_at(
     data: &[u8],
     unfold: usize,
@@ -230,7 +226,6 @@ fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
     })
 }
 
-/// Acquires the permit of a call whose message is complete.
 fn is_there(taken: &Mutex<Taken>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     if taken.arriving.is_none() {
@@ -260,7 +255,6 @@ impl Taken {
     }
 }
 
-/// The body of a unary request, accounted for while it arrives.
 struct Measured {
     body: Body,
     unfold: usize,
@@ -273,7 +267,6 @@ struct Measured {
 }
 
 impl Measured {
-    /// Accounts for the next bytes. Returns the decompressed ones.
     fn look_at(&mut self, data: Bytes) -> Result<Bytes, Status> {
         let (unfold, taken) = (self.unfold, &self.taken);
         let Some(inflate) = &mut self.inflate else {
@@ -336,7 +329,6 @@ impl http_body::Body for Measured {
     }
 }
 
-/// A response body that holds the share of its call until it was sent.
 struct MeteredBody {
     body: Body,
     _share: Share,

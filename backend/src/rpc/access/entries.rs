@@ -6,7 +6,6 @@
 
 use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
 
-/// Bytes before a message: compression flag and length.
 pub(super) const PREFIX_BYTES: usize = 5;
 const NUMBER_BITS: u32 = 64;
 
@@ -19,13 +18,10 @@ pub(super) struct Entries {
 
 #[derive(Debug, Clone, Copy)]
 enum ParseState {
-    /// Skipping that many bytes.
     Skip(u64),
-    /// In the tag of a field.
     Tag(Number),
     /// In an irrelevant varint.
     Value,
-    /// In the length of a field.
     Length(Number),
     /// The message is malformed, which decoding will report.
     Lost,

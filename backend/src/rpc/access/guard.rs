@@ -65,7 +65,6 @@ pub struct Guard {
     capacities: Capacities,
     scans: Scans,
     proxies: Arc<Proxies>,
-    /// Signed-in users; `None` if only keys are accepted.
     people: Option<Arc<People>>,
 }
 
@@ -294,7 +293,6 @@ impl Guard {
         }
     }
 
-    /// Audits an authenticated call that was rejected.
     fn note_refusal(&self, by: By, answer: &HeaderMap) {
         if code_of(answer) == Code::PermissionDenied
             && let Some(status) = Status::from_header_map(answer)
@@ -476,7 +474,7 @@ where
                         }
                         Err(status) => status.into_http(),
                     };
-                    // An invalid link or sign-in code counts like an invalid key.
+                    // An invalid signed link or URL counts like an invalid key.
                     if caller.is_none()
                         && code_of(answer.headers()) == Code::Unauthenticated
                         && let Some(status) = Status::from_header_map(answer.headers())
@@ -584,7 +582,6 @@ impl Admitted {
     }
 }
 
-/// Limits the body of a request to what its call may send.
 fn limited(
     body: Body,
     needs_no_key: bool,

@@ -16,9 +16,7 @@ use super::entries::PREFIX_BYTES;
 
 /// Bytes decompressed at a time, which can expand about a thousandfold.
 const STEP_BYTES: usize = 1024;
-/// Header with the compression of a call's messages.
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-/// Header with the supported compressions.
 const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
 /// Whether the messages of a call are gzip-compressed. Removes the header, since the service gets
@@ -31,7 +29,6 @@ pub(super) fn takes(headers: &mut HeaderMap) -> bool {
     is_gzip
 }
 
-/// Adds gzip to the supported compressions in the rejection of another one.
 pub(super) fn offer(headers: &mut HeaderMap) {
     if headers.contains_key(ACCEPTED) {
         headers.insert(ACCEPTED, HeaderValue::from_static("identity,gzip"));
@@ -43,7 +40,6 @@ pub(super) fn too_large(bytes_max: usize) -> Status {
     Status::resource_exhausted(message)
 }
 
-/// A decompressor for messages in an incoming body.
 #[derive(Debug)]
 pub(super) struct Inflate {
     bytes_max: usize,
@@ -52,9 +48,7 @@ pub(super) struct Inflate {
 
 #[derive(Debug)]
 enum State {
-    /// In the prefix of a message.
     Prefix([u8; PREFIX_BYTES], usize),
-    /// In an uncompressed message, with that many bytes remaining.
     Plain(usize),
     Packed(usize, Box<GzDecoder<Vec<u8>>>),
 }

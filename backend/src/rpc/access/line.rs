@@ -29,7 +29,6 @@ macro_rules! log_call {
     };
 }
 
-/// The log line of a call in progress.
 #[derive(Debug)]
 pub(super) struct Line {
     begun: Instant,
@@ -62,7 +61,6 @@ impl Line {
         self.client = client.cloned();
     }
 
-    /// Writes the line with the status of the call.
     pub(super) fn end(mut self, code: Code) {
         self.is_written = true;
         let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());

@@ -17,7 +17,6 @@ pub(super) struct Origin {
     /// Address of the client on its own connection; `None` for calls from a gateway in this
     /// process.
     pub(super) connected: Option<IpAddr>,
-    /// Names of the client certificate on its own connection.
     certificate: Option<Arc<[String]>>,
 }
 

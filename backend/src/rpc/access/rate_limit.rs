@@ -7,7 +7,6 @@ use crate::ops::client::{Limit, Unit};
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Writes the headers for these limits; none if there is no limit.
 pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     let state = |limit: &Limit| {
         let (name, _) = words(limit.unit);

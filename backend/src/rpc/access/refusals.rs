@@ -18,7 +18,6 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Interval of reports about one subject.
 const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
 /// Time for which a reported subject counts towards the limit on subjects.
 const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
@@ -83,19 +82,15 @@ struct Counted {
 #[derive(Debug)]
 struct Subject {
     since_ms: i64,
-    /// Rejected calls in the minute.
     count: u32,
     /// Time of the first unreported rejection.
     unreported_since_ms: i64,
-    /// Number of unreported rejections.
     unreported: u64,
     reported_ms: Option<i64>,
-    /// Time at which the last delayed response is due.
     due_ms: i64,
 }
 
 impl Subject {
-    /// Returns the delay of one more response.
     fn wait_ms(&mut self, now_ms: i64) -> i64 {
         let at_once_ms = now_ms.saturating_sub(PACED_FROM * PACE_MS);
         let due_ms = self.due_ms.max(at_once_ms).saturating_add(PACE_MS);

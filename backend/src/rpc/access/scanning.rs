@@ -104,7 +104,6 @@ where
     })
 }
 
-/// The body of a stream that is produced on the threads for scans.
 struct Streamed {
     frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
     /// Stops producing when dropped.

@@ -124,7 +124,6 @@ fn fit_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
     }
 }
 
-/// Escapes control characters; `None` if there are none.
 fn escaped(text: &str) -> Option<String> {
     text.contains(char::is_control).then(|| {
         let mut escaped = String::with_capacity(text.len() + 8);
@@ -162,14 +161,12 @@ fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
         })
 }
 
-/// Truncates a text, with a mark.
 fn cut(text: &str, bytes: usize) -> String {
     let mut cut = text.to_owned();
     truncate(&mut cut, bytes - MORE.len());
     cut + MORE
 }
 
-/// Truncates a text to at most that many bytes, between characters.
 fn truncate(text: &mut String, bytes: usize) {
     text.truncate(bellwether_proto::text::start(text, bytes).len());
 }
@@ -243,7 +240,6 @@ fn note(left_out: usize) -> String {
     format!("{MORE} {left_out} more were left out")
 }
 
-/// Truncates a text to that many bytes of JSON, with a mark.
 fn shrink_text(text: &str, bytes: usize) -> String {
     let room = bytes.saturating_sub(2 + MORE.len());
     let mut used = 0;

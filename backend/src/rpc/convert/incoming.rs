@@ -122,7 +122,6 @@ fn value(wire: prost_types::Value) -> Option<Value> {
     })
 }
 
-/// Replaces numbers that are not finite by text.
 fn make_finite(fields: &mut prost_types::Struct) {
     fields.fields.values_mut().for_each(make_value_finite);
 }

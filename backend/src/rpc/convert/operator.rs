@@ -68,7 +68,7 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
     })
 }
 
-/// Converts an assignment; `None` removes it.
+/// Converts an assignment; `None` leaves it unchanged, and an empty name removes it.
 ///
 /// # Errors
 /// Returns the violation of the name.

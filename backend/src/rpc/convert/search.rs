@@ -21,7 +21,6 @@ const BUCKETS_DEFAULT: usize = 60;
 const GROUPS_MAX: i32 = 1_000;
 const GROUPS_DEFAULT: usize = 50;
 
-/// Path of the filter text in a request.
 const FILTER_PATH: &str = "query.filter";
 
 /// A converted query.

@@ -23,7 +23,6 @@ use crate::{
     },
 };
 
-/// Path of the filter text in a request.
 const FILTER_PATH: &str = "filter";
 
 /// Converts a draft of a client.

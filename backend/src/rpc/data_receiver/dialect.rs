@@ -12,7 +12,6 @@ use crate::{
 /// Metadata that marks a key as part of the path, where it may have been logged.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
-/// Returns the metric label for the dialect of a request.
 pub(super) fn word(metadata: &MetadataMap) -> &'static str {
     match metadata.get(DIALECT) {
         None => NATIVE,
@@ -22,7 +21,6 @@ pub(super) fn word(metadata: &MetadataMap) -> &'static str {
     }
 }
 
-/// Metric label of native events.
 pub(super) const NATIVE: &str = "native";
 
 /// Returns all metric labels.
@@ -31,7 +29,6 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     dialects.chain([NATIVE, OTHER])
 }
 
-/// Metric label of unknown dialects.
 const OTHER: &str = "other";
 
 /// Alert label that earlier versions excluded from the identity.

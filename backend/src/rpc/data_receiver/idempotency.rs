@@ -7,7 +7,6 @@ use tonic::metadata::MetadataMap;
 
 use crate::{error::Error, limits::IDEMPOTENCY_KEY_CHARACTERS_MAX};
 
-/// Header of REST, and metadata of gRPC.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Marks a response as that of an earlier request.
 pub(super) const REPLAYED: &str = "idempotent-replayed";

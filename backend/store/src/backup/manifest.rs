@@ -22,7 +22,6 @@ pub struct Manifest {
     pub end: BackupEnd,
     /// Whether the folder contains `secret.key`.
     pub has_keys: bool,
-    /// The pieces in order, each with length and checksum.
     pub(super) pieces: Vec<Piece>,
 }
 

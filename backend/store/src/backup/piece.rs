@@ -15,7 +15,6 @@ const BYTES_MAX: u64 = BACKUP_PIECE_BYTES + 4 * BACKUP_MESSAGE_BYTES_MAX as u64;
 /// Bytes of length and checksum before a step.
 const FRAME_BYTES: usize = 8;
 
-/// Returns the name of a piece by its number, from 1.
 pub(super) fn name(number: usize) -> String {
     format!("piece-{number:06}")
 }
@@ -44,7 +43,6 @@ pub(super) fn frame(step: Step) -> io::Result<Vec<u8>> {
 pub(super) struct Content {
     bytes: Vec<u8>,
     steps: Vec<(usize, usize)>,
-    /// Length of the intact part in bytes.
     pub(super) whole_bytes: usize,
 }
 
@@ -94,7 +92,6 @@ impl Content {
         crc32c::crc32c(self.bytes.get(..self.whole_bytes).unwrap_or_default())
     }
 
-    /// Returns the steps in order; `None` for one that cannot be decoded.
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = Option<Step>> {
         let steps = self.steps.iter();
         steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
@@ -104,7 +101,6 @@ impl Content {
         Sha256::digest(&self.bytes).into()
     }
 
-    /// Returns the steps in reverse order; `None` for one that cannot be decoded.
     pub(super) fn newest_first(&self) -> impl Iterator<Item = Option<Step>> {
         self.in_order().rev()
     }

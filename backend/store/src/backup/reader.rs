@@ -40,7 +40,6 @@ struct ReadPosition {
     /// Index of the current kind; beyond the last one, all were read.
     #[prost(uint32, tag = "2")]
     walked: u32,
-    /// Key of the last record read of that kind; `None` before the first.
     #[prost(bytes = "vec", optional, tag = "3")]
     after: Option<Vec<u8>>,
     /// Key of the last record of that kind when reading it began. Later ones are in the log.
@@ -285,7 +284,6 @@ async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
 
 const IDENTITY_BYTES: usize = 16;
 
-/// Returns the key directly after another one.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

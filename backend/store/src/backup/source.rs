@@ -26,7 +26,6 @@ const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub struct Source {
     folder: PathBuf,
     manifest: Manifest,
-    /// Hashes of the pieces when they were verified.
     verified: Vec<[u8; 32]>,
 }
 

@@ -130,7 +130,6 @@ impl Step {
         step.encode_to_vec()
     }
 
-    /// Encodes a step as an earlier version did.
     #[cfg(test)]
     pub(crate) fn without_proof(bytes: &[u8]) -> Vec<u8> {
         let mut step = Self::decode(bytes).expect("a step");

@@ -264,7 +264,6 @@ impl Open {
     }
 }
 
-/// Checks that a folder is empty or contains an interrupted backup.
 fn inspect(folder: &Path) -> Result<(), BackupError> {
     let found = names(folder)?;
     if found.iter().any(|name| name == manifest::NAME) {

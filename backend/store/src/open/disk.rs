@@ -22,7 +22,6 @@ use crate::{
     limits::STORE_CHECKSUM_BYTES_MAX,
 };
 
-/// File with the checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
 
 /// File with the checksums of changed blocks.

@@ -41,7 +41,6 @@ struct SpaceReading {
 }
 
 impl DiskSpace {
-    /// Creates the tracker for a folder, with a reserve if there is enough space.
     pub(super) fn new(folder: &Folder, floor_bytes: u64) -> Self {
         let space = Self {
             folder: folder.path().into(),
@@ -52,7 +51,6 @@ impl DiskSpace {
         space
     }
 
-    /// Returns the free space; `None` if the system does not report it.
     pub(super) fn free_space(&self, bytes_on_way: u64) -> Option<FreeSpace> {
         Some(FreeSpace {
             free_bytes: self.free_bytes()?,
@@ -99,7 +97,6 @@ impl DiskSpace {
         left_for
     }
 
-    /// Removes the reserve. Returns whether there was one.
     pub(super) fn release_reserve(&self) -> bool {
         let mut state = self.state();
         let is_released = fs::remove_file(self.reserve_path()).is_ok();

@@ -19,7 +19,6 @@ const KEY: &str = "secret.key";
 const ADMIN_KEY: &str = "admin.key";
 /// Files allowed in a folder to be restored: the lock, and the operator's settings.
 const EMPTY: [&str; 3] = ["lock", "bellwether.toml", "lost+found"];
-/// Files that an interrupted restore leaves.
 const LEFT: [&str; 8] = [
     MARKER,
     "store.redb.new",
@@ -110,7 +109,6 @@ impl Draft {
         Ok((sealer, store))
     }
 
-    /// Closes the store, and reopens it from disk.
     pub(crate) async fn reopen(&mut self) -> Result<(), OpenError> {
         let store = self.store.apart();
         let store = std::mem::replace(&mut self.store, store);
@@ -122,7 +120,6 @@ impl Draft {
         &self.store
     }
 
-    /// Checks the keys against the restored records. Returns an error if they do not match.
     pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
         key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
     }

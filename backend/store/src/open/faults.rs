@@ -19,7 +19,6 @@ struct Plan {
     was_hit: bool,
 }
 
-/// Failing calls in a folder, until dropped.
 #[derive(Debug)]
 pub(crate) struct Faults(PathBuf);
 

@@ -20,7 +20,6 @@ const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
 /// Timeout for the lock: a killed process, or a child before `exec`, releases it with a delay.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Folder that exists on a separate disk.
 const FOUND: &str = "lost+found";
 pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
@@ -110,7 +109,6 @@ impl Folder {
         self.path.join(UNFINISHED)
     }
 
-    /// Whether a folder contains a store, without locking it.
     pub(super) fn holds_store(path: &Path) -> bool {
         path.join(STORE).exists()
     }
@@ -163,7 +161,6 @@ impl Folder {
         synced.map_err(|error| OpenError::io("sync", path, error))
     }
 
-    /// Renames a complete new store to its final name.
     pub(super) fn finish(&self) -> Result<(), OpenError> {
         let (unfinished, path) = (self.unfinished_path(), self.store_path());
         let finish = || {
@@ -202,7 +199,6 @@ impl Folder {
         }
     }
 
-    /// Converts an error of the engine for a new store.
     pub(super) fn unwritten(&self, why: &impl ToString) -> OpenError {
         OpenError::Unwritten {
             file: self.store_path(),

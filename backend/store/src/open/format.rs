@@ -40,7 +40,6 @@ async fn put_newest(store: &Store, expect: Expect) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Writes the newest layout into a store in a database that has none or an older one.
 pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     match rows.into_iter().flatten().next() {
@@ -66,7 +65,6 @@ pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Returns the layout in the version file, if it is an older one.
 pub(super) fn older(folder: &Path) -> Option<u32> {
     let text = said(folder)?;
     text.trim().parse().ok().filter(|found| *found < NEWEST)
@@ -81,7 +79,6 @@ pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
     folder.sync()
 }
 
-/// Checks the version of an open store, and upgrades an older one.
 pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     let (version, found) = read(store, folder).await?;
     if found == NEWEST {
@@ -105,7 +102,6 @@ pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), Ope
     }
 }
 
-/// Returns the version of the layout record, and the layout.
 async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
     let mut rows = rows.map_err(|source| folder.fault(source))?;
@@ -118,7 +114,6 @@ async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     Ok((row.version, judge(&row.value, folder)?))
 }
 
-/// Returns the layout stored in a store; `None` if there is none.
 pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     let Some(row) = rows.into_iter().flatten().next() else {

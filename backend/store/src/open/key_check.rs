@@ -58,14 +58,12 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Whether everything is sealed and proven with the newest key.
     pub(super) fn are_settled(&self, sealer: &Sealer) -> bool {
         let newest = key_of(sealer.newest());
         let is_newest = |(key, _): &(Vec<u8>, Row)| *key == newest;
         self.proves_definitions() && self.texts.len() == 1 && self.texts.iter().all(is_newest)
     }
 
-    /// Whether all definitions were written with a proof.
     pub(crate) fn proves_definitions(&self) -> bool {
         self.proven == Proven::Definitions
     }
@@ -75,7 +73,6 @@ impl Checks {
     }
 }
 
-/// Reads the key checks and verifies them with the keys.
 pub(crate) async fn judge(
     store: &Store,
     sealer: &Sealer,
@@ -208,7 +205,6 @@ fn key_of(number: u32) -> Vec<u8> {
     [PREFIX, &number.to_be_bytes()].concat()
 }
 
-/// Whether a fact is a key check.
 pub(crate) fn is_of_keys(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }

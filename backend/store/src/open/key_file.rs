@@ -51,7 +51,6 @@ impl<'a> KeyFile<'a> {
         Ok(sealer)
     }
 
-    /// Reads the keys; `None` if there is no file.
     pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
         let text = read(&path)?;
@@ -79,7 +78,6 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     }
 }
 
-/// Returns the text of a key file that has to exist.
 pub(super) fn text(path: &Path) -> Result<String, OpenError> {
     let content = read(path)?.ok_or_else(|| fault(path, "it is missing"))?;
     String::from_utf8(content).map_err(|_other| fault(path, "it is not a text"))

@@ -30,7 +30,6 @@ use crate::{
 /// the store a moment longer.
 const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
-/// Opens a folder, waiting for a dropped store.
 pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
     released(async || super::open(config).await).await
 }
@@ -147,7 +146,6 @@ fn folder_of(layout: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// Writes all records of a kind again, as an update would.
 async fn rewrite<T: Record>(store: &Store) {
     let range = Range::under(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100).await;
@@ -286,7 +284,6 @@ async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
     }
 }
 
-/// Opens a folder written by [`write`] and checks its records.
 async fn has_all(folder: &TempDir) {
     let store = open(&Location::folder(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);

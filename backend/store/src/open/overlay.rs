@@ -85,7 +85,6 @@ struct Layered {
 
 #[derive(Debug)]
 struct Layers {
-    /// The length after writes.
     length: u64,
     /// The length of the underlying file that is still visible.
     below: u64,
@@ -113,7 +112,6 @@ impl Layered {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a block as written, or from the underlying file.
     fn block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
         if let Some(written) = layers.written.get(&number) {
             return Ok(written.clone());

@@ -13,7 +13,6 @@ use crate::{
 
 const STEP: usize = 1_000;
 const STEPS_TOLD: usize = 100;
-/// Key of the fact with the last processed occurrence.
 const MARK: &[u8] = b"reordered";
 
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
@@ -32,7 +31,6 @@ pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Processes the next occurrences. Returns false if there are no more.
 async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
     let mark = mark(store).await?;
     let mut range = Range::under(&[]);

@@ -6,7 +6,6 @@ use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionOf};
 #[derive(Debug)]
 pub struct Key(Vec<u8>);
 
-/// Initial capacity, enough for most keys without another allocation.
 const KEY_BYTES: usize = 64;
 
 impl Default for Key {

@@ -50,7 +50,6 @@ impl Store {
         self.chained(lane, changes, audited.entries()).await
     }
 
-    /// Applies changes together with their entries, at the end of the chain.
     async fn chained(
         &self,
         lane: Lane,

@@ -95,7 +95,6 @@ fn change(key: &[u8], expect: Expect, action: Action) -> Change {
     }
 }
 
-/// Returns the key prefix for the counters of a subject and a type of period.
 fn prefix(subject: Option<Subject>, period: Period) -> Key {
     let period = match period {
         Period::Now => 1,
@@ -114,7 +113,6 @@ fn prefix(subject: Option<Subject>, period: Period) -> Key {
     }
 }
 
-/// Returns the key prefix for the counters of a day, which are adjacent for reports.
 fn days(by: NoiseBy, day: u32) -> Key {
     Key::new().byte(DAYS).byte(by as u8).number(day)
 }
@@ -298,7 +296,6 @@ impl Store {
         Ok(self.since().await?.get(1).copied())
     }
 
-    /// Returns the start times of the counters and of the noise counters.
     async fn since(&self) -> Result<Vec<i64>, EngineError> {
         let keys = [SINCE, NOISE_SINCE].map(Into::into);
         let rows = self.engine().get(Kind::Counter, &keys).await?;

@@ -117,7 +117,6 @@ macro_rules! is_resource {
 }
 
 impl Proven {
-    /// Returns the first level at which a kind is proven; `None` if it never is.
     pub(crate) const fn first_of(kind: Kind) -> Option<Self> {
         if matches!(kind, Kind::Client | Kind::Destination) {
             Some(Self::Access)
@@ -189,7 +188,6 @@ fn defined(name: &Name, state: AnyResource) -> Seen {
     }
 }
 
-/// Returns a record that the audit log only counts.
 fn only_named(name: &impl ToString) -> Seen {
     Seen {
         name: name.to_string(),

@@ -16,7 +16,6 @@ use crate::domain::{
 #[derive(Debug)]
 pub struct NoiseCounts<'a> {
     pub(super) counts: &'a mut Counts,
-    /// Counted notifications, and their counters.
     pub(super) decided: &'a mut BTreeSet<(DecisionKey, Counter)>,
 }
 

@@ -7,7 +7,6 @@ use crate::{
     metrics::CommitStep,
 };
 
-/// Adds the steps of a delivery: created and completed.
 pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec<CommitStep>) {
     let kind = after.content.destination_kind.word();
     let Some(before) = before else {
@@ -36,7 +35,6 @@ pub(super) fn group(after: &Group, before: Option<&Group>, to: &mut Vec<CommitSt
     }
 }
 
-/// Adds the steps of an occurrence: notifications held and released.
 pub(super) fn occurrence(
     after: &Occurrence,
     before: Option<&Occurrence>,

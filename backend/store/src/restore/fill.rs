@@ -33,7 +33,6 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// Checks that verification found the records that were written.
     pub(super) fn compare(&self, findings: &Findings) -> Result<(), RestoreError> {
         let words = Kind::ALL.into_iter().map(Kind::word);
         // Some counters are derived from the records.
@@ -87,7 +86,6 @@ struct Filling<'a> {
     store: &'a Store,
     is_proven: bool,
     hold_due_by_ms: Option<i64>,
-    /// Records that were deleted while the backup was made.
     deleted: HashSet<(Kind, Vec<u8>)>,
     filled: Filled,
 }
@@ -109,7 +107,6 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Writes records of a kind, except those in later steps.
     async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;

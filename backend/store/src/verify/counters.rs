@@ -10,7 +10,6 @@ use crate::{
 };
 
 impl Check<'_> {
-    /// Counts records, to be compared with the counters.
     pub(super) fn count(&mut self, parts: &[Part]) {
         for (counter, tally) in parts.iter().flat_map(|part| &part.counted) {
             if counter.period == Period::Now {

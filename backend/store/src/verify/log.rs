@@ -53,7 +53,6 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares records with the newest steps that list them.
     async fn named(
         &mut self,
         number: u8,

@@ -14,7 +14,6 @@ use crate::{
 pub(super) struct Part {
     pub(super) key: Vec<u8>,
     pub(super) entries: Vec<Entry>,
-    /// Kinds and names of records that have to exist.
     pub(super) refers: Vec<(Kind, String)>,
     pub(super) counted: Vec<Counted>,
     pub(super) attempt: Option<AttemptPart>,

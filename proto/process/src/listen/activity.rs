@@ -74,7 +74,6 @@ impl Activity {
         &self.visit
     }
 
-    /// Returns the idle timeout of a request in flight on an unauthenticated connection.
     pub(super) fn unauthenticated_silence(&self) -> Option<Duration> {
         let is_bound = !self.visit.is_known() && !self.may_be_silent.load(Relaxed);
         is_bound.then(|| self.visit.allowance().quiet)

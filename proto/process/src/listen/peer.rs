@@ -14,9 +14,7 @@ use x509_parser::extensions::GeneralName;
 /// The addresses that a request was forwarded for, the nearest last.
 pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Maximum number of forwarded addresses examined per request.
 const HOPS_MAX: usize = 32;
-/// Maximum number of names examined per certificate.
 const NAMES_MAX: usize = 32;
 
 /// The other end of a connection.

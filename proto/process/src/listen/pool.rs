@@ -6,7 +6,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A holder gets at most this fraction (one in `SHARE`) of a pool.
 const SHARE: usize = 4;
 
 /// A bounded pool. A holder that is not `None` gets at most a quarter of it.

@@ -18,9 +18,7 @@ use std::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// One client gets at most this fraction (one in `CLIENT_SHARE`) of all connections.
 const CLIENT_SHARE: usize = 4;
-/// Interval at which evicted connections are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Limits of unauthenticated connections.
@@ -40,7 +38,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Limits the connections to half of the listener's.
+    /// Limits the connections to half of the listener's, and those of an address to half of that.
     fn within(self, connections: usize) -> Self {
         let all = self.connections.min((connections / 2).max(1));
         Self {
@@ -160,7 +158,6 @@ impl Visitors {
 }
 
 impl Table {
-    /// Removes an unauthenticated connection that was closed or authenticated.
     fn remove(&mut self, number: u64) -> Option<Unauthenticated> {
         let unauthenticated = self.unauthenticated.remove(&number)?;
         self.calls -= unauthenticated.calls;
@@ -194,7 +191,6 @@ impl Table {
         true
     }
 
-    /// Evicts the oldest connection of the network that has the most.
     fn send_away_of_most(&mut self) -> bool {
         let sizes = self.networks.iter();
         let most = sizes.max_by_key(|(_, network)| network.connections.len());
@@ -232,7 +228,6 @@ impl Table {
 }
 
 impl Visit {
-    /// Returns the token that is cancelled when the connection has to be closed.
     pub(super) fn away(&self) -> &CancellationToken {
         &self.away
     }

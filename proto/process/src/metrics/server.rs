@@ -17,9 +17,7 @@ use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams,
 
 /// Concurrent connections; Prometheus needs one or two.
 const CONNECTIONS: usize = 64;
-/// Timeout of the handshake and of each request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time that a connection may stay open between scrapes.
 const IDLE: Duration = Duration::from_secs(300);
 
 const LIMITS: Limits = Limits {

@@ -39,7 +39,6 @@ mod tag {
     pub(super) const ENUM_VALUE: i32 = 2;
 }
 
-/// A declaration with its full name and its path within the file.
 struct Declared<'a, T> {
     full_name: String,
     path: Vec<i32>,

@@ -172,7 +172,6 @@ pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Returns the key of an entry for a path; only text can be read back.
 fn key_text(sink: &Sink<'_>, key: &FieldPlan, range: Range<usize>) -> String {
     let bytes = sink
         .out
@@ -187,7 +186,6 @@ struct Entry {
     key: Range<usize>,
 }
 
-/// Begins an entry with its key.
 struct EntryKey<'s, 'p> {
     sink: &'s mut Sink<'p>,
     number: u32,

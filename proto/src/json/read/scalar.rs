@@ -38,7 +38,6 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
-/// A single value in its wire form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scalar<'a> {
     Varint(u64),
@@ -68,7 +67,6 @@ impl Scalar<'_> {
         self.put(out);
     }
 
-    /// Appends it without a tag.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Varint(value) => put_varint(out, *value),

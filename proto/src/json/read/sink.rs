@@ -20,7 +20,6 @@ pub(super) struct Sink<'p> {
     depth: usize,
 }
 
-/// The numbers of violations and ignored fields at some point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     violations: usize,
@@ -70,7 +69,6 @@ impl<'p> Sink<'p> {
         self.options.list.filter(|_| is_root)
     }
 
-    /// Marks the current position, so that later entries can be prefixed or detected.
     pub(super) fn mark(&self) -> Mark {
         Mark {
             violations: self.violations.mark(),

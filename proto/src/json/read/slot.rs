@@ -150,7 +150,6 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
     }
 }
 
-/// The kind of value that a field accepts.
 #[derive(Debug, Clone, Copy)]
 enum Expected {
     List,
@@ -300,7 +299,6 @@ impl Slot<'_, '_> {
     }
 }
 
-/// Reads text outside JSON as one value of a field.
 pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &str) {
     let mut slot = Slot {
         sink,

@@ -14,7 +14,6 @@ const INFALLIBLE: &str = "writing to memory does not fail";
 
 pub(super) enum Quoting {
     Quoted,
-    /// Never, or only sometimes.
     Bare,
 }
 
@@ -101,7 +100,6 @@ pub(super) fn text(text: &str, out: &mut Vec<u8>) {
     json(text, out);
 }
 
-/// Writes an enum value by name, or by number if it is unknown.
 fn enum_value(plan: &EnumPlan, number: i32, out: &mut Vec<u8>) {
     match plan.name_of(number) {
         _ if plan.is_null_value() => out.extend_from_slice(b"null"),

@@ -86,12 +86,10 @@ impl DatabaseDraft {
         &self.store
     }
 
-    /// Checks the keys against the restored records. Returns an error if they do not match.
     pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
         key_check::judge(&self.store, self.store.sealer(), &self.location).await
     }
 
-    /// Removes the marker, which completes the store.
     pub(crate) async fn finish(self) -> Result<(), OpenError> {
         let Self {
             location, store, ..
@@ -120,7 +118,6 @@ impl DatabaseDraft {
     }
 }
 
-/// Rejects a store whose restore was interrupted.
 pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     match is_marked(store).await {
         Ok(false) => Ok(()),

@@ -53,7 +53,6 @@ pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> St
     super::hex(&hash.finalize()[..8])
 }
 
-/// Returns the error of decoding, or the encoding of the result.
 fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     let value = match T::decode(bytes, sealer) {
         Err(EngineError::Corrupt(why)) => return why.into(),
@@ -140,7 +139,6 @@ fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
     }
 }
 
-/// Parses nested fields; `None` if the bytes are not fields.
 fn parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {
@@ -201,7 +199,6 @@ fn write(parts: &[Part], to: &mut Vec<u8>) {
     }
 }
 
-/// A random number generator with a fixed seed.
 struct Chance(u64);
 
 impl Chance {

@@ -20,7 +20,6 @@ use crate::{
     seal::Sealer,
 };
 
-/// Describes the destination and the outcome of a test.
 fn tested(delivery: &Delivery) -> String {
     let destination = match &*delivery.destination_name {
         "" => "a draft",

@@ -29,15 +29,12 @@ pub(crate) struct Filled;
 pub(crate) struct Wrapped;
 
 pub(crate) trait Put<Form = Plain> {
-    /// Whether it is omitted because it is zero or empty.
     fn is_zero(&self) -> bool {
         false
     }
 
-    /// Writes the field, even if it is zero or empty.
     fn put_always(&self, tag: u32, to: &mut Writer<'_>);
 
-    /// Writes the field unless it is zero or empty.
     fn put(&self, tag: u32, to: &mut Writer<'_>) {
         if !self.is_zero() {
             self.put_always(tag, to);
@@ -56,10 +53,8 @@ pub(crate) trait Take<Form = Plain>: Sized {
         from: &mut Reader<'a>,
     ) -> Result<(), Unreadable>;
 
-    /// Returns the value; `None` if it is invalid.
     fn finish(slot: Self::Slot<'_>) -> Option<Self>;
 
-    /// Returns the value that a map omits.
     fn absent() -> Option<Self> {
         Self::finish(Self::Slot::default())
     }
@@ -75,7 +70,6 @@ pub(crate) trait Take<Form = Plain>: Sized {
     }
 }
 
-/// A column of a record that is being read.
 pub(crate) struct Slot<'a, T: Take<Form>, Form = Plain>(T::Slot<'a>);
 
 impl<T: Take<Form>, Form> Default for Slot<'_, T, Form> {
@@ -208,7 +202,6 @@ macro_rules! number {
     };
 }
 
-/// Implements length-delimited values by their conversions.
 macro_rules! delimited {
     ($slot:ty, $read:ident; $([$($generics:tt)*] $type:ty, $bytes:expr, $of:expr;)+) => {$(
         impl $($generics)* Put for $type {
@@ -299,7 +292,6 @@ impl<'a, T> Message<'a, T> {
         self.read.ok()
     }
 
-    /// Returns the value, or another one if there was no message.
     fn finish_or(self, absent: impl FnOnce() -> Option<T>) -> Option<T> {
         match self.read {
             Err(Missing::Absent) => absent(),
@@ -526,7 +518,6 @@ where
     }
 }
 
-/// Values that are being read; `None` if one is invalid.
 #[derive(Debug)]
 pub(crate) struct Many<T>(Option<Vec<T>>);
 

@@ -15,7 +15,6 @@ use crate::{
 
 const DEPTH_MAX: u32 = 100;
 
-/// The bytes are malformed, or a field has the wrong type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
@@ -33,7 +32,6 @@ pub(crate) enum Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    /// Returns a confidential value, unless secrets are omitted.
     pub(crate) fn kept<T>(self, value: Option<T>) -> Option<T> {
         match self {
             Self::Of(..) => value,
@@ -84,7 +82,6 @@ impl<'a> Writer<'a> {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes a message, inserting its length afterwards.
     pub(crate) fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self)) {
         encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
         let at = self.bytes.len();
@@ -120,7 +117,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the number and type of the next field; `None` at the end.
     pub(crate) fn key(&mut self) -> Result<Option<(u32, WireType)>, Unreadable> {
         if self.rest.is_empty() {
             return Ok(None);

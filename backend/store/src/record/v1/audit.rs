@@ -45,7 +45,6 @@ fn seal(hash: &[u8; 32], sealer: &Sealer, to: &mut Writer<'_>) {
     to.delimited(PROOF, &sealer.prove(PURPOSE, &[hash]));
 }
 
-/// Reads an entry; `None` if its hash does not match.
 pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntry>, Unreadable> {
     let Some(Parts {
         covered,
@@ -81,13 +80,11 @@ pub(crate) fn proven_again(
 }
 
 struct Parts<'a> {
-    /// The fields that the hash covers.
     covered: Vec<u8>,
     hash: [u8; 32],
     proof: &'a [u8],
 }
 
-/// Splits an encoded entry; `None` if its hash does not match.
 fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
     let (mut hash, mut proof) = (None, &[][..]);
     let mut covered = Vec::with_capacity(from.rest.len());

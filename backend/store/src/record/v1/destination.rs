@@ -165,7 +165,6 @@ record! {
 const SECRET_URL: &str = "webhook.secret_url";
 const SIGNING_SECRET: &str = "webhook.signing_secret";
 
-/// Returns field number and name of an authentication secret.
 fn place(auth: &Auth) -> (u32, &'static str) {
     match auth {
         Auth::Basic { .. } => (24, "webhook.auth.basic.password"),
@@ -365,7 +364,6 @@ record! {
     } with { tried: tried(took_ms, delivered) }
 }
 
-/// Returns attempts, oldest first.
 fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<Tried> {
     let both = took_ms.into_iter().zip(delivered);
     let tried = |(took_ms, is_delivered)| Tried {

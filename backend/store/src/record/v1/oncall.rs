@@ -47,7 +47,6 @@ record! {
     } => target(destination, contact, schedule)
 }
 
-/// Returns the target; exactly one is set.
 fn target(
     destination: Option<Name>,
     contact: Option<Name>,

@@ -16,7 +16,6 @@ record! {
     } with { was: revised(trigger, rule, silence, schedule)? }
 }
 
-/// Returns the revised definition; exactly one is set.
 fn revised(
     trigger: Option<Trigger>,
     rule: Option<Rule>,

@@ -49,7 +49,6 @@ enum AuthWord {
 
 numbers! { AuthWord { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls } }
 
-/// Declares a text of an authentication method; empty for others.
 macro_rules! of_auth {
     ($auth:expr, $($pattern:pat_param)|+ => $text:expr) => {
         match $auth {
