@@ -24,7 +24,7 @@ pub struct People {
     sign_ins: Arc<SignIns>,
     clock: Arc<dyn Clock>,
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
-    /// Wakes the task that ends expired ones.
+    /// Wakes the task that ends expired tokens.
     came: Notify,
 }
 
