@@ -1,12 +1,12 @@
-//! The shifts of a schedule as an iCalendar file, for calendars of people.
+//! The shifts of a schedule as an iCalendar file.
 
 use icalendar::{Calendar, Component, Event};
 use serde_json::Value;
 
-/// How often calendars are asked to read it again.
+/// Refresh interval suggested to calendar applications.
 const REFRESH: &str = "PT1H";
 
-/// Writes the answer of `OpenFeed`; times that no one covers are events too, unless they are meant.
+/// Writes the response of `OpenFeed`; gaps become events too, unless they are allowed.
 pub(crate) fn write(schedule: &str, found: &Value) -> String {
     let mut calendar = Calendar::new();
     calendar
@@ -49,7 +49,6 @@ fn event(schedule: &str, shift: &Value, names: &[&str]) -> Event {
     event.done()
 }
 
-/// A time of the wire as iCalendar writes it, in UTC and to the second.
 fn stamp(time: &Value) -> String {
     let at = time
         .as_str()

@@ -1,20 +1,18 @@
-//! Whose share of the gateway a request takes.
+//! Owners of shares of the gateway's resources.
 
 use std::net::IpAddr;
 
 use bellwether_process::listen::network_of;
 
-/// Whose share of this gateway a request takes.
+/// The owner of a share of the gateway's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
-    /// Clients whose key the backend knows: its hash under a secret of this process.
+    /// A client whose key the backend accepted: hash of the key with a secret of this process.
     Key(u64),
-    /// Who has shown none, by address.
     Address(IpAddr),
 }
 
 impl Holder {
-    /// No one in particular at that address.
     pub(crate) fn at(peer: IpAddr) -> Self {
         Self::Address(network_of(peer))
     }

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Serves contacts.
+/// The contact service.
 #[derive(Debug)]
 pub struct ContactApi {
     contacts: Contacts,
@@ -23,13 +23,13 @@ pub struct ContactApi {
 }
 
 impl ContactApi {
-    /// Serves these contacts, and tests their methods.
+    /// Creates the service for these contacts; `tester` tests their methods.
     pub fn new(contacts: Contacts, tester: Arc<Tester>) -> Self {
         Self { contacts, tester }
     }
 
-    /// Sends a test message by a method. That it could not be sent is a result too: the other methods have
-    /// theirs.
+    /// Sends a test message by a method. A failure is a result, so that the other methods are
+    /// tested as well.
     async fn test(&self, contact: &Name, method: ContactMethod) -> v1::TestedMethod {
         let now_ms = self.tester.now_ms();
         let test = Test {
@@ -40,7 +40,7 @@ impl ContactApi {
             contact: Some(PagedContact {
                 name: contact.clone(),
                 variables: method.variables,
-                // There is no response: the link of a test leads to an error page.
+                // There is no response, so the link of a test leads to an error page.
                 response: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
             }),
         };

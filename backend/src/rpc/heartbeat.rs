@@ -12,7 +12,7 @@ use crate::ops::{
     wire::time::{length, timestamp},
 };
 
-/// Serves heartbeats, and accepts beats.
+/// The heartbeat service.
 #[derive(Debug)]
 pub struct HeartbeatApi {
     heartbeats: Heartbeats,
@@ -22,7 +22,7 @@ pub struct HeartbeatApi {
 }
 
 impl HeartbeatApi {
-    /// Serves these heartbeats.
+    /// Creates the service for these heartbeats.
     pub fn new(
         heartbeats: Heartbeats,
         expectations: Expectations,

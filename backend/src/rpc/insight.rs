@@ -1,4 +1,4 @@
-//! `InsightService`: how much was noise, and what would make it less.
+//! `InsightService`: noise reports, and suggestions for reducing noise.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Serves reports and suggestions.
+/// The insight service.
 #[derive(Debug)]
 pub struct InsightApi {
     reports: NoiseReports,
@@ -29,7 +29,7 @@ pub struct InsightApi {
 }
 
 impl InsightApi {
-    /// Serves these.
+    /// Creates the service for these reports.
     pub fn new(reports: NoiseReports, impacts: Arc<Impacts>) -> Self {
         Self { reports, impacts }
     }

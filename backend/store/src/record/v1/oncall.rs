@@ -47,7 +47,6 @@ record! {
     } => target(destination, contact, schedule)
 }
 
-/// Who is meant: exactly one of them.
 fn target(
     destination: Option<Name>,
     contact: Option<Name>,
