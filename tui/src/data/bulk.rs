@@ -1,26 +1,24 @@
-//! What is done to many deliveries, and to how many.
+//! Bulk changes of deliveries, and their tallies.
 
 use std::collections::BTreeMap;
 
-/// What can be done to many deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     SendAgain,
     Cancel,
 }
 
-/// How many deliveries something was done to, or would be.
+/// The number of deliveries that were or would be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BulkTally {
     pub(crate) count: i64,
-    /// By destination.
     pub(crate) destinations: BTreeMap<String, i64>,
-    /// How many were left as they are, by the reason for people.
+    /// Number of unchanged deliveries, by reason.
     pub(crate) skipped: BTreeMap<&'static str, i64>,
 }
 
 impl BulkTally {
-    /// Adds what another call did.
+    /// Adds the tally of another call.
     pub(crate) fn add(&mut self, other: Self) {
         self.count += other.count;
         for (name, count) in other.destinations {

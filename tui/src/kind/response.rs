@@ -1,4 +1,4 @@
-//! Responses: how far the escalation of events has come.
+//! Responses: the progress of escalations.
 
 use std::cmp::Reverse;
 
@@ -73,12 +73,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// The severity of its event, or the worst of its group.
+/// Returns the severity of its event, or the worst one of its group.
 pub(crate) fn severity(response: &Object) -> Severity {
     Severity::from_str_name(response.text("severity")).unwrap_or_default()
 }
 
-/// What its event is, for people.
+/// Returns the summary, or else the name of the event.
 pub(crate) fn what(response: &Object) -> &str {
     match response.text("summary") {
         "" => response.text("eventName"),
@@ -86,7 +86,7 @@ pub(crate) fn what(response: &Object) -> &str {
     }
 }
 
-/// How it stands, in a word: what no one responds to is bad.
+/// Returns the state in a word; unanswered is bad.
 pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     match response.text("state") {
         "ACTIVE" if response.flag("unanswered") => (Token::Bad, "unanswered"),
@@ -98,13 +98,13 @@ pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     }
 }
 
-/// What is looked at first: what needs someone, then the worst, then whose next step comes first.
+/// Returns the sort key by urgency: unanswered first, then by severity, then by the next step.
 pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
     let next = response.moment("nextStepTime").unwrap_or(i64::MAX);
     (rank(response), Reverse(severity(response) as i64), next)
 }
 
-/// What needs someone first comes first.
+/// Returns the rank of the state by urgency.
 fn rank(response: &Object) -> i64 {
     match state(response).1 {
         "unanswered" => 0,
@@ -125,7 +125,7 @@ fn step(response: &Object) -> String {
     }
 }
 
-/// Who has it: who responded, else who was notified last.
+/// Returns who acknowledged it, else who was notified last.
 pub(crate) fn who(response: &Object) -> String {
     let by = response.text("acknowledgedBy");
     if !by.is_empty() {
@@ -135,7 +135,7 @@ pub(crate) fn who(response: &Object) -> String {
     last.map(receiver).unwrap_or_default()
 }
 
-/// Who was notified, in order.
+/// Returns the notified contacts, in order.
 pub(crate) fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
     let all = response.at("notified").and_then(Value::as_array);
     all.into_iter().flatten()

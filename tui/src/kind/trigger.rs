@@ -11,7 +11,7 @@ use crate::{
     theme::Token,
 };
 
-/// Where the query's condition stands.
+/// Path of the condition.
 pub(crate) const CLAUSE: &str = "type.event.query.clause";
 
 pub(super) const SPEC: KindSpec = KindSpec {
@@ -55,7 +55,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-/// The condition of a trigger in one line.
+/// Returns the condition of a trigger as filter text.
 pub(super) fn query(trigger: &Object) -> String {
     shared::condition(trigger, CLAUSE)
 }
