@@ -1,4 +1,4 @@
-//! One page of the stack: its place, its cursor and its own state.
+//! A page in the history: its route, cursor and state.
 
 use bellwether_proto::v1;
 
@@ -16,7 +16,7 @@ use crate::{
     route::Route,
 };
 
-/// Where the cursor of a document is.
+/// The cursor of a text page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DocumentCursor {
     pub(crate) cursor: usize,
@@ -24,7 +24,7 @@ pub(crate) struct DocumentCursor {
 }
 
 impl DocumentCursor {
-    /// Keeps the cursor inside the document and on the screen.
+    /// Keeps the cursor within the page and on the screen.
     pub(crate) fn settle(&mut self, count: usize, height: usize) {
         let height = height.max(1);
         self.cursor = self.cursor.min(count.saturating_sub(1));
@@ -35,7 +35,6 @@ impl DocumentCursor {
     }
 }
 
-/// The tabs of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tab {
     #[default]
@@ -45,7 +44,7 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    /// All of them, in order.
+    /// All tabs, in order.
     pub(crate) const ALL: [Self; 3] = [Self::Details, Self::Notes, Self::Explain];
 
     pub(crate) fn title(self) -> &'static str {
@@ -57,7 +56,7 @@ impl Tab {
     }
 }
 
-/// What a page alone holds.
+/// The data of a page.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
     #[default]
@@ -74,21 +73,21 @@ pub(crate) enum Content {
     Report(Box<Report>),
 }
 
-/// A test, a try or a preview: what was asked and what came.
+/// A test or preview, with its request and result.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// What it is about, as `Test of pager`.
+    /// The title, such as `Test of pager`.
     pub(crate) title: String,
-    /// What is asked again on request.
+    /// The request, repeated on demand.
     pub(crate) inquiry: Inquiry,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,
-    /// The progress, if it is reported.
+    /// The progress, if reported.
     pub(crate) progress: Option<Progress>,
 }
 
 impl Model {
-    /// What a page of the stack holds that waits for this answer.
+    /// Returns the data of a page in the history that waits for this response.
     pub(crate) fn awaited<T>(
         &mut self,
         ticket: Ticket,
@@ -102,14 +101,13 @@ impl Model {
     }
 }
 
-/// One page.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) route: Route,
     pub(crate) list: List,
     pub(crate) reading: DocumentCursor,
     pub(crate) content: Content,
-    /// Whether lines are printed in full.
+    /// Whether lines are shown in full.
     pub(crate) is_unfolded: bool,
 }
 
@@ -127,7 +125,7 @@ impl Page {
         };
         let mut list = List::default();
         if route == Route::List(Kind::Destination) {
-            // What fails is looked for first.
+            // Failing destinations first.
             list.sort = Some(Sort {
                 column: "Health",
                 descending: false,
@@ -142,7 +140,7 @@ impl Page {
         }
     }
 
-    /// What the report on it asked for.
+    /// Returns the request of the report on the page.
     pub(crate) fn inquiry(&self) -> Option<&Inquiry> {
         match &self.content {
             Content::Report(report) => Some(&report.inquiry),
