@@ -1,4 +1,4 @@
-//! What an answer is for.
+//! The purpose of a response.
 
 use std::collections::BTreeMap;
 
@@ -13,92 +13,92 @@ use crate::{
     data::{Back, Counted, Kind, Object, Transition},
 };
 
-/// What the answer to a call is for, with what was read by the calls before it.
+/// The purpose of a response, with data from earlier calls.
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
     Overview,
-    /// What was counted in that time.
+    /// Statistics of a period.
     Statistics(Back),
-    /// What is open most by a field, beside what was counted.
+    /// Most frequent open events by a field, with the statistics read before.
     Noisiest(Box<Counted>, &'static str),
-    /// A page of the resources of a kind, after those before it.
+    /// A page of resources of a kind, with the previous pages.
     List(Kind, Vec<Object>),
-    /// One of them, with what the list does not tell.
+    /// A resource with details that the list omits.
     One(Kind),
-    /// A page of events, and whether it continues after one before.
+    /// A page of events, and whether it follows another.
     Events {
         more: bool,
     },
-    /// The number of events of the query of a list.
+    /// The number of events of a list's query.
     EventTotal {
         generation: Ticket,
     },
-    /// How many events the filter leaves that is typed.
+    /// The number of events that match the filter being typed.
     Matching,
-    /// Events counted by what a field holds.
+    /// Events counted by a field.
     Grouped,
     Event,
     Explanation,
-    /// An event that is to be copied.
+    /// An event to copy.
     Copy,
-    /// A page of deliveries, and whether it continues after one before.
+    /// A page of deliveries, and whether it follows another.
     Deliveries {
         more: bool,
     },
-    /// How many there are by state: of all, or of what the filter leaves.
+    /// Numbers of deliveries by state: of all, or of those that match the filter.
     DeliveryCounts {
         of_all: bool,
     },
-    /// What went to destinations in the last hour.
+    /// Deliveries by destination in the last hour.
     LastHour,
     Delivery,
     /// The next shifts of a schedule.
     Shifts,
     Report(Box<Inquired>),
-    /// The test of a form.
+    /// A test from a form.
     FormTest,
-    /// Where the event of a test would be sent.
+    /// The rendered request of a test, to be confirmed.
     TestQuestion(Box<TestQuestion>),
     /// What a silence would cover.
     Silence,
-    /// Whether the form passes the check of the service.
+    /// The validation of a form.
     Check,
-    /// The same before it is asked whether to save it; of a silence, what it would cover.
+    /// The validation of a form before saving; for a silence, what it would cover.
     Save(Box<Saving>),
-    /// What the service makes of the form as it stands.
+    /// The service's result for a form.
     Live,
     Bulk(BulkStep),
     Write(Box<Write>, ReadTaken),
 }
 
-/// A test that is to be asked about; without a title, the one on the screen again.
+/// A test to be confirmed; without a title, a repetition of the one on the screen.
 #[derive(Clone, Debug)]
 pub(crate) struct TestQuestion {
     pub(crate) title: Option<String>,
     pub(crate) inquiry: Inquiry,
 }
 
-/// A draft that is to be saved once the service has looked at it.
+/// A draft to be saved after its validation.
 #[derive(Clone, Debug)]
 pub(crate) struct Saving {
     pub(crate) draft: Object,
-    /// The name and etag of what it replaces, and the text of that.
+    /// Name and etag of the resource it replaces, and the text of that version.
     pub(crate) stored: Option<(String, String)>,
     pub(crate) before: String,
 }
 
-/// An inquiry that is under way.
+/// A report in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Inquired {
     pub(crate) inquiry: Inquiry,
-    /// What was read by the calls before this one.
+    /// The result of the previous calls.
     pub(crate) before: Option<Outcome>,
-    /// How many calls there are with this one.
+    /// The number of calls, including this one.
     pub(crate) calls: usize,
 }
 
 impl Inquired {
-    /// The first call of an inquiry.
+    /// Starts a report.
     pub(crate) fn new(inquiry: Inquiry) -> Self {
         Self {
             inquiry,
@@ -108,26 +108,26 @@ impl Inquired {
     }
 }
 
-/// One call of something that is done to many.
+/// A call of a bulk change.
 #[derive(Clone, Debug)]
 pub(crate) enum BulkStep {
-    /// How many events are meant.
+    /// The number of events.
     Count,
-    /// Which they are, a page of them.
+    /// A page of their ids.
     Gather,
-    /// How many messages a change of them sends.
+    /// The number of messages that the change sends.
     Updates(Box<Updating>),
-    /// Some of the events were changed.
+    /// The result of changing a batch of events.
     Part(ReadTaken),
-    /// Deliveries were counted or changed.
+    /// The result of counting or changing deliveries.
     Deliveries(Transition),
 }
 
-/// Counting the receivers that were notified of what is to be changed.
+/// A count of the receivers to be notified of a change.
 #[derive(Clone, Debug)]
 pub(crate) struct Updating {
     pub(crate) asked: v1::ListObligationsRequest,
-    /// By destination, so far.
+    /// Counts by destination so far.
     pub(crate) counts: BTreeMap<String, i64>,
     pub(crate) calls: usize,
 }
