@@ -21,9 +21,7 @@ use crate::{
     options::Options,
 };
 
-/// The word for the settings, which are a single resource.
 const SETTINGS: &str = "settings";
-/// Fields of the settings that only the service writes.
 const SETTINGS_OUTPUT: &[&str] = &["fromFile", "createTime", "updateTime", "etag"];
 /// Page size of list requests.
 const PAGE: i32 = 1_000;

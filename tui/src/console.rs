@@ -46,7 +46,6 @@ pub enum ServiceStatus {
     NotAllowed(String),
 }
 
-/// A console on any backend.
 #[derive(Debug)]
 pub(crate) struct Console<B: Backend> {
     terminal: Terminal<B>,
@@ -57,7 +56,6 @@ pub(crate) struct Console<B: Backend> {
     /// Number of write requests sent after a confirmation, and without one.
     writes: u64,
     writes_at_once: u64,
-    /// Whether anything changed since the last frame.
     changed: bool,
 }
 
@@ -129,7 +127,6 @@ impl<B: Backend> Console<B> {
         &self.model
     }
 
-    /// Takes the notice at the bottom, so that it is not shown again.
     pub(crate) fn take_notice(&mut self) -> Option<Notice> {
         self.model.notice.take()
     }
@@ -247,7 +244,6 @@ impl<B: Backend> Console<B> {
         update::settle(&mut self.model);
     }
 
-    /// Draws what has changed.
     pub(crate) fn draw(&mut self) -> Result<(), B::Error> {
         let model = &self.model;
         let (width, height) = model.size;

@@ -32,7 +32,6 @@ pub(crate) use self::{
     word::{Sign, WORST_FIRST, Word, covers, urgency},
 };
 
-/// The client that the key belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) name: String,

@@ -18,7 +18,6 @@ use crate::{
     theme::Token,
 };
 
-/// A part of a line with one style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) token: Token,
@@ -31,15 +30,11 @@ pub(crate) struct Line {
     pub(crate) link: Option<Link>,
 }
 
-/// The target of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Link {
     Go(Route),
-    /// A list with a filter.
     List(Route, String),
-    /// A line of a page.
     Line(Route, usize),
-    /// A heading of a page.
     Heading(Route, String),
     /// A screen, and an action there.
     Act(Route, Action),
@@ -52,12 +47,10 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Returns a link to the open events of a severity.
     pub(crate) fn severity(word: &str) -> Self {
         Self::List(Route::Events, filter::part("severity", word))
     }
 
-    /// Returns a link to the deliveries of a rule, destination or event.
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
         Self::List(Route::Deliveries, filter::part(field, value))
     }
@@ -69,7 +62,6 @@ pub(crate) struct Document {
     pub(crate) columns: usize,
 }
 
-/// Width of the labels of fields.
 pub(crate) const LABEL: usize = 16;
 
 impl Document {
@@ -121,7 +113,6 @@ impl Document {
         }
     }
 
-    /// Adds a label and a value with a link.
     pub(crate) fn link(&mut self, label: &str, value: &str, link: Link) {
         self.linked(vec![self::label(label), span(Token::Link, value)], link);
     }
@@ -136,7 +127,6 @@ impl Document {
         }
     }
 
-    /// Adds a JSON value as a tree.
     pub(crate) fn tree(&mut self, indent: usize, key: &str, value: &Value) {
         let pad = " ".repeat(indent);
         let name = span(Token::Dim, &format!("{pad}{key}"));
@@ -181,7 +171,6 @@ impl Document {
         }
     }
 
-    /// Adds a failure with its details.
     pub(crate) fn failure(&mut self, failure: &Failure) {
         self.text(Token::Bad, 0, &format!("✗ {}", failure.headline()));
         self.text(Token::Text, 2, &failure.message);
@@ -207,7 +196,6 @@ pub(crate) fn label(label: &str) -> Span {
 }
 
 impl Line {
-    /// Returns the line as plain text.
     pub(crate) fn words(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }

@@ -10,7 +10,6 @@ use crate::{
 
 const MARK: &str = "//";
 
-/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// Path such as `type.webhook.url`; empty if it concerns no field.
@@ -21,7 +20,6 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Creates the error of a field.
     pub(crate) fn new(path: &str, message: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -67,7 +65,6 @@ pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
     Ok(draft)
 }
 
-/// Converts a failure to errors in the text.
 pub(crate) fn problems(failure: &Failure) -> Vec<Problem> {
     let fields = failure.fields.iter();
     let problems: Vec<_> = fields

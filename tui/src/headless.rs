@@ -73,7 +73,6 @@ pub fn recording<'a>(
     })
 }
 
-/// Limit on the steps of a recording.
 const STEPS: usize = 200;
 
 /// Keys to press before the next frame.
@@ -91,7 +90,6 @@ impl Step {
     }
 }
 
-/// Starts a console on a screen.
 async fn on_screen(
     options: Options,
     screen: &str,
@@ -118,7 +116,6 @@ pub struct Snapshot {
     pub standing: ServiceStatus,
 }
 
-/// Returns the entries of the actions that open screens.
 fn entries() -> impl Iterator<Item = &'static Entry> {
     let is_screen = |entry: &&Entry| {
         matches!(

@@ -18,7 +18,6 @@ pub(crate) use layout::positioned;
 pub use setting::{KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 
-/// Returns the actions available in these places, in the order of the list.
 pub(crate) fn available(places: &[ActionPlace]) -> impl Iterator<Item = &'static Entry> {
     ACTIONS
         .iter()

@@ -36,7 +36,6 @@ pub(crate) use self::{
 };
 use crate::data::{Kind, Object};
 
-/// Returns the definition of a kind.
 pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     match kind {
         Kind::Trigger => &trigger::SPEC,

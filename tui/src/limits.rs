@@ -4,11 +4,8 @@ use std::time::Duration;
 
 /// Occurrences held in the list of events; the oldest are dropped first.
 pub(crate) const HELD_EVENTS: usize = 100_000;
-/// Page size of occurrences.
 pub(crate) const EVENT_PAGE: i32 = 500;
-/// Maximum number of event groups requested.
 pub(crate) const EVENT_GROUPS: i32 = 1_000;
-/// Page size of deliveries.
 pub(crate) const DELIVERY_PAGE: i32 = 200;
 /// Deliveries held in a list.
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
@@ -17,9 +14,7 @@ pub(crate) const BULK_STEP: i32 = 100;
 /// Events changed by one action, and per call: their ids are held meanwhile.
 pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
-/// Events per call of an undo.
 pub(crate) const BULK_UNDO_STEP: usize = 500;
-/// Entries of the audit log to read.
 pub(crate) const HELD_AUDIT: usize = 200;
 /// Maximum number of calls for reading them.
 pub(crate) const AUDIT_CALLS: usize = 20;
@@ -29,9 +24,7 @@ pub(crate) const UPDATE_CALLS: usize = 30;
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
 /// Resources of a kind held in a list.
 pub(crate) const HELD_RESOURCES: usize = 10_000;
-/// Page size of resources.
 pub(crate) const RESOURCE_PAGE: i32 = 1_000;
-/// Items changed by one action.
 pub(crate) const BULK_ITEMS: usize = 1_000;
 /// Minimum columns and rows for the overview as a wall.
 pub(crate) const WALL: (u16, u16) = (72, 20);
@@ -41,19 +34,13 @@ pub(crate) const TAB_ROWS: u16 = 18;
 pub(crate) const HINTS: usize = 6;
 /// Minimum columns for a list with the selected item beside it.
 pub(crate) const SPLIT_COLUMNS: u16 = 140;
-/// Pages remembered for going back.
 pub(crate) const HISTORY_PAGES: usize = 50;
-/// Capacity of the queues between the console and the connection.
 pub(crate) const QUEUE: usize = 256;
-/// News handled before the next key.
 pub(crate) const NEWS_BUDGET: usize = 256;
 /// Bytes typed or pasted into one field.
 pub(crate) const FIELD_BYTES: usize = 64 * 1024;
-/// Lines of a page, such as an event or a transcript.
 pub(crate) const DOCUMENT_LINES: usize = 5_000;
-/// Bytes copied to the clipboard.
 pub(crate) const CLIPBOARD_BYTES: usize = 64 * 1024;
-/// Bytes of a message from the service.
 pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Clauses of a query that a form shows as a list.
 pub(crate) const FORM_CLAUSES: usize = 50;
@@ -63,7 +50,6 @@ pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Interval of renewing the key, and the interval while no key is pressed.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
 pub(crate) const KEY_LOOK_UNATTENDED: Duration = Duration::from_secs(120);
-/// Timeout of a connection attempt.
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 /// Silence of the service after which it is pinged; together with [`PING_TIMEOUT`], a dead peer is
 /// detected within 3 s.
@@ -78,13 +64,10 @@ pub(crate) const PROBE: Duration = Duration::from_secs(1);
 pub(crate) const PROBES: u32 = 2;
 /// Timeout of a ping.
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Timeout of a call.
 pub(crate) const CALL: Duration = Duration::from_secs(15);
 /// Timeout of a test, or of a batch of deliveries; an attempt may take 30 s.
 pub(crate) const TEST_CALL: Duration = Duration::from_secs(40);
-/// The first pause between connection attempts.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// The longest pause between connection attempts.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Minimum time between two frames without a key press.
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
@@ -122,22 +105,16 @@ pub(crate) const STILL_MS: i64 = 3_000;
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Delay between the last key in a filter and counting its matches.
 pub(crate) const COUNT_PAUSE_MS: i64 = 150;
-/// Recent filters kept per screen.
 pub(crate) const OLDER_FILTERS: usize = 50;
-/// Maximum length of a silence.
 pub(crate) const SILENCE_MS: i64 = 30 * 86_400_000;
-/// Time for which the hint to undo is shown.
 pub(crate) const TOAST_MS: i64 = 10_000;
 /// Number of changes that can be undone, and the time during which they can be.
 pub(crate) const UNDO_STEPS: usize = 20;
 pub(crate) const UNDO_MS: i64 = 600_000;
-/// Events offered by the palette.
 pub(crate) const PALETTE_EVENTS: usize = 200;
 /// Bytes of an event id; the id of an occurrence is longer.
 pub(crate) const EVENT_ID_BYTES: usize = 28;
-/// Key sequences per action.
 pub(crate) const KEYS_PER_ACTION: usize = 8;
-/// Keys per sequence.
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
 /// Time limit for the next key of a sequence.
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
@@ -156,7 +133,5 @@ pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 pub(crate) const COLOUR_BYTES: usize = 32;
 /// Keys buffered for a prompt that is about to open.
 pub(crate) const KEYS_AHEAD: usize = 8;
-/// Maximum pause within a paste that arrives in pieces.
 pub(crate) const PASTE_PAUSE: Duration = Duration::from_millis(500);
-/// Bytes of the parameters of an escape sequence.
 pub(crate) const ESCAPE_BYTES: usize = 64;

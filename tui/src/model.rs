@@ -69,16 +69,13 @@ use crate::{
 )]
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// Columns and rows of the terminal.
     pub(crate) size: (u16, u16),
     /// Current time in milliseconds since 1970, set before each update.
     pub(crate) now_ms: i64,
     pub(crate) zone: TimeZone,
-    /// Address of the service, for display.
     pub(crate) service: String,
     /// Shell command that sends an event to the service, if known.
     pub(crate) sending: Option<String>,
-    /// Shell access to the service.
     pub(crate) shell: Shell,
     /// The current context, the other contexts, and the one to switch to.
     pub(crate) context: Option<Context>,
@@ -87,19 +84,16 @@ pub(crate) struct Model {
     /// Views of the configuration file.
     pub(crate) own_views: Vec<View>,
     pub(crate) read_only: bool,
-    /// Whether the console handles clicks and the wheel.
     pub(crate) mouse: bool,
     /// Whether lists show the selected item beside them, if there is room.
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
     /// Time of the last news that changed what is shown.
     pub(crate) heard_ms: Option<i64>,
-    /// The caller; kept while disconnected.
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
     /// Period of the charts in the overview.
     pub(crate) back_to: Back,
-    /// Whether lists show ages instead of times.
     pub(crate) shows_ages: bool,
     /// The dimension in the column of hosts: the one that events were last counted by.
     pub(crate) host_field: String,
@@ -116,17 +110,13 @@ pub(crate) struct Model {
     /// A draft rejected because the stored resource changed meanwhile, until that is read.
     pub(crate) clash: Option<Box<Object>>,
     pub(crate) notice: Option<Notice>,
-    /// Recent filters, by screen.
     pub(crate) filters: HashMap<&'static str, Vec<String>>,
-    /// The call whose response is to be copied.
     pub(crate) copies: Option<Ticket>,
-    /// Changes that can be undone, newest last.
     pub(crate) done: Vec<Undo>,
     /// Whether every change requires a confirmation, even one that can be undone.
     pub(crate) asks_always: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
-    /// Whether the terminal supports ASCII only.
     pub(crate) is_ascii: bool,
     /// The terminal's colour depth, and its background if known.
     pub(crate) depth: Depth,
@@ -139,7 +129,6 @@ pub(crate) struct Model {
     pub(crate) touched: bool,
     /// The calls in flight, and the purpose of their responses.
     pub(crate) pending: HashMap<Ticket, Then>,
-    /// Follow-up actions, in order.
     pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,
 }
@@ -173,7 +162,6 @@ pub(crate) struct Notice {
 }
 
 impl Model {
-    /// Creates the initial state.
     pub(crate) fn new(service: String, read_only: bool, zone: TimeZone) -> Self {
         Self {
             size: (80, 24),
@@ -224,18 +212,15 @@ impl Model {
         }
     }
 
-    /// Returns a new ticket.
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.last_ticket.0 += 1;
         self.last_ticket
     }
 
-    /// Replaces each `‹action_name›` in a sentence by its key.
     pub(crate) fn tell(&self, sentence: &str) -> String {
         self.keymap.tell(sentence, &self.page.route.places())
     }
 
-    /// Returns the time and zone for parsing filters.
     pub(crate) fn clock(&self) -> Clock {
         Clock::new(self.now_ms, self.zone.clone())
     }
@@ -256,7 +241,6 @@ impl Model {
         completion::of_events(before, &self.seen_events().collect::<Vec<_>>())
     }
 
-    /// Returns the dimensions of the newest events held.
     pub(crate) fn seen_dimensions(&self) -> Vec<String> {
         let pairs = self.seen_events().flat_map(|row| row.entity.split(' '));
         let mut keys: Vec<String> = pairs
@@ -279,7 +263,6 @@ impl Model {
             .collect()
     }
 
-    /// Returns the parser of event filters.
     pub(crate) fn reader(&self) -> Reader {
         Reader {
             clock: self.clock(),
@@ -287,7 +270,6 @@ impl Model {
         }
     }
 
-    /// Returns the link at the cursor of a page.
     pub(crate) fn linked(&self) -> Option<Link> {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
@@ -311,7 +293,6 @@ impl Model {
         self.page.route == Route::Overview && fits && is_read && self.first_steps().is_none()
     }
 
-    /// Returns the styles to draw with.
     pub(crate) fn look(&self) -> Look {
         Look::new(self.theme, self.depth, self.background)
     }
@@ -372,7 +353,6 @@ impl Model {
         u16::from(self.page.route.is_list() || !tabs::has_line(self))
     }
 
-    /// Returns the notice, wrapped to the screen.
     pub(crate) fn notice_lines(&self) -> Vec<String> {
         let Some(notice) = &self.notice else {
             return Vec::new();
@@ -386,7 +366,6 @@ impl Model {
         usize::from(self.size.0)
     }
 
-    /// Whether the console is connected.
     pub(crate) fn is_up(&self) -> bool {
         self.link == Connection::Up
     }
@@ -470,7 +449,6 @@ impl Model {
         received.map(|ms| (self.now_ms - ms).max(0))
     }
 
-    /// Whether the screen shows ages, which change every minute.
     pub(crate) fn has_ages(&self) -> bool {
         self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
     }

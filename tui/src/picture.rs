@@ -12,10 +12,8 @@ const CELL: (usize, usize) = (9, 19);
 const MARGIN: usize = 8;
 /// Baseline of text within a cell.
 const BASE: usize = 14;
-/// Default background and text colours.
 const GROUND: &str = "#15161a";
 const TEXT: &str = "#d6d8dd";
-/// The terminal's own sixteen colours.
 const OWN: [&str; 16] = [
     "#000000", "#cd3131", "#0dbc79", "#e5e510", "#2472c8", "#bc3fbc", "#11a8cd", "#e5e5e5",
     "#666666", "#f14c4c", "#23d18b", "#f5f543", "#3b8eea", "#d670d6", "#29b8db", "#ffffff",
@@ -31,7 +29,6 @@ struct Look {
     underlined: bool,
 }
 
-/// Draws a frame.
 pub(crate) fn svg(buffer: &Buffer) -> String {
     let mut out = begun(buffer);
     for y in 0..buffer.area.height {
@@ -103,7 +100,6 @@ fn cells(buffer: &Buffer, y: u16) -> impl PartialEq + use<> {
     cells.collect::<Vec<Cell>>()
 }
 
-/// Returns the start of an image for the frame.
 fn begun(buffer: &Buffer) -> String {
     let area = buffer.area;
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));

@@ -70,7 +70,6 @@ struct Plain {
     prompted: bool,
     /// Time at which a hint is shown that the console waits for a response.
     busy_until: Option<Instant>,
-    /// Time at which changes of the list are printed.
     announce_at: Option<Instant>,
 }
 
@@ -183,7 +182,6 @@ impl Plain {
         }
     }
 
-    /// Writes the pending output and the prompt.
     fn flush(&mut self) -> io::Result<()> {
         let lines = self.talk.take_lines();
         let mut out = io::stdout().lock();
@@ -202,7 +200,6 @@ impl Plain {
     }
 }
 
-/// Waits until a time; forever if there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

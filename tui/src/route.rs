@@ -2,11 +2,9 @@
 
 use crate::{data::Kind, keymap::ActionPlace};
 
-/// The route of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Overview,
-    /// The current on-call contacts, and active responses.
     OnCall,
     Events,
     /// The events that match a filter, counted by a field.
@@ -23,7 +21,6 @@ pub(crate) enum Route {
     Deliveries,
     Delivery(String),
     Map,
-    /// The index of the reference.
     Reference,
     /// A topic of the reference, by name.
     Topic(String),
@@ -33,7 +30,6 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// The on-call tabs with their titles, in order.
     pub(crate) const ON_CALL: [(&'static str, Self); 6] = [
         ("Now", Self::OnCall),
         ("Schedules", Self::List(Kind::Schedule)),
@@ -81,7 +77,6 @@ impl Route {
         }
     }
 
-    /// Returns the kind of resource, if any.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self {
             Self::List(kind) | Self::Object(kind, _) => Some(*kind),
@@ -89,7 +84,6 @@ impl Route {
         }
     }
 
-    /// Whether it is a list.
     pub(crate) fn is_list(&self) -> bool {
         matches!(
             self,

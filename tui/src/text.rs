@@ -224,7 +224,6 @@ pub(crate) fn brief(reason: &str) -> String {
     reason.replacen("the receiver answered ", "", 1)
 }
 
-/// Abbreviates a number: `940`, `94k`, `2M`.
 pub(crate) fn rough(number: i64) -> String {
     match number {
         ..1_000 => number.to_string(),

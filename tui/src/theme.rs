@@ -80,11 +80,9 @@ pub(crate) enum Token {
     Critical,
     Selected,
     Bar,
-    /// The tab of the current screen.
     Tab,
     /// The name of a service with its own colour.
     Mark(Colour),
-    /// The read-only marker.
     ReadOnly,
     Field,
 }

@@ -31,7 +31,6 @@ use crate::{
 /// The smallest usable screen.
 const SMALLEST: (u16, u16) = (40, 8);
 
-/// Draws a frame.
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cursor = {

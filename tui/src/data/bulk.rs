@@ -8,17 +8,14 @@ pub(crate) enum Transition {
     Cancel,
 }
 
-/// The number of deliveries that were or would be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BulkTally {
     pub(crate) count: i64,
     pub(crate) destinations: BTreeMap<String, i64>,
-    /// Number of unchanged deliveries, by reason.
     pub(crate) skipped: BTreeMap<&'static str, i64>,
 }
 
 impl BulkTally {
-    /// Adds the tally of another call.
     pub(crate) fn add(&mut self, other: Self) {
         self.count += other.count;
         for (name, count) in other.destinations {

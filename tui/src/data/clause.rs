@@ -2,7 +2,6 @@
 
 use bellwether_proto::{filter, v1::Clause};
 
-/// Returns the filter text of a condition.
 pub(crate) fn describe(clause: &Clause) -> String {
     let read = filter::Clause::of_wire(clause);
     read.map_or_else(|| "(nothing)".to_owned(), |read| filter::print(&read))

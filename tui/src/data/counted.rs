@@ -17,7 +17,6 @@ pub(crate) enum Back {
 }
 
 impl Back {
-    /// All periods, shortest first.
     pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Month];
 
     /// Returns the next longer period; the shortest after the longest.

@@ -39,7 +39,6 @@ impl EventOrder {
         (first, row.start_ms)
     }
 
-    /// Compares two occurrences.
     pub(crate) fn compare(self, one: (Rank, &str), other: (Rank, &str)) -> Ordering {
         if self.ascending {
             one.cmp(&other)
@@ -65,7 +64,6 @@ pub(crate) struct EventRow {
     pub(crate) count: u32,
     /// The client that it is assigned to; empty if none.
     pub(crate) assignee: Box<str>,
-    /// The hold on messages about it.
     pub(crate) held: Held,
 }
 

@@ -3,16 +3,13 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// The message to show.
     pub(crate) message: String,
     /// Invalid fields, in the JSON spelling of the API.
     pub(crate) fields: Vec<FieldError>,
 }
 
-/// The violation of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldError {
-    /// Path such as `type.webhook.url`.
     pub(crate) path: String,
     pub(crate) message: String,
 }
@@ -43,7 +40,6 @@ pub(crate) enum FailureKind {
 }
 
 impl Failure {
-    /// Creates a failure without field violations.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -52,7 +48,6 @@ impl Failure {
         }
     }
 
-    /// Whether the failure means that the connection is broken.
     pub(crate) fn breaks_the_link(&self) -> bool {
         matches!(
             self.kind,
@@ -60,7 +55,6 @@ impl Failure {
         )
     }
 
-    /// Returns a headline for the message.
     pub(crate) fn headline(&self) -> &'static str {
         match self.kind {
             FailureKind::Unreachable => "not connected",
@@ -76,7 +70,6 @@ impl Failure {
         }
     }
 
-    /// Returns everything as one sentence, for a notice.
     pub(crate) fn sentence(&self) -> String {
         let mut text = self.headline().to_owned();
         if !self.message.is_empty() {

@@ -2,7 +2,6 @@
 
 use bellwether_proto::{cloud::Severity, v1};
 
-/// Occurrences with the same value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupRow {
     /// The value; [`NONE`] if the field is absent.
@@ -25,7 +24,6 @@ impl GroupRow {
         self.by_severity[severity as usize]
     }
 
-    /// Returns the worst severity in the group.
     pub(crate) fn worst(&self) -> Severity {
         let at = self.by_severity.iter().rposition(|count| *count > 0);
         let number = at.and_then(|at| i32::try_from(at).ok()).unwrap_or_default();
@@ -33,14 +31,12 @@ impl GroupRow {
     }
 }
 
-/// The groups of a field, with totals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Grouped {
     pub(crate) rows: Vec<GroupRow>,
     /// Number of all groups, including those not listed.
     pub(crate) group_count: i64,
     pub(crate) occurrence_count: i64,
-    /// Whether every occurrence was counted.
     pub(crate) is_complete: bool,
 }
 

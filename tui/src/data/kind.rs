@@ -1,6 +1,5 @@
 //! Kinds of stored resources.
 
-/// The author of the resources of a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
     /// Operators create, edit and delete them.
@@ -11,7 +10,6 @@ enum Author {
     Service,
 }
 
-/// Defines the kinds with their words and authors.
 macro_rules! kinds {
     ($($kind:ident $word:literal $plural:literal $title:literal $author:ident;)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,20 +18,16 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All kinds, in the order of the enumeration.
             pub(crate) const ALL: &[Self] = &[$(Self::$kind),+];
 
-            /// Returns the singular, in lower case.
             pub(crate) fn word(self) -> &'static str {
                 match self { $(Self::$kind => $word,)+ }
             }
 
-            /// Returns the plural, in lower case.
             pub(crate) fn plural(self) -> &'static str {
                 match self { $(Self::$kind => $plural,)+ }
             }
 
-            /// Returns the title of their screen.
             pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }
@@ -73,7 +67,6 @@ impl Kind {
         self.author() != Author::Service
     }
 
-    /// Whether each resource has a page.
     pub(crate) fn has_page(self) -> bool {
         self.author() != Author::Issued
     }

@@ -4,20 +4,17 @@ use bellwether_proto::v1;
 use prost_types::{Duration, Timestamp, value::Kind};
 use serde_json::{Number, Value};
 
-/// Converts a time to milliseconds since 1970.
 pub(crate) fn millis(time: Option<&Timestamp>) -> Option<i64> {
     let time = time?;
     let millis = time.seconds.saturating_mul(1_000);
     Some(millis.saturating_add(i64::from(time.nanos) / 1_000_000))
 }
 
-/// Converts a duration to milliseconds.
 pub(crate) fn span_ms(span: &Duration) -> i64 {
     let millis = span.seconds.saturating_mul(1_000);
     millis.saturating_add(i64::from(span.nanos) / 1_000_000)
 }
 
-/// Converts a value to JSON.
 pub(crate) fn value(from: &prost_types::Value) -> Value {
     match &from.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
@@ -29,7 +26,6 @@ pub(crate) fn value(from: &prost_types::Value) -> Value {
     }
 }
 
-/// Converts a struct to JSON.
 pub(crate) fn structure(from: &prost_types::Struct) -> Value {
     let fields = from.fields.iter();
     Value::Object(

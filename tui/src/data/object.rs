@@ -12,7 +12,6 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Returns the name; empty for an unnamed draft.
     pub(crate) fn name(&self) -> &str {
         self.text("name")
     }
@@ -21,7 +20,6 @@ impl Object {
         self.text("etag")
     }
 
-    /// Returns the value at a dotted path.
     pub(crate) fn at(&self, path: &str) -> Option<&Value> {
         get(&self.json, path)
     }
@@ -41,7 +39,6 @@ impl Object {
         self.at(path).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// Returns the texts of the list at a path.
     pub(crate) fn texts(&self, path: &str) -> impl ExactSizeIterator<Item = &str> {
         let items = self.at(path).and_then(Value::as_array);
         let items = items.map(Vec::as_slice).unwrap_or_default().iter();
@@ -122,7 +119,6 @@ pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
     }
 }
 
-/// Sets or removes an item of a list.
 fn set_item(json: &mut Value, at: usize, path: &str, value: Option<Value>) {
     if !json.is_array() {
         *json = json!([]);

@@ -8,7 +8,6 @@ use jiff::{
 
 /// Accepted forms of a time, for the end of an error message.
 pub(crate) const MOMENTS: &str = "2h, +30m, 08:00, tomorrow 9:00, 2026-11-25 08:00 or RFC 3339";
-/// Accepted forms of a duration.
 pub(crate) const LENGTHS: &str = "30s, 5m, 2h, 1h30m or 7d";
 /// A hundred years, beyond which nothing is accepted.
 const LONGEST_MS: i64 = 100 * 366 * 86_400_000;

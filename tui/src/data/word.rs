@@ -14,7 +14,6 @@ pub(crate) trait Word: Copy {
 
 /// A value with a symbol that distinguishes it without colour.
 pub(crate) trait Sign: Copy {
-    /// Returns the symbol, one cell wide.
     fn sign(self) -> &'static str;
 }
 
@@ -69,7 +68,6 @@ words! {
     }
 }
 
-/// The known severities, worst first.
 pub(crate) const WORST_FIRST: [Severity; 5] = [
     Severity::Critical,
     Severity::Error,
@@ -78,7 +76,6 @@ pub(crate) const WORST_FIRST: [Severity; 5] = [
     Severity::Debug,
 ];
 
-/// The known health states of a destination, worst first.
 pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
     HealthState::Failing,
     HealthState::Paused,

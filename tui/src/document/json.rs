@@ -24,7 +24,6 @@ impl Document {
     }
 }
 
-/// Splits a line of JSON into coloured parts.
 fn coloured(line: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut rest = line;
@@ -59,7 +58,6 @@ fn quoted(line: &str) -> usize {
     line.len()
 }
 
-/// Indents JSON; returns anything else unchanged.
 pub(crate) fn readable(body: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(body) {
         Ok(value) if value.is_object() || value.is_array() => spread(body),

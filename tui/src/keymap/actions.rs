@@ -39,7 +39,6 @@ pub(crate) enum Action {
     GoDeliveries,
     GoMap,
     GoReference,
-    /// Opens the list of a kind of resource.
     Go(Kind),
     GoCriticals,
     LongerCharts,
@@ -130,7 +129,6 @@ pub(crate) enum Action {
     FormReference,
 }
 
-/// A place where actions are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ActionPlace {
     Anywhere,
@@ -175,7 +173,6 @@ impl ActionPlace {
         shapes.into_iter().chain(events).chain(kinds).chain(others)
     }
 
-    /// Returns the lists and pages of these kinds.
     pub(super) fn of_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied().filter(move |kind| wanted(*kind));
         kinds.flat_map(|kind| {
@@ -223,7 +220,6 @@ impl Action {
     }
 }
 
-/// Converts `GoEvents` to `go_events`.
 fn snake(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     for char in name.chars() {
@@ -245,13 +241,11 @@ pub(crate) enum Need {
     Write(Role),
 }
 
-/// An action of the list.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
     /// Short name, for hints.
     pub(crate) name: &'static str,
-    /// Full name, for palette and help.
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],
     pub(crate) places: Vec<ActionPlace>,
@@ -272,7 +266,6 @@ pub(crate) struct Lines {
     pub(crate) screen: bool,
     /// Whether it concerns a whole list rather than some rows.
     pub(crate) all: bool,
-    /// Whether it accepts several rows.
     pub(crate) several: bool,
     /// Whether a text follows the rows.
     pub(crate) text: bool,

@@ -10,7 +10,6 @@ use super::{
     available, chord,
 };
 
-/// A sequence of keys.
 pub(crate) type Keys = Vec<KeyEvent>;
 
 /// All key bindings of the console. The default contains those of the list of actions.
@@ -21,7 +20,6 @@ pub struct Keymap {
     in_place: HashMap<(Action, ActionPlace), Vec<Keys>>,
 }
 
-/// The meaning of pressed keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meaning {
     Act(&'static Entry),
@@ -60,7 +58,6 @@ impl Keymap {
         keys.flatten().map(Vec::as_slice)
     }
 
-    /// Returns the keys configured for an action in one place.
     pub(super) fn only_in(
         &self,
         action: Action,
@@ -70,7 +67,6 @@ impl Keymap {
         keys.flatten().map(Vec::as_slice)
     }
 
-    /// Returns the keys of an action on a screen.
     pub(crate) fn keys<'a>(
         &'a self,
         entry: &Entry,

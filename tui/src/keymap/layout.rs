@@ -13,7 +13,6 @@ const LAYOUTS: [(&str, &str); 3] = [
     ("іїєґў", "s]'\\o"),
     ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
 ];
-/// Keys that are not letters, without and with shift.
 const SHIFTED: (&str, &str) = ("[]\\;',.`", "{}|:\"<>~");
 
 /// Returns the key at the same position in the Latin layout; unknown keys are unchanged.

@@ -54,7 +54,6 @@ impl KeySetting {
     }
 }
 
-/// A parsed key binding.
 struct Read<'a> {
     setting: &'a KeySetting,
     entry: &'static Entry,

@@ -10,13 +10,11 @@ fn resources() -> Vec<ActionPlace> {
     ActionPlace::of_kinds(Kind::is_edited).collect()
 }
 
-/// Returns the lists of kinds that operators create.
 fn making() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_created());
     kinds.map(|kind| ActionPlace::Many(*kind)).collect()
 }
 
-/// Returns the pages with links.
 fn linked() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.has_page());
     let pages = kinds.map(|kind| ActionPlace::One(*kind));
@@ -46,7 +44,6 @@ const PENDING: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Pending),
     ActionPlace::One(Kind::Pending),
 ];
-/// The tabs about on-call.
 const ON_CALL: &[ActionPlace] = &[
     ActionPlace::OnCall,
     ActionPlace::Many(Kind::Schedule),
@@ -93,7 +90,6 @@ macro_rules! lines {
 macro_rules! actions {
     ($($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+) => {
-        /// All actions, in the order of palette and help.
         pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$(Entry {
             action: Action::$action $((Kind::$kind))?,
             name: $name,

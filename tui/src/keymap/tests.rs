@@ -12,7 +12,6 @@ fn setting(place: Option<&str>, action: &str, keys: &[&str]) -> KeySetting {
     }
 }
 
-/// Returns the errors of these settings, one per line.
 fn problems(settings: &[KeySetting]) -> String {
     let Err(problems) = Keymap::new(settings) else {
         return String::new();

@@ -117,7 +117,6 @@ fn state(calendar: &Object) -> (Token, &'static str) {
     }
 }
 
-/// Returns the windows, one per line.
 fn windows(calendar: &Object) -> Vec<String> {
     let all = calendar.at("windows").and_then(|it| it.as_array());
     let line = |window: &serde_json::Value| {
@@ -135,7 +134,6 @@ fn windows(calendar: &Object) -> Vec<String> {
     all.into_iter().flatten().map(line).collect()
 }
 
-/// Returns the kind and name of each user of the calendar.
 fn users(calendar: &Object) -> impl Iterator<Item = (&str, &str)> {
     let all = calendar.at("usedBy").and_then(|it| it.as_array());
     all.into_iter().flatten().map(|user| {

@@ -73,7 +73,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns the methods, one per line.
 fn methods(contact: &Object) -> Vec<String> {
     let lines = Written::Methods.show(contact.at("methods"));
     lines.lines().map(str::to_owned).collect()

@@ -59,7 +59,6 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Why", 14, 3, 1, why),
 ];
 
-/// Formats severity, name and host of the event.
 fn event(around: &dyn Around, it: &Delivery) -> Cell {
     if it.event_name.is_empty() {
         let words = match (it.test, it.is_digest) {

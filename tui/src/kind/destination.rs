@@ -464,7 +464,6 @@ pub(crate) fn health(destination: &Object) -> HealthState {
     HealthState::from_str_name(destination.text("health.state")).unwrap_or_default()
 }
 
-/// Returns the target in brief.
 fn target(destination: &Object) -> &str {
     match destination.type_word() {
         "webhook" if destination.text("type.webhook.url").is_empty() => "secret address",
@@ -479,7 +478,6 @@ fn target(destination: &Object) -> &str {
     }
 }
 
-/// Writes the recipients that the mail server rejects.
 fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
     let refused = destination.at("health.refusedRecipients");
     let refused = refused.and_then(Value::as_array).into_iter().flatten();
@@ -494,7 +492,6 @@ fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
     }
 }
 
-/// Writes the figures that the health is derived from.
 fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
     let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
     let tried = number("health.attemptCount");

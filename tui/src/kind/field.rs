@@ -10,7 +10,6 @@ pub(crate) struct FieldSpec {
     /// Path in the JSON of the object: `type.webhook.url`.
     pub(crate) path: &'static str,
     pub(crate) label: &'static str,
-    /// One line of help, shown while the field has the focus.
     pub(crate) help: &'static str,
     pub(crate) kind: FieldKind,
     pub(crate) required: bool,
@@ -18,7 +17,6 @@ pub(crate) struct FieldSpec {
     pub(crate) only: &'static str,
 }
 
-/// The input type of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FieldKind {
     Text,
@@ -27,7 +25,6 @@ pub(crate) enum FieldKind {
     /// A duration such as `1h30m`; in seconds in the API.
     Length,
     Secret,
-    /// Multi-line text.
     Lines,
     /// An integer within bounds.
     Number(i64, i64),
@@ -37,9 +34,7 @@ pub(crate) enum FieldKind {
     Choice(&'static [&'static str]),
     /// One of these words, with its value in the API; empty for an unset field.
     Word(&'static [(&'static str, &'static str)]),
-    /// Integers separated by commas.
     Numbers,
-    /// Names of stored resources.
     Names(Kind),
     /// One line `name: value` per pair.
     Pairs,
@@ -72,7 +67,6 @@ impl FieldSpec {
         }
     }
 
-    /// Creates the heading of a section.
     pub(super) const fn section(
         path: &'static str,
         label: &'static str,
@@ -89,14 +83,12 @@ impl FieldSpec {
         }
     }
 
-    /// Restricts the field to a type of destination.
     pub(super) const fn only(self, word: &'static str) -> Self {
         Self { only: word, ..self }
     }
 }
 
 impl FieldKind {
-    /// Returns the words to choose from.
     pub(crate) fn words(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.to_vec(),

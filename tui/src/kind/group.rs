@@ -68,7 +68,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns the state in a word.
 fn state(group: &Object) -> (Token, &'static str) {
     match group.text("state") {
         "OPEN" if group.flag("acknowledged") => (Token::Info, "acked"),

@@ -52,7 +52,6 @@ fn of(row: &GroupRow, severity: Severity) -> Cell {
     }
 }
 
-/// Draws a percentage as a bar of sixteen cells.
 fn bar(share: i64) -> String {
     let halves = usize::try_from(share.clamp(0, 100) * 16 * 2 / 100).unwrap_or_default();
     // Even the smallest value is visible.

@@ -156,7 +156,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Formats a duration of the API.
 fn length(heartbeat: &Object, path: &str) -> String {
     written(heartbeat.text(path))
 }
@@ -170,7 +169,6 @@ fn written(length: &str) -> String {
     )
 }
 
-/// Formats when beats are expected.
 fn every(heartbeat: &Object) -> String {
     match heartbeat.text("calendarName") {
         "" => length(heartbeat, "every"),
@@ -182,7 +180,6 @@ fn count(heartbeat: &Object, path: &str) -> i64 {
     heartbeat.number(path).unwrap_or_default()
 }
 
-/// Returns the state in a word.
 fn state(heartbeat: &Object) -> (Token, &'static str) {
     let (expected, late) = (
         count(heartbeat, "expectedCount"),
@@ -198,7 +195,6 @@ fn state(heartbeat: &Object) -> (Token, &'static str) {
     }
 }
 
-/// Describes the events or calls that count as beats.
 fn beats(heartbeat: &Object) -> String {
     let by: Vec<_> = heartbeat.texts("by").collect();
     let filter = match heartbeat.text("filter") {
@@ -253,7 +249,6 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     shared::times(into, around, heartbeat);
 }
 
-/// Formats the values of an expectation.
 pub(crate) fn expectation_words(expectation: &Value) -> String {
     let values = expectation["values"].as_object().into_iter().flatten();
     let values = values.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));

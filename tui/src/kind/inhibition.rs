@@ -100,7 +100,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns the state in a word.
 fn state(inhibition: &Object) -> (Token, &'static str) {
     match inhibition.text("state") {
         "ACTIVE" => (Token::Good, "active"),
@@ -110,7 +109,6 @@ fn state(inhibition: &Object) -> (Token, &'static str) {
     }
 }
 
-/// Formats the pairs of equal fields.
 fn equal(inhibition: &Object) -> Vec<String> {
     let all = inhibition.at("equal").and_then(|it| it.as_array());
     let pair = |pair: &serde_json::Value| {

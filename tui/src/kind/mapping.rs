@@ -11,7 +11,6 @@ use crate::{
     theme::Token,
 };
 
-/// The severities, with their values in the API.
 pub(super) const SEVERITIES: &[(&str, &str)] = &[
     ("not stated", ""),
     ("debug", "SEVERITY_DEBUG"),
@@ -157,7 +156,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns the signature scheme in a word.
 fn scheme(mapping: &Object) -> &str {
     let wire = mapping.text("signature.scheme");
     let known = SCHEMES.iter().find(|(_, name)| *name == wire);

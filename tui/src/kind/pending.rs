@@ -75,7 +75,6 @@ fn severity(pending: &Object) -> Severity {
     Severity::from_str_name(pending.text("severity")).unwrap_or_default()
 }
 
-/// Returns the summary, or else the name of the event.
 fn what(pending: &Object) -> &str {
     match pending.text("summary") {
         "" => pending.text("eventName"),
@@ -97,7 +96,6 @@ fn holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
     all.filter_map(|hold| json::from_json(hold.to_string().as_bytes()).ok())
 }
 
-/// Returns the kinds of its holds, a word each.
 pub(crate) fn held_by(pending: &Object) -> Vec<String> {
     let words = holds(pending).map(|hold| match hold.kind() {
         v1::HoldKind::ActiveTimes => "calendar",
@@ -112,7 +110,6 @@ pub(crate) fn held_by(pending: &Object) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Formats its holds in brief.
 fn holders(pending: &Object) -> String {
     let words = holds(pending).map(|hold| {
         let kind = match hold.kind() {
@@ -130,7 +127,6 @@ fn holders(pending: &Object) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a hold as a sentence.
 pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
     let until = millis(hold.until.as_ref());
     let until = until.map(|ms| format!(" until {}", around.moment_in_full(ms)));

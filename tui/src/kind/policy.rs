@@ -75,7 +75,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns the steps, one per line.
 fn steps(policy: &Object) -> Vec<String> {
     let lines = Written::Steps.show(policy.at("steps"));
     lines.lines().map(str::to_owned).collect()

@@ -73,12 +73,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns the severity of its event, or the worst one of its group.
 pub(crate) fn severity(response: &Object) -> Severity {
     Severity::from_str_name(response.text("severity")).unwrap_or_default()
 }
 
-/// Returns the summary, or else the name of the event.
 pub(crate) fn what(response: &Object) -> &str {
     match response.text("summary") {
         "" => response.text("eventName"),
@@ -104,7 +102,6 @@ pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
     (rank(response), Reverse(severity(response) as i64), next)
 }
 
-/// Returns the rank of the state by urgency.
 fn rank(response: &Object) -> i64 {
     match state(response).1 {
         "unanswered" => 0,
@@ -135,7 +132,6 @@ pub(crate) fn who(response: &Object) -> String {
     last.map(receiver).unwrap_or_default()
 }
 
-/// Returns the notified contacts, in order.
 pub(crate) fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
     let all = response.at("notified").and_then(Value::as_array);
     all.into_iter().flatten()

@@ -234,7 +234,6 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
     joined(into, around, rule);
 }
 
-/// Describes when openings are sent, in one line.
 fn timing(rule: &Object) -> Option<String> {
     let calendar = match rule.text("activeCalendarName") {
         "" => None,
@@ -253,7 +252,6 @@ fn timing(rule: &Object) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// Describes how events are grouped.
 fn grouping(rule: &Object) -> Option<String> {
     rule.at("group")?;
     let fields: Vec<_> = rule.texts("group.by").collect();
@@ -274,7 +272,6 @@ fn flapping(rule: &Object) -> Option<String> {
     ))
 }
 
-/// Writes the triggers, destinations and message of the rule.
 fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
     into.heading("When any of these triggers matches");
     let triggers = rule.texts("triggerNames");

@@ -77,7 +77,6 @@ pub(super) fn condition(object: &Object, path: &str) -> String {
     read.map_or_else(|_unknown| clause.to_string(), |clause| describe(&clause))
 }
 
-/// Writes name, description and tags.
 pub(super) fn head(into: &mut Document, object: &Object) {
     into.field("name", Token::Title, object.name());
     let description = object.text("description");
@@ -95,7 +94,6 @@ pub(super) fn notifications(into: &mut Document, object: &Object) {
     into.field("notifications", Token::Text, &words);
 }
 
-/// Writes the times of creation and of the last update.
 pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
     let (create, update) = (object.moment("createTime"), object.moment("updateTime"));
     if let Some(create) = create {
@@ -106,7 +104,6 @@ pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
     }
 }
 
-/// Writes the rules that use it, or a warning if there are none.
 pub(super) fn used_by(into: &mut Document, around: &dyn Around, object: &Object) {
     into.heading("Used by");
     let rules = object.texts("ruleNames");

@@ -156,7 +156,6 @@ fn count(silence: &Object, path: &str) -> i64 {
     silence.number(path).unwrap_or_default()
 }
 
-/// Returns the state in a word.
 fn state(silence: &Object) -> (Token, &'static str) {
     match silence.text("state") {
         "ACTIVE" => (Token::Warning, "active"),
@@ -166,7 +165,6 @@ fn state(silence: &Object) -> (Token, &'static str) {
     }
 }
 
-/// Describes what it covers, in one line.
 fn covers(silence: &Object) -> String {
     let filter = silence.text("filter");
     let rules: Vec<&str> = silence.texts("ruleNames").collect();

@@ -12,7 +12,6 @@ use crate::{
 
 /// The definition of a kind: its methods, columns, form and page.
 pub(crate) struct KindSpec {
-    /// The service of the kind, and its methods.
     pub(crate) service: &'static str,
     pub(crate) list: &'static str,
     /// `None` if only the service creates and deletes resources of the kind.
@@ -35,9 +34,7 @@ pub(crate) struct KindSpec {
     pub(crate) columns: &'static [Column<Object>],
     /// Fields searched by a filter of the list, in addition to name, description and tags.
     pub(crate) searched: fn(&Object) -> Vec<&str>,
-    /// The fields of its form, in order.
     pub(crate) fields: &'static [FieldSpec],
-    /// Writes its page, if it has one.
     pub(crate) document: Option<fn(&mut Document, &dyn Around, &Object)>,
     /// Text of an empty list.
     pub(crate) empty: &'static str,
@@ -52,9 +49,7 @@ pub(crate) const HOST: &str = "Host";
 pub(crate) trait Around {
     /// Formats a time: the time of day for today, with the date for other days.
     fn moment(&self, ms: i64) -> String;
-    /// Formats a time with date and zone.
     fn moment_in_full(&self, ms: i64) -> String;
-    /// Formats the age of a time, if ages are shown instead of times.
     fn age(&self, ms: i64) -> Option<String>;
     /// Formats the time elapsed since a time.
     fn since(&self, ms: i64) -> String;
@@ -64,7 +59,6 @@ pub(crate) trait Around {
     fn last_hour(&self, destination: &str) -> String;
     /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead(&self, destination: &str) -> Option<i64>;
-    /// Whether a time has passed.
     fn is_past(&self, ms: i64) -> bool;
     /// Replaces each `‹action_name›` in a sentence by its key.
     fn tell(&self, sentence: &str) -> String;
@@ -73,7 +67,6 @@ pub(crate) trait Around {
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
 }
 
-/// The heading of a column, and its layout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) title: &'static str,
@@ -99,7 +92,6 @@ pub(crate) enum Presence {
     Chosen,
 }
 
-/// A column of a list.
 pub(crate) struct Column<R: 'static> {
     pub(crate) head: Head,
     pub(crate) cell: fn(&dyn Around, &R) -> Cell,
@@ -107,7 +99,6 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) key: Option<fn(&R) -> Key>,
 }
 
-/// The content of a column in a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) token: Token,
@@ -116,7 +107,6 @@ pub(crate) struct Cell {
     pub(crate) text: String,
 }
 
-/// The sort key of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Text(String),
@@ -164,7 +154,6 @@ impl<R> Column<R> {
         Self { head, ..self }
     }
 
-    /// Makes the column sortable.
     pub(super) const fn by(self, key: fn(&R) -> Key) -> Self {
         let key = Some(key);
         Self { key, ..self }
@@ -180,7 +169,6 @@ impl<R> Column<R> {
         Self { head, key, ..self }
     }
 
-    /// Aligns the column to the right.
     pub(super) const fn figures(self) -> Self {
         let head = Head {
             right: true,
@@ -203,7 +191,6 @@ impl Cell {
         Self::new(Token::Text, text::grouped(number))
     }
 
-    /// Formats an optional time.
     pub(super) fn moment(around: &dyn Around, ms: Option<i64>) -> Self {
         let moment = ms.map_or_else(String::new, |ms| around.moment(ms));
         Self::new(Token::Dim, moment)

@@ -65,7 +65,6 @@ fn every_field_of_a_form_is_a_field_of_its_message() {
 const OUTPUT_ONLY: i32 = 3;
 /// Messages that a single field of a form edits as a whole.
 const WHOLE: [&str; 1] = [".bellwether.v1.Clause"];
-/// Fields that no form has, with the reasons.
 const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
     (
         Kind::Destination,

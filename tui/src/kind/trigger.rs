@@ -11,7 +11,6 @@ use crate::{
     theme::Token,
 };
 
-/// Path of the condition.
 pub(crate) const CLAUSE: &str = "type.event.query.clause";
 
 pub(super) const SPEC: KindSpec = KindSpec {
@@ -55,7 +54,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-/// Returns the condition of a trigger as filter text.
 pub(super) fn query(trigger: &Object) -> String {
     shared::condition(trigger, CLAUSE)
 }

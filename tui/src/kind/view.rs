@@ -91,7 +91,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Formats the sort column and direction.
 fn sorted(view: &Object) -> String {
     let arrow = if view.flag("ascending") { '↑' } else { '↓' };
     format!("{}{arrow}", view.text("sort"))

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use crate::data::when;
 
-/// A list shown as lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// `call after 2m from error in office hours: phone=+49301234`
@@ -16,7 +15,6 @@ pub(crate) enum Written {
     Steps,
 }
 
-/// Severities that a method can require.
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 /// Recurrences with a name.
 const RECURRENCES: [(&str, &str); 3] = [
@@ -26,7 +24,6 @@ const RECURRENCES: [(&str, &str); 3] = [
 ];
 
 impl Written {
-    /// Formats a list as lines.
     pub(crate) fn show(self, value: Option<&Value>) -> String {
         let all = value.and_then(Value::as_array).into_iter().flatten();
         let line = match self {
@@ -56,7 +53,6 @@ fn text<'a>(of: &'a Value, field: &str) -> &'a str {
     of[field].as_str().unwrap_or_default()
 }
 
-/// Formats a duration of the API.
 fn length(of: &Value, field: &str) -> Option<String> {
     let seconds = text(of, field).strip_suffix('s')?.parse::<i64>().ok()?;
     (seconds > 0).then(|| when::length(seconds.saturating_mul(1_000)))

@@ -9,7 +9,6 @@ use crate::{
     route::Route,
 };
 
-/// Checks whether an action is allowed. Returns the reason if not.
 pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     let (role, writes) = match entry.need {
         Need::None => return Ok(()),

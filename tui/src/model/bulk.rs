@@ -18,12 +18,9 @@ pub(crate) type Updates = (BTreeMap<String, i64>, bool);
 
 /// Destinations named in the result.
 const DESTINATIONS: usize = 8;
-/// Destinations named for messages to send.
 const NAMED_RECEIVERS: usize = 4;
-/// Width of a name in a separate line, in cells.
 const NAME_CELLS: usize = 40;
 
-/// The stage of a bulk change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stage {
     Counting,
@@ -50,7 +47,6 @@ pub(crate) struct Bulk {
     pub(crate) stage: Stage,
     /// The tally of the dry run.
     pub(crate) counted: BulkTally,
-    /// The tally so far.
     pub(crate) done: BulkTally,
     /// Number of messages that it sends, by destination, and whether there may be more; an error if
     /// unknown.
@@ -76,7 +72,6 @@ impl Bulk {
         }
     }
 
-    /// Returns the next call.
     pub(crate) fn call(&self) -> (Call, BulkStep) {
         match &self.work {
             Work::Deliveries(transition, chosen) => {
@@ -114,7 +109,6 @@ impl Bulk {
         }
     }
 
-    /// Returns the message for an empty selection.
     pub(crate) fn nothing(&self) -> String {
         let (what, verb) = match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => ("delivery", "send again"),
@@ -132,7 +126,6 @@ impl Bulk {
         }
     }
 
-    /// Returns the text of the confirmation and of the progress.
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let counted = &self.counted;
         let mut lines = Vec::new();
@@ -204,7 +197,6 @@ impl Bulk {
         }
     }
 
-    /// Whether it can be applied without sending updates.
     pub(crate) fn can_be_quiet(&self) -> bool {
         let Work::Events(events) = &self.work else {
             return false;
@@ -212,7 +204,6 @@ impl Bulk {
         events.updates() && (self.sent() > 0 || matches!(self.updates, Some(Err(_))))
     }
 
-    /// Returns the undo of what was applied, if it can be undone.
     pub(crate) fn back(&self) -> Option<DoneEvents> {
         let Work::Events(events) = &self.work else {
             return None;
@@ -254,7 +245,6 @@ impl Bulk {
         Some((Token::Warning, words))
     }
 
-    /// Formats the progress.
     pub(crate) fn progress(&self) -> String {
         let [done, all] = [self.done.count, self.counted.count].map(text::grouped);
         format!("{done} of {all}")
@@ -283,7 +273,6 @@ impl Bulk {
     }
 }
 
-/// Formats a count with its noun.
 fn plural(count: i64, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),

@@ -36,10 +36,8 @@ use crate::{
     theme::Token,
 };
 
-/// Width of the bars for an hour.
 const LAST_HOUR: usize = 12;
 
-/// Returns the page on the screen.
 pub(crate) fn current(model: &Model) -> Document {
     of(model, &model.page)
 }
@@ -239,13 +237,11 @@ fn age(ms: i64) -> String {
 }
 
 impl Model {
-    /// Converts a time to the operator's time zone; `None` if out of range.
     fn zoned(&self, ms: i64) -> Option<Zoned> {
         let at = Timestamp::from_millisecond(ms).ok()?;
         Some(at.to_zoned(self.zone.clone()))
     }
 
-    /// Formats a time as it can be typed, to the minute.
     pub(crate) fn typed_moment(&self, ms: i64) -> String {
         let at = self.zoned(ms);
         at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
@@ -264,13 +260,11 @@ impl Model {
             .to_string()
     }
 
-    /// Returns the abbreviation of the operator's time zone.
     pub(crate) fn zone_word(&self) -> String {
         let at = self.zoned(self.now_ms);
         at.map_or_else(String::new, |at| at.strftime("%Z").to_string())
     }
 
-    /// Formats a time with date and zone.
     pub(crate) fn moment_in_full(&self, ms: i64) -> String {
         self.zoned(ms).map_or_else(
             || "?".to_owned(),

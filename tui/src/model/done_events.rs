@@ -6,13 +6,11 @@ use crate::{
     theme::Token,
 };
 
-/// Changed events, grouped by the change that undoes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DoneEvents {
     groups: Vec<(StatusChange, Vec<String>)>,
     /// Whether they were closed; an undo reopens them.
     was_closed: bool,
-    /// Number of updates that the change sent.
     updates: i64,
 }
 
@@ -68,7 +66,6 @@ impl DoneEvents {
     }
 }
 
-/// Formats a count with its noun.
 fn counted(count: i64, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {word}{plural}", text::grouped(count))

@@ -48,7 +48,6 @@ impl Eq for ById {}
 )]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
-    /// Sorted in the order of the filter.
     rows: Vec<SharedRow>,
     /// The same rows by id; the sort key of a row leads to its position in `rows`.
     by_id: HashSet<ById>,
@@ -74,7 +73,6 @@ pub(crate) struct EventWindow {
     /// Whether a page was read after the stream began, so that no change is missed.
     pub(crate) joined: bool,
     pub(crate) failure: Option<Failure>,
-    /// The failure of the stream, if it is not available.
     pub(crate) stream_failure: Option<Failure>,
 }
 
@@ -99,7 +97,6 @@ impl EventWindow {
         self.by_id.get(id).map(|row| &*row.0)
     }
 
-    /// Returns the number of rows with news not yet shown.
     pub(crate) fn waiting_news(&self) -> usize {
         self.incoming.len()
     }
@@ -211,7 +208,6 @@ fn compare(order: EventOrder, one: &EventRow, other: &EventRow) -> Ordering {
     order.compare(place(order, one), place(order, other))
 }
 
-/// Removes the rows at these sorted positions.
 fn remove(rows: &mut Vec<SharedRow>, places: &[usize]) {
     if places.is_empty() {
         return;
@@ -224,7 +220,6 @@ fn remove(rows: &mut Vec<SharedRow>, places: &[usize]) {
     });
 }
 
-/// Inserts sorted rows at their positions.
 fn insert(order: EventOrder, rows: &mut Vec<SharedRow>, fresh: Vec<SharedRow>) {
     let [Some(first), Some(last)] = [fresh.first(), fresh.last()] else {
         return;

@@ -5,7 +5,6 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use crate::limits;
 
-/// A text with a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextField {
     text: String,
@@ -37,7 +36,6 @@ impl TextField {
         }
     }
 
-    /// Creates a field with its text selected.
     pub(crate) fn selected(text: impl Into<String>) -> Self {
         let field = Self::new(text);
         Self {
@@ -60,7 +58,6 @@ impl TextField {
         &self.text
     }
 
-    /// Returns the text before and after the cursor.
     pub(crate) fn split(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }

@@ -11,7 +11,6 @@ use bellwether_proto::{
 };
 use jiff::Timestamp;
 
-/// Fields that every event has.
 pub(crate) const FIELDS: [&str; 13] = [
     "severity",
     "summary",
@@ -32,7 +31,6 @@ pub(crate) const FIELDS: [&str; 13] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     pub(crate) clock: Clock,
-    /// Dimensions of the events seen so far.
     pub(crate) seen: Vec<String>,
 }
 
@@ -77,7 +75,6 @@ impl Reader {
     }
 }
 
-/// State of unfinished deliveries in a filter.
 const WAITING: &str = "waiting";
 
 /// Tabs of the list of deliveries, each with its filter.
@@ -126,7 +123,6 @@ fn is_of_tab(clause: &filter::Clause) -> bool {
     matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }
 
-/// Returns the tab that a filter corresponds to.
 pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     let parts = FilterParts::read(text, clock).ok()?;
     if parts.is_either {

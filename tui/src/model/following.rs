@@ -23,7 +23,6 @@ impl Following {
         self.returns = returns;
     }
 
-    /// Records the row under the cursor.
     pub(crate) fn show(&mut self, id: Option<&str>, now_ms: i64) {
         let Some(id) = id else { return };
         if self.shown.back().is_none_or(|(last, _)| last != id) {
@@ -46,7 +45,6 @@ impl Following {
         Some(id)
     }
 
-    /// Pauses the list for a while after a key.
     pub(crate) fn hold(&mut self, now_ms: i64) {
         self.until_ms = Some(now_ms.saturating_add(limits::STILL_MS));
     }

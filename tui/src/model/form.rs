@@ -53,7 +53,6 @@ pub(crate) struct Form {
     /// The service's result for the form.
     pub(crate) live: Live,
     pub(crate) bench: Bench,
-    /// Time of the next validation by the service.
     pub(crate) check_at_ms: Option<i64>,
     /// The validation before the confirmation to save, and the keys pressed since.
     pub(crate) saving: Option<Ticket>,
@@ -83,7 +82,6 @@ fn prune(json: &mut Value, path: &str) {
 }
 
 impl Form {
-    /// Creates a form for a stored or new resource.
     pub(crate) fn new(kind: Kind, stored: Option<(String, String)>, base: Value) -> Self {
         let specs = kind::spec(kind).fields;
         let inputs = specs
@@ -121,7 +119,6 @@ impl Form {
         form
     }
 
-    /// Replaces the object, for example after `$EDITOR`.
     pub(crate) fn replace(&mut self, json: Value) {
         self.inputs = self
             .specs
@@ -143,7 +140,6 @@ impl Form {
         }
     }
 
-    /// Returns the selected destination type; empty if there is none.
     fn chosen_type(&self) -> &'static str {
         let chosen = self
             .specs
@@ -162,12 +158,10 @@ impl Form {
         }
     }
 
-    /// Returns the selected destination type; empty if there is none.
     pub(crate) fn type_word(&self) -> &'static str {
         self.chosen_type()
     }
 
-    /// Whether a field belongs to the selected type.
     pub(crate) fn is_meant(&self, index: usize) -> bool {
         let only = self.specs[index].only;
         only.is_empty() || only == self.chosen_type()
@@ -178,13 +172,11 @@ impl Form {
         self.is_meant(index) && self.specs[index].kind != FieldKind::Section
     }
 
-    /// Whether a field is visible, not collapsed.
     pub(crate) fn is_shown(&self, index: usize) -> bool {
         let section = self.section_of(index).map(|at| &self.inputs[at]);
         self.is_meant(index) && !matches!(section, Some(Input::Section(false)))
     }
 
-    /// Returns the heading of a field's section.
     fn section_of(&self, index: usize) -> Option<usize> {
         let is_section = |at: &usize| self.specs[*at].kind == FieldKind::Section;
         let is_field = !is_section(&index);
@@ -193,21 +185,18 @@ impl Form {
         found.filter(|_| is_field)
     }
 
-    /// Returns the fields of a section.
     fn inside(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let fields = section + 1..self.specs.len();
         let own = fields.take_while(|at| self.specs[*at].kind != FieldKind::Section);
         own.filter(|at| self.is_meant(*at))
     }
 
-    /// Returns the labels of the fields that are set in a section.
     pub(crate) fn filled(&self, section: usize) -> Vec<&'static str> {
         let fields = self.inside(section);
         let filled = fields.filter(|at| !self.inputs[*at].is_blank());
         filled.map(|at| self.specs[at].label).collect()
     }
 
-    /// Expands sections with fields that are set.
     fn unfold_filled(&mut self) {
         for at in 0..self.specs.len() {
             if matches!(self.inputs[at], Input::Section(_)) && !self.filled(at).is_empty() {
@@ -216,7 +205,6 @@ impl Form {
         }
     }
 
-    /// Expands sections with invalid fields.
     fn unfold_wrong(&mut self) {
         let all = 0..self.specs.len();
         let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
@@ -225,7 +213,6 @@ impl Form {
         }
     }
 
-    /// Expands the section of a field.
     fn unfold(&mut self, index: usize) {
         if let Some(section) = self.section_of(index) {
             self.inputs[section] = Input::Section(true);
@@ -237,7 +224,6 @@ impl Form {
         self.stored.is_some() && self.specs[index].path == "name"
     }
 
-    /// Returns the object with the values of the form.
     pub(crate) fn to_json(&self) -> Value {
         let mut json = self.base.clone();
         if let Some(word) = Some(self.chosen_type()).filter(|word| !word.is_empty()) {
@@ -264,7 +250,6 @@ impl Form {
         json
     }
 
-    /// Returns the object as it was when the form was opened.
     pub(crate) fn original(&self) -> &Value {
         &self.base
     }
@@ -316,7 +301,6 @@ impl Form {
         Some(when::understood(at, self.now_ms, &self.zone))
     }
 
-    /// Validates the form without the service.
     pub(crate) fn check_locally(&mut self) {
         let meant = (0..self.specs.len()).filter(|index| self.is_meant(*index));
         let wrong = meant.filter_map(|index| {
@@ -390,7 +374,6 @@ impl Form {
         }
     }
 
-    /// Returns the field that a path of the service belongs to.
     fn owner(&self, path: &str) -> Option<&'static FieldSpec> {
         let owns = |spec: &FieldSpec| {
             path == spec.path

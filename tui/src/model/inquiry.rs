@@ -14,33 +14,14 @@ use crate::{
 /// mapping with only a name means the stored one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inquiry {
-    Destination {
-        fields: Value,
-        event_id: String,
-    },
-    /// A test of all methods of a contact.
+    Destination { fields: Value, event_id: String },
     Contact(String),
-    Rule {
-        fields: Value,
-        event_id: String,
-    },
-    /// A test of a trigger on stored events.
-    Trigger {
-        fields: Value,
-        span: Span,
-    },
-    /// A test of an intake mapping on a document.
-    Mapping {
-        fields: Value,
-        document: String,
-    },
-    /// Outstanding resolutions.
+    Rule { fields: Value, event_id: String },
+    Trigger { fields: Value, span: Span },
+    Mapping { fields: Value, document: String },
     Obligations(v1::ListObligationsRequest),
-    /// Entries of the audit log.
     Audit(v1::ListAuditEntriesRequest),
-    /// The noise report.
     Noise(v1::NoiseBy),
-    /// Suggestions to reduce noise.
     Suggestions,
 }
 
@@ -153,7 +134,6 @@ impl Inquiry {
 }
 
 impl Outcome {
-    /// Whether another page should be read after that many calls.
     pub(crate) fn continues(&self, calls: usize) -> bool {
         match self {
             Self::Obligations(read) => {
@@ -176,7 +156,6 @@ pub(crate) fn preview(fields: &Value, event_id: &str) -> Call {
     Call::new("RuleService", "PreviewRule", body)
 }
 
-/// Returns the fields with one added.
 fn with(fields: &Value, name: &str, value: impl Into<Value>) -> Value {
     let mut fields = fields.clone();
     fields[name] = value.into();

@@ -6,7 +6,6 @@ use super::{
     field::TextField, following::Following, matching::Matching, recall::Recalled, sort::Sort,
 };
 
-/// The rows of a list, by position and by id.
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
@@ -19,7 +18,6 @@ pub(crate) trait Rows {
     }
 }
 
-/// Rows that consist only of ids.
 impl Rows for Vec<&str> {
     fn len(&self) -> usize {
         Vec::len(self)
@@ -44,10 +42,8 @@ impl Rows for super::events::EventWindow {
     }
 }
 
-/// The cursor, marks and filter of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
-    /// Id of the selected row.
     pub(crate) selected: Option<String>,
     /// Id of a row to select when it appears, unless the cursor is moved before.
     pub(crate) wanted: Option<String>,
@@ -56,12 +52,10 @@ pub(crate) struct List {
     pub(crate) count: usize,
     /// The column of the cursor, if a row has several links.
     pub(crate) column: usize,
-    /// The first visible row.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
     /// Whether to read to the end, with the cursor on the last row.
     pub(crate) to_end: bool,
-    /// The active filter.
     pub(crate) filter: String,
     /// The filter that the list was opened with, such as by a link.
     pub(crate) given: String,
@@ -71,13 +65,11 @@ pub(crate) struct List {
     pub(crate) view: Option<String>,
     /// Whether the selected row was chosen by id, so that the list does not scroll with new rows.
     pub(crate) pinned: bool,
-    /// Rows recently under the cursor.
     pub(crate) following: Following,
     /// Rows added above the cursor since it left the first one.
     pub(crate) came: usize,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
-    /// The number of events that it matches.
     pub(crate) matching: Matching,
     /// Position among the recent filters, if one was recalled.
     pub(crate) recalled: Option<Recalled>,
@@ -122,7 +114,6 @@ impl List {
         }
     }
 
-    /// Moves the cursor to a row, counted from the top.
     pub(crate) fn select(&mut self, rows: &dyn Rows, height: usize, index: usize) {
         if rows.len() == 0 {
             return;
@@ -136,7 +127,6 @@ impl List {
         self.scroll(rows.len(), height);
     }
 
-    /// Pauses a live list for a while after a key.
     pub(crate) fn hold(&mut self, now_ms: i64) {
         if self.index == 0 && !self.pinned {
             self.following.returns = true;
@@ -153,7 +143,6 @@ impl List {
         }
     }
 
-    /// Returns the id of the selected row, if it exists.
     pub(crate) fn selected_in(&self, rows: &dyn Rows) -> Option<String> {
         self.found_in(rows)?;
         self.selected.clone()

@@ -5,7 +5,6 @@ use crate::{client::Ticket, data::Failure, limits};
 /// The number of events that the filter being typed matches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Matching {
-    /// Time of the next request.
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
     /// The result of the service; no number if counting would take long.
@@ -13,7 +12,6 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// Creates an unknown number, to be requested after a pause.
     pub(crate) fn after_typing(now_ms: i64) -> Self {
         Self {
             due_ms: Some(now_ms.saturating_add(limits::COUNT_PAUSE_MS)),

@@ -10,13 +10,11 @@ use crate::{
 };
 
 impl Model {
-    /// Returns the unanswered responses, most urgent first.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Object> {
         let all = self.store.responses_by_urgency();
         all.take(self.store.unanswered)
     }
 
-    /// Returns the most urgent active response for an occurrence.
     pub(crate) fn response_to(&self, occurrence: &str) -> Option<&Object> {
         let at = self.store.responses.get(occurrence)?;
         self.store.of(Kind::Response).rows().get(*at)
@@ -78,7 +76,6 @@ impl Model {
             .filter(|end| is_on_call && *end > self.now_ms)
     }
 
-    /// Whether the screen shows a countdown to a step.
     pub(crate) fn has_countdown(&self) -> bool {
         match &self.page.route {
             Route::OnCall | Route::Overview => self.store.unanswered > 0,

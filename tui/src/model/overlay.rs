@@ -20,15 +20,10 @@ pub(crate) enum Overlay {
     Palette(Palette),
     Menu(Menu),
     Silence(Box<SilenceChoice>),
-    /// The key of a new client, shown only once.
-    Key {
-        name: String,
-        key: String,
-    },
+    Key { name: String, key: String },
 }
 
 impl Overlay {
-    /// Whether keys type text.
     pub(crate) fn takes_text(&self) -> bool {
         match self {
             Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
@@ -50,7 +45,6 @@ pub(crate) struct Confirm {
     /// Label of Yes, such as `Delete`.
     pub(crate) verb: &'static str,
     pub(crate) yes: bool,
-    /// The first visible line.
     pub(crate) top: usize,
     pub(crate) then: Consequence,
 }
@@ -60,30 +54,25 @@ pub(crate) struct Confirm {
 pub(crate) struct Clash {
     pub(crate) mine: Object,
     pub(crate) theirs: Object,
-    /// The etag of the stored version.
     pub(crate) etag: String,
     /// The differences of both versions from the original.
     pub(crate) lines: Vec<(Token, String)>,
     pub(crate) choice: ClashChoice,
-    /// The first visible line.
     pub(crate) top: usize,
 }
 
-/// A resolution of an edit conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClashChoice {
     /// Continue editing.
     Edit,
     /// Discard the draft.
     Theirs,
-    /// Overwrite the stored version.
     Mine,
 }
 
 impl ClashChoice {
     pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::Theirs, Self::Mine];
 
-    /// Returns the label.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Edit => "back to editing",
@@ -93,17 +82,13 @@ impl ClashChoice {
     }
 }
 
-/// The effect of a confirmation.
 #[derive(Clone, Debug)]
 pub(crate) enum Consequence {
     Write(Box<Call>, Box<Write>),
-    /// Leave the form and discard changes.
     LeaveForm,
     /// Run this test; without a title, the one on the screen again.
     Test(Option<String>, Box<Inquiry>),
-    /// Undo the last change.
     Undo,
-    /// Quit the console and discard changes.
     Quit,
 }
 
@@ -125,7 +110,6 @@ impl Confirm {
     }
 }
 
-/// A prompt for one line of text.
 #[derive(Clone, Debug)]
 pub(crate) struct Prompt {
     pub(crate) title: String,
@@ -137,7 +121,6 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// Returns the suggestions that begin with the text.
     pub(crate) fn offered(&self) -> impl Iterator<Item = &str> {
         let typed = self.field.text();
         let offers = self.offers.iter().map(String::as_str);
@@ -161,13 +144,11 @@ pub(crate) struct MenuItem {
     pub(crate) what: What,
 }
 
-/// The effect of a menu item.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Text(String),
     /// Copies the event with this id in full, read from the service.
     Event(String),
-    /// Shows events counted by this field.
     Field(String),
     /// Shows the view of this name; empty for all events.
     View(String),
@@ -184,7 +165,6 @@ impl What {
     }
 }
 
-/// The purpose of a prompt's text.
 #[derive(Clone, Debug)]
 pub(crate) enum PromptPurpose {
     /// A note on these occurrences, or on all that match the list's filter.
@@ -192,13 +172,10 @@ pub(crate) enum PromptPurpose {
     AnnotateAll,
     /// The assignee of the marked, selected or shown events.
     Assign,
-    /// An override of that schedule: contact and end.
     Override(String),
-    /// The expectation of that heartbeat to delete.
     Forget(String),
     /// The duration of the acknowledgement of that response's event.
     AcknowledgeFor(String),
-    /// The text to search for in the page.
     Search,
     /// The document to test an intake mapping with: the title of the test, and the fields of its
     /// request.
@@ -223,7 +200,6 @@ pub(crate) struct Pick {
 }
 
 impl Pick {
-    /// Returns the names that contain the search text.
     pub(crate) fn shown(&self) -> Vec<&String> {
         let needle = self.needle.text().to_lowercase();
         self.items
@@ -259,7 +235,6 @@ impl Pick {
 }
 
 impl Model {
-    /// Returns the bulk change shown over the page.
     pub(crate) fn bulk_mut(&mut self) -> Option<&mut Bulk> {
         match &mut self.overlay {
             Some(Overlay::Bulk(bulk)) => Some(bulk),

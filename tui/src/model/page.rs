@@ -16,7 +16,6 @@ use crate::{
     route::Route,
 };
 
-/// The cursor of a text page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DocumentCursor {
     pub(crate) cursor: usize,
@@ -24,7 +23,6 @@ pub(crate) struct DocumentCursor {
 }
 
 impl DocumentCursor {
-    /// Keeps the cursor within the page and on the screen.
     pub(crate) fn settle(&mut self, count: usize, height: usize) {
         let height = height.max(1);
         self.cursor = self.cursor.min(count.saturating_sub(1));
@@ -44,7 +42,6 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    /// All tabs, in order.
     pub(crate) const ALL: [Self; 3] = [Self::Details, Self::Notes, Self::Explain];
 
     pub(crate) fn title(self) -> &'static str {
@@ -56,7 +53,6 @@ impl Tab {
     }
 }
 
-/// The data of a page.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
     #[default]
@@ -67,22 +63,18 @@ pub(crate) enum Content {
         tab: Tab,
     },
     Delivery(Box<Loaded<v1::Delivery>>),
-    /// The next shifts of a schedule.
     Shifts(Loaded<v1::ListShiftsResponse>),
     Form(Box<Form>),
     Report(Box<Report>),
 }
 
-/// A test or preview, with its request and result.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// The title, such as `Test of pager`.
     pub(crate) title: String,
     /// The request, repeated on demand.
     pub(crate) inquiry: Inquiry,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,
-    /// The progress, if reported.
     pub(crate) progress: Option<Progress>,
 }
 
@@ -140,7 +132,6 @@ impl Page {
         }
     }
 
-    /// Returns the request of the report on the page.
     pub(crate) fn inquiry(&self) -> Option<&Inquiry> {
         match &self.content {
             Content::Report(report) => Some(&report.inquiry),

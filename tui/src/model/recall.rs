@@ -7,7 +7,6 @@ use crate::{limits, route::Route};
 #[derive(Clone, Debug)]
 pub(crate) struct Recalled {
     steps: usize,
-    /// The text typed before the first step.
     typed: String,
 }
 

@@ -32,7 +32,6 @@ pub(crate) trait Table {
     fn places(&self, filter: &HeldFilter, sort: Option<Sort>) -> Vec<usize>;
 }
 
-/// Rows held completely, with their accessors.
 struct LoadedRows<'a, R: 'static> {
     rows: &'a [R],
     columns: &'static [Column<R>],
@@ -42,11 +41,9 @@ struct LoadedRows<'a, R: 'static> {
     values: fn(&R, &str) -> Vec<String>,
     /// Texts searched in addition to the visible columns.
     searched: fn(&R) -> Vec<&str>,
-    /// Whether the service filters them.
     is_filtered: bool,
 }
 
-/// A row that a filter is applied to.
 struct FilteredRow<'a, 'b, R: 'static> {
     row: &'a R,
     table: &'b LoadedRows<'a, R>,
@@ -256,7 +253,6 @@ fn values(object: &Object, field: &str) -> Vec<String> {
     }
 }
 
-/// Events, in the order in which they are held.
 struct Window<'a>(&'a Store);
 
 impl Table for Window<'_> {
@@ -298,7 +294,6 @@ impl Table for Window<'_> {
 }
 
 impl Store {
-    /// Returns the data of a list.
     pub(crate) fn table(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
         Some(match route {
             Route::Events => Box::new(Window(self)),
@@ -334,14 +329,12 @@ impl Store {
     }
 }
 
-/// Cached rows.
 #[derive(Debug)]
 pub(crate) struct Arranged {
     source: Source,
     made: Made,
 }
 
-/// The inputs that rows are computed from.
 #[derive(Debug, PartialEq)]
 struct Source {
     route: Route,
@@ -350,7 +343,6 @@ struct Source {
     sort: Option<Sort>,
 }
 
-/// The rows, as indices into the data.
 #[derive(Clone, Debug)]
 enum Made {
     Some(Arc<[usize]>),
@@ -358,7 +350,6 @@ enum Made {
 }
 
 impl Model {
-    /// Returns the last count of deliveries in a tab.
     pub(crate) fn delivery_count(&self, tab: usize) -> Option<i64> {
         let counts = self.store.delivery_counts.value.as_ref()?;
         let known = [
@@ -379,7 +370,6 @@ impl Model {
         })
     }
 
-    /// Returns the filtered rows of the list on the screen.
     pub(crate) fn rows(&self) -> Box<dyn Rows + '_> {
         self.rows_for(&self.page.list)
     }
@@ -449,7 +439,6 @@ fn make(model: &Model, source: &Source) -> Made {
     Made::Some(places.unwrap_or_default().into())
 }
 
-/// The rows of a list held completely.
 struct HeldRows<'a> {
     table: Box<dyn Table + 'a>,
     places: Arc<[usize]>,

@@ -10,32 +10,26 @@ use serde_json::{Value, json};
 use super::{Model, field::TextField, page::Content};
 use crate::{client::Ticket, data::when, limits, route::Route, text, theme::Token};
 
-/// Lengths of a silence: the key, and the text parsed as if typed.
 pub(crate) const LENGTHS: [(char, &str); 4] =
     [('1', "1h"), ('2', "2h"), ('8', "8h"), ('0', "08:00")];
-/// Index of the default length.
 const FIRST_LENGTH: usize = 1;
 /// Number of open events from which a silence needs another confirmation.
 const BROAD: i32 = 1_000;
 
-/// The state of the dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct SilenceChoice {
     pub(crate) scopes: Vec<SilenceScope>,
     pub(crate) cursor: usize,
-    /// Index of the selected one of [`LENGTHS`].
     pub(crate) length: usize,
     /// Another end, while it is typed.
     pub(crate) other: Option<TextField>,
     /// The end that was chosen before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,
-    /// The scopes being counted.
     pub(crate) waiting: Vec<(Ticket, usize)>,
     /// The error in the typed end.
     pub(crate) fault: Option<String>,
 }
 
-/// A scope to silence.
 #[derive(Clone, Debug)]
 pub(crate) struct SilenceScope {
     pub(crate) key: char,
@@ -60,12 +54,10 @@ impl SilenceScope {
         }
     }
 
-    /// Creates a scope for the events that match a filter.
     pub(crate) fn of_filter(key: char, label: String, filter: &str) -> Self {
         Self::new(key, label.clone(), label, json!({ "filter": filter }))
     }
 
-    /// Creates a scope for the silence of a form.
     pub(crate) fn of_form(found: v1::PreviewSilenceResponse) -> Self {
         Self {
             found: Some(Ok(found)),
@@ -73,7 +65,6 @@ impl SilenceScope {
         }
     }
 
-    /// Summarizes what it covers.
     pub(crate) fn counts(&self) -> (Token, String) {
         match &self.found {
             None => (Token::Dim, "counting…".to_owned()),
@@ -86,7 +77,6 @@ impl SilenceScope {
         }
     }
 
-    /// Describes what it covers in full.
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let Some(Ok(found)) = &self.found else {
             return Vec::new();
@@ -131,7 +121,6 @@ fn covers(found: &v1::PreviewSilenceResponse) -> String {
 }
 
 impl SilenceChoice {
-    /// Creates the dialog; `None` if there is nothing to silence.
     pub(crate) fn new(scopes: Vec<SilenceScope>) -> Option<Self> {
         (!scopes.is_empty()).then_some(Self {
             scopes,
@@ -144,7 +133,6 @@ impl SilenceChoice {
         })
     }
 
-    /// Returns the selected scope.
     pub(crate) fn scope(&self) -> &SilenceScope {
         &self.scopes[self.cursor]
     }
@@ -175,9 +163,7 @@ impl Silenced {
     }
 }
 
-/// Filters for a group of events.
 pub(crate) struct GroupFilter {
-    /// The filter of the group.
     part: String,
     /// The filter of its page; may be empty.
     filter: String,
@@ -217,7 +203,6 @@ fn filter_scope(filter: &str) -> Option<SilenceScope> {
 }
 
 impl Model {
-    /// Returns the scopes available on the page.
     pub(crate) fn silence_scopes(&self) -> Vec<SilenceScope> {
         match &self.page.route {
             Route::EventGroups { .. } => self.group_scopes(),
@@ -285,7 +270,6 @@ impl Model {
         scopes
     }
 
-    /// Returns the group under the cursor.
     pub(crate) fn group(&self) -> Option<GroupFilter> {
         let Route::EventGroups { field, filter } = &self.page.route else {
             return None;
@@ -307,7 +291,6 @@ impl Model {
         })
     }
 
-    /// Returns the fields of an occurrence to silence by.
     fn silenced(&self, id: &str) -> Option<Silenced> {
         let event_id = id.split_once(':').map_or(id, |(event, _)| event).to_owned();
         if let Content::Event { detail, .. } = &self.page.content {
@@ -341,7 +324,6 @@ impl Model {
         }
     }
 
-    /// Parses the end of a silence. Returns a message if it is invalid.
     pub(crate) fn silence_end(&self, typed: &str) -> Result<Timestamp, String> {
         let typed = typed.trim();
         let typed = typed.strip_prefix("until ").unwrap_or(typed);
@@ -356,7 +338,6 @@ impl Model {
         }
     }
 
-    /// Formats the end of a silence.
     pub(crate) fn until(&self, end: Timestamp) -> String {
         let zoned = |at: Timestamp| at.to_zoned(self.zone.clone());
         let now = zoned(Timestamp::from_millisecond(self.now_ms).unwrap_or_default());

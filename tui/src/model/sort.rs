@@ -8,14 +8,12 @@ use crate::{
     route::Route,
 };
 
-/// A column, identified by its title, and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sort {
     pub(crate) column: &'static str,
     pub(crate) descending: bool,
 }
 
-/// Message for columns that events cannot be sorted by.
 pub(crate) const NO_INDEX: &str = "the service has no index for it: it sorts events by when they were \
     seen last, by severity and by their start";
 
@@ -69,7 +67,6 @@ impl Sort {
     }
 }
 
-/// Whether the list is held completely.
 fn is_whole(store: &Store, route: &Route) -> bool {
     match route {
         Route::List(kind) => store.of(*kind).rows().len() < limits::HELD_RESOURCES,
@@ -84,14 +81,12 @@ fn is_whole(store: &Store, route: &Route) -> bool {
 }
 
 impl Model {
-    /// Returns the sort order of the list on the screen.
     pub(crate) fn sorted(&self) -> Option<Sort> {
         let columns = columns(&self.store, &self.page.route);
         let chosen = self.page.list.sort.filter(|sort| self.can_sort(*sort));
         chosen.or_else(|| columns.first().copied().map(Sort::by))
     }
 
-    /// Whether the list on the screen can be sorted by a column now.
     pub(super) fn can_sort(&self, sort: Sort) -> bool {
         let route = &self.page.route;
         let columns = columns(&self.store, route);

@@ -8,7 +8,6 @@ use crate::{
     route::Route,
 };
 
-/// A step of the setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Destination,
@@ -23,7 +22,6 @@ pub(crate) enum Step {
 const NEW_MS: i64 = 24 * 3_600_000;
 
 impl Step {
-    /// All steps, in order.
     const ALL: [Self; 6] = [
         Self::Destination,
         Self::Event,
@@ -63,7 +61,6 @@ impl Step {
         }
     }
 
-    /// Returns the step completed by storing a resource.
     fn done_by(route: &Route) -> Option<Self> {
         match route {
             Route::Object(Kind::Destination, _) => Some(Self::Destination),
@@ -115,7 +112,6 @@ impl Model {
         (!is_at_work).then_some(steps)
     }
 
-    /// Shows the next step on a new service, after something was stored.
     pub(crate) fn say_next_step(&mut self, stored: Option<&Route>) {
         let Some(done) = stored.and_then(Step::done_by) else {
             return;

@@ -21,9 +21,7 @@ pub(crate) struct Loaded<T> {
     pub(crate) failure: Option<Failure>,
     /// Time of the last successful or failed read.
     pub(crate) at_ms: Option<i64>,
-    /// Time at which the value was received.
     pub(crate) received_ms: Option<i64>,
-    /// Number of changes of the value.
     pub(crate) revision: u64,
 }
 
@@ -41,7 +39,6 @@ impl<T> Default for Loaded<T> {
 }
 
 impl<T> Loaded<T> {
-    /// Removes the value and the state.
     pub(crate) fn clear(&mut self) {
         let revision = self.revision + 1;
         *self = Self {
@@ -127,7 +124,6 @@ impl<T> Slot for Loaded<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
-    /// The additional data of the overview.
     pub(crate) wall: Loaded<Counted>,
     /// Revision of the overview when that was requested.
     pub(crate) counted_revision: u64,
@@ -159,9 +155,7 @@ pub(crate) struct Store {
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
     /// Time of that request.
     pub(crate) all_deliveries_from_ms: i64,
-    /// Deliveries by destination in the last hour.
     pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
-    /// The service's warnings about the filter.
     pub(crate) filter_warnings: Vec<String>,
     /// Token of the next page between the newest deliveries and those held before.
     pub(crate) deliveries_between: String,
@@ -193,7 +187,6 @@ impl Store {
         changed_ms.saturating_add(limits::SETTLED_MS) < at_ms && changed_ms < counted_ms
     }
 
-    /// Returns the resources of a kind.
     pub(crate) fn of(&self, kind: Kind) -> &Loaded<Vec<Object>> {
         &self.resources[kind as usize]
     }
@@ -222,20 +215,17 @@ impl Store {
         self.responses_by_urgency = order;
     }
 
-    /// Returns the responses, most urgent first.
     pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
         let rows = self.of(Kind::Response).rows();
         let order = self.responses_by_urgency.iter();
         order.filter_map(|at| rows.get(*at))
     }
 
-    /// Returns a resource by name.
     pub(crate) fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
         let mut rows = self.of(kind).rows().iter();
         rows.find(|row| row.name() == name)
     }
 
-    /// Records a resource that was read individually.
     pub(crate) fn replace(
         &mut self,
         kind: Kind,
@@ -253,12 +243,10 @@ impl Store {
         self.of_mut(kind).set(rows, now_ms)
     }
 
-    /// Returns the events counted by a field.
     pub(crate) fn grouped(&self) -> Option<&Grouped> {
         self.event_groups.value.as_ref()
     }
 
-    /// Returns the names of the resources of a kind.
     pub(crate) fn names(&self, kind: Kind) -> Vec<String> {
         let rows = self.of(kind).rows().iter();
         rows.map(|row| row.name().to_owned()).collect()
@@ -284,7 +272,6 @@ impl Store {
         }
     }
 
-    /// Stops waiting for responses that will not come.
     pub(crate) fn forget_waits(&mut self) {
         self.overview.forget();
         self.wall.forget();
@@ -308,7 +295,6 @@ impl Store {
         }
     }
 
-    /// Whether the data of a route was read.
     pub(crate) fn is_read(&self, route: &Route) -> bool {
         match route {
             Route::Events => self.events.loaded,

@@ -10,16 +10,13 @@ use crate::{
     text,
 };
 
-/// A tab.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tab {
     pub(crate) route: Route,
     pub(crate) title: String,
     /// The count that matters.
     pub(crate) badge: Option<String>,
-    /// Whether the count indicates a problem.
     pub(crate) is_bad: bool,
-    /// Gap between tabs, in cells.
     gap: usize,
 }
 
@@ -29,16 +26,13 @@ impl Tab {
         if self.gap > 1 { " " } else { "" }
     }
 
-    /// Returns the width, including the gaps.
     pub(crate) fn cells(&self) -> usize {
         let badge = self.badge.as_ref();
         text::width(&self.title) + badge.map_or(0, |words| text::width(words) + 1) + self.gap
     }
 }
 
-/// The column of the first tab.
 pub(crate) const START: usize = 0;
-/// Short forms of titles, for narrow screens.
 const SHORT: [(&str, &str); 6] = [
     ("Overview", "Over"),
     ("Triggers", "Trig"),
@@ -48,7 +42,6 @@ const SHORT: [(&str, &str); 6] = [
     ("Silences", "Quiet"),
 ];
 
-/// Returns all tabs, with their counts.
 fn all(model: &Model) -> Vec<Tab> {
     let overview = model.store.overview.value.as_ref();
     let destinations = overview.map(|overview| overview.destinations.as_slice());
@@ -106,7 +99,6 @@ pub(crate) fn has_line(model: &Model) -> bool {
     model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }
 
-/// Returns the tab of the page on the screen.
 pub(crate) fn own(model: &Model) -> Route {
     let route = match &model.page.route {
         // Forms and reports belong to the screen that they were opened from.
@@ -151,7 +143,6 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
     tabs
 }
 
-/// Returns the screen of the tab at a column.
 pub(crate) fn at(model: &Model, column: usize) -> Option<Route> {
     let mut start = START;
     for tab in shown(model) {

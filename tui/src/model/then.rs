@@ -17,11 +17,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
     Overview,
-    /// Statistics of a period.
     Statistics(Back),
     /// Most frequent open events by a field, with the statistics read before.
     Noisiest(Box<Counted>, &'static str),
-    /// A page of resources of a kind, with the previous pages.
     List(Kind, Vec<Object>),
     /// A resource with details that the list omits.
     One(Kind),
@@ -35,11 +33,9 @@ pub(crate) enum Then {
     },
     /// The number of events that match the filter being typed.
     Matching,
-    /// Events counted by a field.
     Grouped,
     Event,
     Explanation,
-    /// An event to copy.
     Copy,
     /// A page of deliveries, and whether it follows another.
     Deliveries {
@@ -49,23 +45,17 @@ pub(crate) enum Then {
     DeliveryCounts {
         of_all: bool,
     },
-    /// Deliveries by destination in the last hour.
     LastHour,
     Delivery,
-    /// The next shifts of a schedule.
     Shifts,
     Report(Box<Inquired>),
-    /// A test from a form.
     FormTest,
     /// The rendered request of a test, to be confirmed.
     TestQuestion(Box<TestQuestion>),
-    /// What a silence would cover.
     Silence,
-    /// The validation of a form.
     Check,
     /// The validation of a form before saving; for a silence, what it would cover.
     Save(Box<Saving>),
-    /// The service's result for a form.
     Live,
     Bulk(BulkStep),
     Write(Box<Write>, ReadTaken),
@@ -78,7 +68,6 @@ pub(crate) struct TestQuestion {
     pub(crate) inquiry: Inquiry,
 }
 
-/// A draft to be saved after its validation.
 #[derive(Clone, Debug)]
 pub(crate) struct Saving {
     pub(crate) draft: Object,
@@ -87,18 +76,15 @@ pub(crate) struct Saving {
     pub(crate) before: String,
 }
 
-/// A report in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Inquired {
     pub(crate) inquiry: Inquiry,
-    /// The result of the previous calls.
     pub(crate) before: Option<Outcome>,
     /// The number of calls, including this one.
     pub(crate) calls: usize,
 }
 
 impl Inquired {
-    /// Starts a report.
     pub(crate) fn new(inquiry: Inquiry) -> Self {
         Self {
             inquiry,
@@ -108,18 +94,13 @@ impl Inquired {
     }
 }
 
-/// A call of a bulk change.
 #[derive(Clone, Debug)]
 pub(crate) enum BulkStep {
-    /// The number of events.
     Count,
     /// A page of their ids.
     Gather,
-    /// The number of messages that the change sends.
     Updates(Box<Updating>),
-    /// The result of changing a batch of events.
     Part(ReadTaken),
-    /// The result of counting or changing deliveries.
     Deliveries(Transition),
 }
 
@@ -127,7 +108,6 @@ pub(crate) enum BulkStep {
 #[derive(Clone, Debug)]
 pub(crate) struct Updating {
     pub(crate) asked: v1::ListObligationsRequest,
-    /// Counts by destination so far.
     pub(crate) counts: BTreeMap<String, i64>,
     pub(crate) calls: usize,
 }

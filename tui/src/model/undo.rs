@@ -11,7 +11,6 @@ use crate::{
     theme::Token,
 };
 
-/// A change and its undo.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Undo {
     /// Description of the change, such as `2 acknowledged`.
@@ -20,26 +19,17 @@ pub(crate) struct Undo {
     at_ms: i64,
 }
 
-/// The undo of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Back {
-    /// Restores the states of occurrences.
     Set(Vec<(StatusChange, Vec<String>)>),
-    /// Enables or disables a rule.
     Enable { rule: String, on: bool },
-    /// Deletes the notes that were written.
     Notes(Vec<Note>),
-    /// Ends the silence of this name.
     Silence(String),
-    /// Reverts a bulk change.
     Many(Box<DoneEvents>),
-    /// Restores a resource to its state before the edit.
     Edited(Box<Object>),
-    /// Pauses or resumes a destination.
     Paused { destination: String, was: bool },
 }
 
-/// Lines of a diff shown in a question.
 const LINES: usize = 40;
 
 impl Back {
@@ -129,7 +119,6 @@ impl Back {
     }
 }
 
-/// Returns the call that pauses or resumes a destination.
 pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
     let (service, name) = ("DestinationService", name.to_owned());
     let call = if pause {
@@ -140,7 +129,6 @@ pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
     call.writes(whole)
 }
 
-/// The state of an occurrence.
 pub(crate) struct OccurrenceStatus {
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
@@ -149,7 +137,6 @@ pub(crate) struct OccurrenceStatus {
 }
 
 impl Model {
-    /// Returns the state of an occurrence, if known.
     pub(crate) fn standing_of(&self, id: &str) -> Option<OccurrenceStatus> {
         if let Some(row) = self.store.events.find(id) {
             return Some(OccurrenceStatus {
@@ -175,7 +162,6 @@ impl Model {
         })
     }
 
-    /// Records a change for an undo, and shows a notice.
     pub(crate) fn remember(&mut self, what: String, back: Back) {
         let message = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
         self.toast(message);
@@ -191,7 +177,6 @@ impl Model {
         found.is_some_and(|it| kind::destination::health(it) == HealthState::Paused)
     }
 
-    /// Describes the effect of pausing or resuming a destination.
     pub(crate) fn pause_words(&self, destination: &str, resume: bool) -> String {
         let found = self.store.object(Kind::Destination, destination);
         let waiting = found.and_then(|it| it.number("health.waitingCount"));

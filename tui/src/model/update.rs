@@ -137,7 +137,6 @@ fn call(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) ->
     send(model, call, then, effects)
 }
 
-/// Makes a call and records the purpose of its response.
 fn send(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.ticket();
     model.pending.insert(ticket, then);

@@ -9,7 +9,6 @@ use crate::{
     route::Route,
 };
 
-/// Columns of the sort orders.
 const COLUMNS: [&str; 3] = ["Seen", "Age", "Severity"];
 
 /// Returns the service's sort orders with their columns, the default first.
@@ -18,7 +17,6 @@ fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 impl View {
-    /// Converts a shared view.
     fn of(object: &Object) -> Self {
         Self {
             name: object.name().to_owned(),
@@ -85,7 +83,6 @@ impl Model {
         })
     }
 
-    /// Returns the current list as the fields of an unnamed view.
     pub(crate) fn as_view(&self) -> Value {
         let (filter, group_by) = match &self.page.route {
             Route::EventGroups { field, filter } => (filter.clone(), field.clone()),

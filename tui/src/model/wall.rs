@@ -31,7 +31,6 @@ pub(crate) struct Loud {
     pub(crate) link: Option<Link>,
 }
 
-/// Rows shown of each kind.
 const NAMES: usize = 6;
 const HOSTS: usize = 40;
 const RULES: usize = 6;
@@ -116,7 +115,6 @@ fn rules(counted: &Counted) -> Vec<Loud> {
     rows.collect()
 }
 
-/// A destination that is unreachable or late.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Missed {
     pub(crate) token: Token,
@@ -210,7 +208,6 @@ pub(crate) fn health(one: &DestinationOverview) -> HealthState {
         .unwrap_or_default()
 }
 
-/// Returns the symbol of a state, for display without colour.
 pub(crate) fn sign(state: HealthState) -> &'static str {
     match state {
         HealthState::Failing => "✗",
@@ -243,7 +240,6 @@ pub(crate) fn quiet(model: &Model) -> Option<String> {
     ))
 }
 
-/// Formats a size in bytes.
 pub(crate) fn bytes(count: i64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown to two digits")]
     let number = count as f64;
@@ -255,7 +251,6 @@ pub(crate) fn bytes(count: i64) -> String {
     }
 }
 
-/// Describes the service itself.
 pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
     let reason = overview.store.as_ref().map(|it| it.reason.clone());
     let mut words: Vec<_> = reason.filter(|it| !it.is_empty()).into_iter().collect();

@@ -19,20 +19,15 @@ pub(crate) struct TextEdit {
     pub(crate) into_form: bool,
 }
 
-/// A write in flight.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Write {
-    /// Message shown on success.
     pub(crate) done: String,
-    /// Whether to leave the form on success.
     pub(crate) closes_form: bool,
     /// The text it came from, reopened with the errors if the write is rejected.
     pub(crate) text: Option<TextEdit>,
-    /// The page to open on success.
     pub(crate) then: Option<Route>,
     /// The undo of a write that was sent without a confirmation.
     pub(crate) back: Option<Back>,
-    /// Whether it was sent without a confirmation.
     pub(crate) at_once: bool,
     /// The draft that replaces a stored resource, kept in case of an edit conflict.
     pub(crate) mine: Option<Box<Object>>,
@@ -54,7 +49,6 @@ impl Write {
 }
 
 impl TextEdit {
-    /// Returns the text of a form.
     pub(crate) fn of_form(form: &Form) -> Self {
         let kind = form.kind;
         let json = form.to_json();

@@ -14,7 +14,6 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// Clears the state, for another list.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

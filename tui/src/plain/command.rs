@@ -17,16 +17,13 @@ pub(super) const ENTER: KeyEvent = KeyEvent::new(KeyCode::Enter, KeyModifiers::N
 pub(super) const TAB: KeyEvent = KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE);
 pub(super) const YES: KeyEvent = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::NONE);
 
-/// Number of suggestions for an unknown command, and their minimum similarity.
 const SUGGESTIONS: usize = 3;
 const ALIKE: f64 = 0.8;
 
 /// The meaning of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Meant {
-    /// An empty line.
     ReadOn,
-    /// The number of a row or link.
     Number(usize),
     Act {
         action: Action,
@@ -38,7 +35,6 @@ pub(super) enum Meant {
     Wrong(String),
 }
 
-/// Whether an action of a list applies to some of its rows.
 fn is_about_rows(entry: &Entry) -> bool {
     let is_everywhere = entry.places.contains(&ActionPlace::Anywhere);
     let mut places = entry.places.iter();

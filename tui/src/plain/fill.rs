@@ -5,9 +5,7 @@ use crate::model::form::Form;
 /// The effect of a line in a form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Fills in a field.
     Fill(usize, String),
-    /// Prints the help of a field.
     Ask(usize),
 }
 

@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// Returns the prompt.
 pub(super) fn prompt(model: &Model) -> &'static str {
     match &model.overlay {
         Some(Overlay::Confirm(_)) => "yes or no>",
@@ -180,7 +179,6 @@ fn clash_question(clash: &Clash) -> (Vec<String>, String) {
     )
 }
 
-/// Selects the typed choice and submits it.
 fn choose(clash: &Clash, line: &str) -> Vec<Msg> {
     let all = ClashChoice::ALL;
     let wanted = all.iter().position(|choice| choice.words() == line);

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 
 use crate::limits;
 
-/// A result of reading.
 #[derive(Debug)]
 pub(super) enum Typed {
     Line(String),
@@ -20,7 +19,6 @@ pub(super) enum Typed {
     End,
 }
 
-/// A thread that reads lines; it ends with the process.
 #[derive(Debug)]
 pub(super) struct Reader {
     wishes: blocking::Sender<()>,

@@ -14,7 +14,6 @@ use crate::{
     view,
 };
 
-/// Maximum indentation of a line.
 const INDENT: usize = 4;
 
 /// Formats the row with this id, with column titles where the values are ambiguous.
@@ -57,7 +56,6 @@ fn map_row(model: &Model, id: &str) -> String {
     nodes.collect::<Vec<_>>().join(" -> ")
 }
 
-/// Returns the title of the page.
 pub(super) fn title(model: &Model) -> String {
     let crumbs = view::crumbs(model).join(", ");
     let Content::Event { tab, .. } = &model.page.content else {
@@ -156,7 +154,6 @@ pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
     (lines, links)
 }
 
-/// Formats the fields of a form with their values and errors.
 pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     let mut lines = vec![format!("{}.", form.title())];
     if let Some(error) = form.errors.get("") {

@@ -25,9 +25,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Talk {
     lines: Vec<String>,
-    /// Ids of the numbered rows, in order.
     numbered: Vec<String>,
-    /// Lines of the page with numbered links.
     links: Vec<usize>,
     /// Lines of the page, and how many of them, or of the rows, were printed.
     document: Vec<String>,
@@ -167,7 +165,6 @@ impl Talk {
         self.read_on(model);
     }
 
-    /// Prints the next rows or lines.
     fn read_on(&mut self, model: &Model) {
         if model.page.route.is_list() {
             self.read_rows(model);
@@ -252,7 +249,6 @@ impl Talk {
         self.wrong = wrong;
     }
 
-    /// Handles a line.
     pub(super) fn hear(&mut self, model: &Model, line: &str) -> Vec<Msg> {
         if let Some(overlay) = &model.overlay {
             self.asked.clear();
@@ -382,7 +378,6 @@ impl Talk {
         is_watched && !self.change_announced && say::document(model).0 != self.document
     }
 
-    /// Prints the changes.
     pub(super) fn announce(&mut self, model: &Model) {
         if !self.has_news(model) {
             return;

@@ -11,7 +11,6 @@ use crate::{limits, theme::Background};
 #[derive(Debug, Default)]
 pub(super) struct Question {
     state: QueryState,
-    /// The possible beginning of a response, and its text.
     held: Vec<Event>,
     text: String,
 }
@@ -24,7 +23,6 @@ enum QueryState {
     Answered,
 }
 
-/// The interpretation of an event.
 #[derive(Debug, PartialEq)]
 pub(super) enum Heard {
     Event(Event),
@@ -114,7 +112,6 @@ fn is(key: &KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
     key.code == KeyCode::Char(char) && key.modifiers == modifiers
 }
 
-/// Whether a response can begin with this text.
 fn is_begun(text: &str) -> bool {
     let colour = text
         .strip_prefix(START)

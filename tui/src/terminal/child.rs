@@ -6,7 +6,6 @@ use std::{
     process::Command,
 };
 
-/// Size limit of an edited text.
 const TEXT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Opens a text in the editor and returns the edited text.

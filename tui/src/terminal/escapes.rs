@@ -7,19 +7,20 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// The part of a sequence received so far.
 #[derive(Debug, Default)]
 enum Stage {
     #[default]
     Nothing,
-    /// Esc, possibly the beginning of a sequence.
     Escape,
     /// `ESC O`.
     Function,
     /// `ESC [`, and the parameters.
     Control(String),
     /// A paste that began in pieces, and the possible beginning of its end.
-    Paste { text: String, end: String },
+    Paste {
+        text: String,
+        end: String,
+    },
 }
 
 /// Delays Esc and the following keys until a sequence is complete.

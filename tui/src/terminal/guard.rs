@@ -49,7 +49,6 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Enters the modes again.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         terminal::enable_raw_mode()?;
         self.entered = true;

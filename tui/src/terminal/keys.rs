@@ -24,7 +24,6 @@ impl Keys {
         }
     }
 
-    /// Returns the next event if it is already available.
     pub(super) fn waiting() -> io::Result<Option<Event>> {
         if event::poll(LOOK)? {
             event::read().map(Some)

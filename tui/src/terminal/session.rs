@@ -67,7 +67,6 @@ struct Session {
     question: Question,
 }
 
-/// The signals handled by a console.
 struct Signals {
     terminate: Signal,
     hang_up: Signal,
@@ -148,7 +147,6 @@ impl Session {
         Ok(())
     }
 
-    /// Handles an event once it is complete.
     fn input(&mut self, event: Event) {
         for event in self.escapes.hear(event, Instant::now()) {
             self.whole(event);
@@ -230,7 +228,6 @@ impl Session {
     }
 }
 
-/// Waits until a time; forever if there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

@@ -23,7 +23,6 @@ pub fn is_colourless(term: Option<&str>) -> bool {
     term.is_some_and(|term| COLOURLESS_TERMS.contains(&term))
 }
 
-/// Replaces all other symbols by ASCII.
 pub(crate) fn to_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {
@@ -33,7 +32,6 @@ pub(crate) fn to_ascii(buffer: &mut Buffer) {
     }
 }
 
-/// Returns the replacement for a symbol.
 fn plain(symbol: &str) -> &'static str {
     match symbol {
         "▲" | "↑" => "^",

@@ -7,7 +7,6 @@ use super::{
     palette::{self, Palette},
 };
 
-/// A theme, and the colour depth of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     theme: Theme,
@@ -34,12 +33,10 @@ impl Look {
         Self { theme, depth }
     }
 
-    /// Whether there are no colours.
     pub(crate) fn is_mono(self) -> bool {
         self.theme == Theme::Mono
     }
 
-    /// Returns the base style.
     pub(crate) fn base(self) -> Style {
         match self.palette() {
             Some(colours) => Style::new()
@@ -50,7 +47,6 @@ impl Look {
         }
     }
 
-    /// Returns the style for a meaning.
     pub(crate) fn style(self, token: Token) -> Style {
         match (self.palette(), self.theme) {
             (Some(colours), _) => self.painted(colours, token),

@@ -26,15 +26,11 @@ const fn paint(rgb: u32, index: u8) -> Paint {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Palette {
-    /// Background.
     pub(super) ground: Paint,
-    /// Background of the selected row.
     pub(super) selected: Paint,
-    /// Background of text fields.
     pub(super) field: Paint,
     pub(super) text: Paint,
     pub(super) dim: Paint,
-    /// Colour of keys, links and headings.
     pub(super) accent: Paint,
     pub(super) good: Paint,
     pub(super) info: Paint,

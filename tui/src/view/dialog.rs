@@ -15,7 +15,6 @@ use crate::{
     theme::Token,
 };
 
-/// Returns a centred rectangle of at most this size.
 fn middle(area: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(area.width);
     let height = height.min(area.height);
@@ -125,7 +124,6 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws a bulk change: the counts, the question and the progress.
 pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
@@ -232,7 +230,6 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     pen.put(inside.x, foot, cells, Token::Dim, words);
 }
 
-/// Draws a menu of items with their keys.
 pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
     let is_wide = menu.items.iter().any(|item| !item.what.shown().is_empty());
     let width = area
@@ -255,10 +252,8 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
     pen.put(inside.x, foot, right(inside.x), Token::Dim, menu.help);
 }
 
-/// Width of a scope in the silence dialog, in cells.
 const SCOPE_CELLS: u16 = 32;
 
-/// Draws the silence dialog: scopes with counts, and lengths.
 pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(92);
     let space = usize::from(width.saturating_sub(4));
@@ -310,7 +305,6 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     pen.put(inside.x, foot, space, Token::Dim, help);
 }
 
-/// Draws the lengths of a silence, or the end being typed.
 fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let right = |x: u16| usize::from(area.right().saturating_sub(x));
     if let Some(field) = &choice.other {
@@ -345,7 +339,6 @@ fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect)
     pen.put(x, area.y, right(x), Token::Text, "other");
 }
 
-/// Draws the key of a new client.
 pub(super) fn key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));

@@ -212,7 +212,6 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
 /// The field of headers, whose values are secret unless listed as plain.
 const HEADERS: &str = "type.webhook.headers";
 
-/// Masks the secret values of headers.
 fn masked(form: &Form, text: &str) -> String {
     let plain = get(form.original(), "type.webhook.plainHeaders").and_then(Value::as_array);
     let plain: Vec<&str> = plain
@@ -235,7 +234,6 @@ fn is_plain(name: &str, plain: &[&str]) -> bool {
     known.any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// Draws a time as typed, and beside it the parsed time.
 fn moment(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
     let typed = u16::try_from(text::width(field.text()) + 2).unwrap_or(u16::MAX);
     let width = typed.max(22).min(area.width);

@@ -14,10 +14,8 @@ use crate::{
     theme::Token,
 };
 
-/// Minimum columns for the time of the last news in the header.
 const HEARD_FROM: usize = 120;
 
-/// Draws a message on screens that are too small.
 pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let words = ["Bellwether", "needs 40x8", "‹quit› quits"];
     for (y, word) in (area.top()..area.bottom()).zip(words) {
@@ -53,7 +51,6 @@ pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     }
 }
 
-/// Returns the breadcrumbs of the page.
 pub(crate) fn crumbs(model: &Model) -> Vec<String> {
     let page = &model.page;
     let mut crumbs = vec![page.route.screen().to_owned()];
@@ -126,7 +123,6 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, area.y, right_width, Token::Bar, &right);
 }
 
-/// Draws a banner while disconnected.
 fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let Connection::Down {
         failure,
@@ -158,7 +154,6 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     pen.put(area.x, y, usize::from(area.width), Token::Critical, &words);
 }
 
-/// Formats an age, in whole seconds if it is short.
 fn age(ms: i64) -> String {
     match ms.max(0) {
         ms @ ..10_000 => format!("{} s", ms / 1_000),
@@ -186,7 +181,6 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// A key, its action, and whether that is allowed now.
 type Hint = (String, String, bool);
 
 /// Returns hints of keys that are not configurable.
@@ -197,7 +191,6 @@ fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
         .collect()
 }
 
-/// Returns the hints of an overlay.
 fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
         // They show their keys themselves.
@@ -272,7 +265,6 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     (words.collect(), last.collect())
 }
 
-/// Draws the notice at the bottom, over the page.
 pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let Some(notice) = &model.notice else { return };
     let lines = model.notice_lines();

@@ -217,7 +217,6 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
     })
 }
 
-/// Describes whether closed events are included.
 fn which(model: &Model) -> &'static str {
     if model.store.events.filter.open_only {
         "open only"
@@ -294,7 +293,6 @@ fn count(model: &Model, rows: &dyn Rows) -> String {
     }
 }
 
-/// Formats the number of deliveries in the current tab.
 fn delivery_total(model: &Model) -> Option<String> {
     let tab = filter::delivery_tab(&model.page.list.filter, &model.clock())?;
     let count = text::grouped(model.delivery_count(tab)?);
@@ -350,7 +348,6 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Whether a list held completely rejects a filter.
 fn is_faulty(model: &Model, text: &str) -> bool {
     let route = &model.page.route;
     let table = model.store.table(route);
@@ -358,7 +355,6 @@ fn is_faulty(model: &Model, text: &str) -> bool {
     table.is_some_and(|table| HeldFilter::read(text, &table.fields(), &model.clock()).is_err())
 }
 
-/// Returns the hint for an empty list.
 fn first_steps(model: &Model) -> String {
     if model.page.route != Route::Events {
         return model.tell(first_step(&model.page.route));

@@ -12,9 +12,7 @@ use crate::{
     theme::Token,
 };
 
-/// Minimum width for two columns of help.
 const TWO_COLUMNS_WIDTH: u16 = 100;
-/// Gap between the columns of help.
 const GAP: u16 = 3;
 
 pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Rect) {
@@ -73,7 +71,6 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     put(&items, &lines, palette.cursor, pen, &columns);
 }
 
-/// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Blank,

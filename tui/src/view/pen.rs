@@ -17,7 +17,6 @@ use crate::{
     theme::{Look, Token},
 };
 
-/// A pen that draws into a buffer.
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
     look: Look,
@@ -25,7 +24,6 @@ pub(super) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    /// Fills the buffer with the base style.
     pub(super) fn new(buffer: &'a mut Buffer, look: Look) -> Self {
         buffer.set_style(*buffer.area(), look.base());
         Self {
@@ -40,7 +38,6 @@ impl<'a> Pen<'a> {
         self.look.is_mono()
     }
 
-    /// Returns the position of the terminal's cursor, if any.
     pub(super) fn cursor(&self) -> Option<Position> {
         self.cursor
     }
@@ -73,7 +70,6 @@ impl<'a> Pen<'a> {
         end
     }
 
-    /// Returns the style for a meaning.
     pub(super) fn style(&self, token: Token) -> Style {
         self.look.style(token)
     }
@@ -88,7 +84,6 @@ impl<'a> Pen<'a> {
         Span::styled(text::clean(shown), self.style(token))
     }
 
-    /// Draws a widget.
     pub(super) fn widget(&mut self, widget: impl Widget, area: Rect) {
         widget.render(area.intersection(*self.buffer.area()), self.buffer);
     }
@@ -110,7 +105,6 @@ impl<'a> Pen<'a> {
         inside
     }
 
-    /// Draws a scroll bar at the right edge.
     pub(super) fn scrollbar(&mut self, area: Rect, count: usize, top: usize) {
         let height = usize::from(area.height);
         if count <= height || height < 3 {
@@ -143,7 +137,6 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Clears an area.
     pub(super) fn clear(&mut self, area: Rect) {
         let area = area.intersection(*self.buffer.area());
         for position in area.positions() {

@@ -10,9 +10,7 @@ use ratatui::{
 /// Characters for a cell filled from below, in eighths.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// A series of a stacked plot.
 pub(super) struct Series<'a> {
-    /// The style with colours.
     pub(super) style: Style,
     /// The fill character without colours.
     pub(super) shade: &'static str,
@@ -21,14 +19,12 @@ pub(super) struct Series<'a> {
     pub(super) sign: Option<(Style, &'static str)>,
 }
 
-/// A plot of stacked columns over the whole area.
 pub(super) struct Stack<'a> {
     /// The lowest series first.
     pub(super) series: Vec<Series<'a>>,
     /// The value of a full column.
     pub(super) most: f64,
     pub(super) ground: Style,
-    /// Whether series are distinguished by shade.
     pub(super) is_mono: bool,
 }
 
@@ -157,14 +153,12 @@ const DIGITS: [[u8; 5]; 10] = [
     [0b111, 0b101, 0b111, 0b001, 0b111],
 ];
 
-/// A number in large figures.
 pub(super) struct Figure {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
 impl Figure {
-    /// Returns the width in columns.
     pub(super) fn width(&self) -> u16 {
         let width = |char: char| {
             if char.is_ascii_digit() {

@@ -32,7 +32,6 @@ const THREE: u16 = 150;
 const SEVERITIES: u16 = 8;
 const FIGURES: u16 = 5 * (FIGURE_ROWS + 1) + 2;
 
-/// Draws the panels, with the selected link highlighted.
 pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: Rect) {
     let wall = Wall {
         model,
@@ -65,7 +64,6 @@ struct Wall<'a> {
     cursor: Option<Link>,
 }
 
-/// Converts counts for a plot.
 fn numbers(counts: &[i32]) -> Vec<f64> {
     counts.iter().copied().map(f64::from).collect()
 }
@@ -144,7 +142,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Shows in a panel that its counts were not read, or why not.
     fn not_counted(&self, pen: &mut Pen<'_>, inside: Rect) {
         let words = match &self.model.store.wall.failure {
             Some(failure) => format!("✗ {}", failure.headline()),
@@ -159,7 +156,6 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(0)
     }
 
-    /// Draws the unanswered responses at the top.
     fn unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
         let waiting = self.model.unanswered();
         let more = self.model.store.unanswered.saturating_sub(UNANSWERED);
@@ -199,7 +195,6 @@ impl Wall<'_> {
         self.counted.map_or(self.model.back_to, |it| it.back)
     }
 
-    /// Draws the line about the service.
     fn service(&self, pen: &mut Pen<'_>, area: Rect) {
         let number = |count: Option<i32>| count.unwrap_or_default();
         let overview = self.overview;
@@ -265,7 +260,6 @@ fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Re
     pen.widget(stack, place);
 }
 
-/// Returns the fill style for a meaning.
 fn fill(pen: &Pen<'_>, token: Token) -> ratatui::style::Style {
     let style = pen.style(token);
     ratatui::style::Style {

@@ -35,16 +35,12 @@ pub(crate) use self::contexts::Context;
 use self::entry::Setting;
 use crate::{cli::Flags, mode::Mode};
 
-/// Size limit of a configuration file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// A configuration file with every setting, its default and its meaning.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../../bellwether.default.toml");
 
-/// Prefix of all variables.
 const VARIABLE_PREFIX: &str = "BELLWETHER_";
 
-/// The environment variables of this process.
 pub(crate) type Variables = BTreeMap<String, String>;
 
 /// Invalid settings: one line each, with the setting and the valid form.
@@ -52,11 +48,9 @@ pub(crate) type Variables = BTreeMap<String, String>;
 #[error("{0}")]
 pub(crate) struct ConfigError(pub(crate) String);
 
-/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
-    /// One JSON object per line.
     Json,
 }
 
@@ -66,7 +60,6 @@ pub(crate) enum LogFormat {
 pub(crate) enum Part {
     /// A command or console that uses a running service.
     Client,
-    /// A command that opens a store.
     Store,
     /// A service.
     Service,
@@ -79,7 +72,6 @@ pub(crate) enum Part {
 )]
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Folder of the store and the keys.
     pub(crate) data_dir: PathBuf,
     /// Listen address of gRPC. `None` means the default, which the console may replace if it is in
     /// use.
@@ -87,16 +79,13 @@ pub(crate) struct Settings {
     /// Listen address of REST. `None` means the default, which the console may replace if it is in
     /// use.
     pub(crate) rest_listen: Option<SocketAddr>,
-    /// The backend that `bellwether gateway` forwards to.
     pub(crate) backend: String,
     /// The running service that the console and `client` use.
     pub(crate) connect: Option<String>,
     /// Services by name. The selected one is in `context`.
     pub(crate) contexts: Vec<Context>,
-    /// Views of events from the configuration file.
     pub(crate) views: Vec<View>,
     pub(crate) context: Option<Context>,
-    /// Source of the API key.
     pub(crate) key: KeySource,
     /// File with the tokens of sign-ins; `None` if the user has no home folder.
     pub(crate) sign_ins: Option<PathBuf>,
@@ -104,24 +93,19 @@ pub(crate) struct Settings {
     pub(crate) read_only: bool,
     /// Whether the console prints lines instead of drawing screens.
     pub(crate) plain: bool,
-    /// Whether the console handles clicks and the wheel.
     pub(crate) mouse: bool,
     /// Time that the console waits after Esc for the rest of a sequence.
     pub(crate) escape_delay: Duration,
     /// Whether the terminal supports kitty's keyboard protocol.
     pub(crate) kitty_keys: bool,
-    /// Whether the console is a wall display.
     pub(crate) wall: bool,
     pub(crate) theme: Theme,
-    /// Colour depth of the terminal.
     pub(crate) depth: Depth,
-    /// Whether the terminal supports ASCII only.
     pub(crate) is_ascii: bool,
     /// Background of the terminal, if a variable specifies it.
     pub(crate) background: Option<Background>,
     /// Key bindings of the console.
     pub(crate) keys: Keymap,
-    /// Command of the external editor.
     pub(crate) editor: String,
     pub(crate) log_format: LogFormat,
     pub(crate) log_filter: Targets,
@@ -134,7 +118,6 @@ pub(crate) struct Settings {
     pub(crate) unusable: Vec<(Part, ConfigError)>,
     /// All given settings, in the order read; later ones override earlier ones.
     pub(crate) given: Vec<Given>,
-    /// Settings that only the service reads.
     #[cfg(feature = "embedded")]
     pub(crate) service: service::ServiceSettings,
 }
@@ -173,17 +156,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// TLS settings, as paths of PEM files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TlsSettings {
-    /// Certificate of the listeners.
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
-    /// Authorities that client certificates must be signed by.
     pub(crate) client_ca: Option<PathBuf>,
-    /// Revocation lists of those authorities.
     pub(crate) client_crl: Option<PathBuf>,
-    /// Whether client certificates are optional.
     pub(crate) client_optional: bool,
     /// Client certificate of a console, command or gateway; `None` means that of the listeners.
     pub(crate) client_cert: Option<PathBuf>,
@@ -195,7 +173,6 @@ pub(crate) struct TlsSettings {
 }
 
 impl TlsSettings {
-    /// Checks the settings of the listeners.
     fn check_serving(&self) -> Result<(), ConfigError> {
         let message = match (&self.cert, &self.client_ca, &self.client_crl) {
             (_, None, Some(_)) => "tls_client_ca: missing, and tls_client_crl is given",
@@ -225,10 +202,8 @@ impl TlsSettings {
 
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum KeySource {
-    /// `admin.key` in the data folder.
     DataDir,
     File(PathBuf),
-    /// The key itself.
     Given(String),
 }
 
@@ -250,9 +225,7 @@ impl fmt::Debug for KeySource {
 }
 
 impl Settings {
-    /// Default listen address of gRPC.
     pub(crate) const GRPC_LISTEN: SocketAddr = loopback(8481);
-    /// Default listen address of REST.
     #[cfg(feature = "embedded")]
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
@@ -504,7 +477,6 @@ const fn loopback(port: u16) -> SocketAddr {
     ))
 }
 
-/// Returns the platform's folders for this program.
 fn convention() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "bellwether")
 }

@@ -29,17 +29,13 @@ use crate::{
 
 /// Time limit for restarting the service after the database lost commits.
 const AGAIN_TIME_MAX: Duration = Duration::from_secs(120);
-/// Pause between two attempts to restart.
 const AGAIN_PAUSE: Duration = Duration::from_millis(500);
 
-/// The parts of the service to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parts {
     /// Backend and gateway, connected without a socket.
     Both,
-    /// Only the backend.
     Backend,
-    /// Only the gateway, for a backend that runs elsewhere.
     Gateway,
 }
 
@@ -50,7 +46,6 @@ pub(crate) struct Service {
     metrics: Option<MetricsServer>,
     tls: Option<ServerTls>,
     renewal: Arc<Notify>,
-    /// The exporter of the backend's traces.
     traces: Option<Exporting>,
 }
 

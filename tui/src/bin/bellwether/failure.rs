@@ -65,7 +65,6 @@ impl Failure {
         }
     }
 
-    /// Returns a failure without a specific exit code.
     pub(crate) fn new(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Negative, sentence)
     }
@@ -90,7 +89,6 @@ impl Failure {
         Self::with(ExitStatus::Usage, sentence)
     }
 
-    /// Returns the failure for a request that the service rejected.
     pub(crate) fn refused(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Refused, sentence)
     }
@@ -113,7 +111,6 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Joins an error and its causes in one sentence.
 pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();

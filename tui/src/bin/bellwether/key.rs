@@ -13,7 +13,6 @@ use crate::{
     sign_ins,
 };
 
-/// Size limit of a key file.
 const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The file in the data folder to which a service writes its first key.

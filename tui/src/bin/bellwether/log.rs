@@ -11,7 +11,6 @@ use crate::config::{LogFormat, Settings};
 #[cfg(feature = "embedded")]
 use crate::failure::Failure;
 
-/// Writes log lines to standard error.
 pub(crate) fn to_standard_error(settings: &Settings) {
     install(settings, std::io::stderr);
 }

@@ -112,7 +112,6 @@ fn used(cli: &Cli) -> fn(bool) -> Part {
     }
 }
 
-/// Like [`used`] for the console, which runs a service unless one is named.
 fn used_by_console(is_named: bool) -> Part {
     if is_named {
         Part::Client
@@ -121,7 +120,6 @@ fn used_by_console(is_named: bool) -> Part {
     }
 }
 
-/// Runs a command.
 async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure> {
     match command {
         Command::Audit(arguments) => {
@@ -201,7 +199,6 @@ fn frame(cli: &Cli) -> Option<operate::Frame> {
     })
 }
 
-/// Opens the console, and another one for each context that the operator switches to.
 async fn console(
     mut flags: Flags,
     wall: bool,
@@ -216,7 +213,6 @@ async fn console(
     Ok(())
 }
 
-/// Builds the async runtime.
 fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     if is_only_console {

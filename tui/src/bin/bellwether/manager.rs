@@ -19,7 +19,6 @@ impl Manager {
         Self { pulse }
     }
 
-    /// Notifies that all listeners serve.
     pub(crate) fn ready() {
         tell(&[NotifyState::Ready]);
     }
@@ -32,12 +31,10 @@ impl Manager {
         }
     }
 
-    /// Notifies that requests in flight are being drained.
     pub(crate) fn stopping() {
         tell(&[NotifyState::Stopping]);
     }
 
-    /// Resets the watchdog.
     pub(crate) fn sign_of_life() {
         tell(&[NotifyState::Watchdog]);
     }

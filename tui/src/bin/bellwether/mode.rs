@@ -26,7 +26,6 @@ impl Mode {
         Some(Self(found.mode() & 0o777))
     }
 
-    /// Whether every user can write to the file.
     pub(crate) fn lets_all_write(self) -> bool {
         self.0 & ALL_WRITE != 0
     }

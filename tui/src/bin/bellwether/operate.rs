@@ -183,7 +183,6 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     outcome(drawn.standing)
 }
 
-/// Prints the items of a screen as one line of JSON.
 async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     let json = bellwether_tui::listing(options, screen).await;
     let json = json.map_err(|unlisted| match unlisted {

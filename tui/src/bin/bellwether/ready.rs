@@ -16,7 +16,6 @@ use crate::config::Settings;
 
 /// The file in the data folder with the addresses of the service that uses it.
 const ADDRESS_FILE: &str = "addresses.json";
-/// Size limit of that file.
 const NOTE_BYTES_MAX: u64 = 4 * 1024;
 #[cfg(feature = "embedded")]
 const DRAFT_FILE: &str = "addresses.json.new";
@@ -29,14 +28,12 @@ pub(crate) struct Addresses {
     pub(crate) rest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grpc: Option<String>,
-    /// The separate address of the metrics, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
 }
 
 #[cfg(feature = "embedded")]
 impl Addresses {
-    /// Returns the addresses with the scheme of the listeners.
     pub(crate) fn at(
         scheme: &str,
         rest: Option<SocketAddr>,
@@ -52,7 +49,6 @@ impl Addresses {
         }
     }
 
-    /// Formats the addresses as one line of JSON.
     pub(crate) fn line(&self) -> String {
         serde_json::to_string(self).expect("texts are JSON")
     }
@@ -75,7 +71,6 @@ impl Addresses {
         fs::rename(draft, note)
     }
 
-    /// Writes the addresses to the data folder, for commands on this machine.
     pub(crate) fn write_note(&self, data_dir: &Path) {
         if let Err(error) = self.write(data_dir) {
             tracing::warn!(%error, "other commands will not find this service by its data folder");

@@ -59,7 +59,6 @@ fn secret_name(path: &[&str]) -> String {
     format!("BELLWETHER_SECRET_{}", letters.collect::<String>())
 }
 
-/// Connects to the configured service.
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
     let key = key::read(settings, &address).await?;
@@ -72,7 +71,6 @@ async fn connect(settings: &Settings) -> Result<Api, Failure> {
     })
 }
 
-/// Converts the error of a call, with one line per invalid field.
 fn failed(error: CallError) -> Failure {
     let mut lines = vec![error.message];
     for (field, why) in &error.fields {

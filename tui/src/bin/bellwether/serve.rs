@@ -61,11 +61,9 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     serving.await
 }
 
-/// The action requested by a signal.
 enum SignalRequest {
     /// SIGHUP: reload renewed files.
     Reload,
-    /// Ctrl-C or SIGTERM.
     End,
 }
 

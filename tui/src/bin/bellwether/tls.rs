@@ -16,7 +16,6 @@ use self::identity::Pair;
 pub(crate) use self::server::ServerTls;
 use crate::config::{ConfigError, Settings};
 
-/// Size limit of a file with certificates or revocation lists.
 pub(crate) const CERTIFICATES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A custom verifier of the service's certificate; `None` for the default one.

@@ -30,7 +30,6 @@ impl Bound<'_> {
     }
 }
 
-/// Returns the conflicts among all bindings, in the order of the settings.
 pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     // By setting and message, so that each is reported once for all its screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();

@@ -37,7 +37,6 @@ const MODIFIERS: [(&str, KeyModifiers); 3] = [
     ("shift-", KeyModifiers::SHIFT),
 ];
 
-/// Parses a key or a sequence of keys.
 pub(super) fn read(written: &str) -> Result<Keys, String> {
     let keys: Keys = written
         .split_whitespace()
@@ -115,7 +114,6 @@ fn code(name: &str) -> Option<KeyCode> {
     named.map(|(_, code)| *code)
 }
 
-/// Formats keys for a configuration file.
 pub(in crate::keymap) fn written(keys: &[KeyEvent]) -> String {
     let each: Vec<String> = keys.iter().map(|key| written_key(*key)).collect();
     each.join(" ")

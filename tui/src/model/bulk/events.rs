@@ -15,7 +15,6 @@ use crate::{
 /// Occurrences named in the confirmation.
 const NAMED: usize = 5;
 
-/// The change of each event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EventTransition {
     Set(StatusChange),
@@ -38,11 +37,9 @@ pub(crate) struct EventBulk {
     before: Vec<StatusChange>,
     /// Whether it sends no updates.
     pub(crate) is_quiet: bool,
-    /// Number of events counted by the service.
     pub(crate) found: Option<i64>,
     /// Number of ids processed, with or without success.
     pub(crate) through: usize,
-    /// Number of rejected ids, and the first error.
     failed: i64,
     first_error: String,
     /// Whether there are more events than the limit.
@@ -77,7 +74,6 @@ impl EventBulk {
         }
     }
 
-    /// Requests the next ids.
     pub(crate) fn page(&self, cursor: String) -> (Call, BulkStep) {
         (self.filter.search(cursor).long(), BulkStep::Gather)
     }
@@ -124,7 +120,6 @@ impl EventBulk {
         }
     }
 
-    /// Returns the changes applied so far, for an undo.
     pub(crate) fn done_so_far(&self, sent: i64) -> DoneEvents {
         let mut groups: Vec<(StatusChange, Vec<String>)> = Vec::new();
         let done = self.ids.iter().zip(&self.before).take(self.through);
@@ -162,7 +157,6 @@ impl EventBulk {
         &self.ids
     }
 
-    /// Whether the messages that the change sends are updates.
     pub(crate) fn updates(&self) -> bool {
         matches!(
             self.transition,
@@ -170,7 +164,6 @@ impl EventBulk {
         )
     }
 
-    /// Whether the messages that the change sends are closings.
     pub(crate) fn closes(&self) -> bool {
         self.transition == EventTransition::Set(StatusChange::Status(Status::Closed))
     }
@@ -180,7 +173,6 @@ impl EventBulk {
         &self.ids[self.through..end]
     }
 
-    /// Returns the call for the next batch.
     pub(crate) fn part_call(&self) -> (Call, BulkStep) {
         let call = match &self.transition {
             EventTransition::Set(change) if self.is_quiet => {
@@ -238,7 +230,6 @@ impl EventBulk {
         }
     }
 
-    /// Describes the effect of the confirmation.
     pub(crate) fn promise(&self, count: i64) -> String {
         let events = plural(count, "event");
         match &self.transition {
@@ -259,7 +250,6 @@ impl EventBulk {
         }
     }
 
-    /// Returns the first events by name, and the number of further ones.
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let mut lines: Vec<(Token, String)> = Vec::new();
         lines.extend(self.named.iter().map(|line| (Token::Text, line.clone())));

@@ -101,7 +101,6 @@ fn is_test(row: &AuditEntry) -> bool {
     row.method.ends_with("/TestDestination") && row.kind == "delivery" && !row.reason.is_empty()
 }
 
-/// Describes the action.
 fn done(row: &AuditEntry) -> String {
     if !is_test(row) {
         return row.action().word().to_owned();
@@ -124,7 +123,6 @@ fn from(row: &AuditEntry) -> String {
     }
 }
 
-/// Writes the difference between before and after.
 fn change(into: &mut Document, row: &AuditEntry) {
     let [before, after] = [&row.before, &row.after].map(|it| as_json(it.as_ref(), &row.kind));
     let lines = difference(&before, &after, 0);
@@ -165,7 +163,6 @@ fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
     (now.as_ref() != Some(&version)).then_some(version)
 }
 
-/// Returns the page of an object.
 fn route(kind: &str, name: &str) -> Option<Route> {
     match kind {
         "occurrence" => Some(Route::Event(name.to_owned())),

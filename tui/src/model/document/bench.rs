@@ -16,7 +16,6 @@ use crate::{
 /// Lines shown of the difference between two tests.
 const LINES: usize = 12;
 
-/// Writes the request that would be sent.
 pub(super) fn request(into: &mut Document, form: &Form) {
     match &form.live.made {
         None => into.text(Token::Dim, 0, "reading…"),
@@ -84,7 +83,6 @@ fn answered(into: &mut Document, found: &TestDestinationResponse) {
     transcript::answer(into, &attempt);
 }
 
-/// Writes the differences between two tests: verdict, request and response.
 fn differences(into: &mut Document, before: &FormTest, test: &FormTest) {
     let [was, is] = [before, test].map(|test| status(&test.result));
     if was != is {
@@ -115,7 +113,6 @@ const OWN_HEADERS: [&str; 5] = [
     "webhook-timestamp",
 ];
 
-/// Returns the text of a test for the comparison.
 fn text(result: &Result<TestDestinationResponse, Failure>) -> String {
     let Ok(test) = result else {
         return String::new();

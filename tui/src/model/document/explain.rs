@@ -65,7 +65,6 @@ pub(super) fn write(
     }
 }
 
-/// Whether a rule concerned the occurrence.
 fn matches(rule: &RuleExplanation) -> bool {
     let any = |triggers: &[TriggerExplanation]| triggers.iter().any(|it| it.matched == Some(true));
     rule.notified == Some(true)
@@ -75,7 +74,6 @@ fn matches(rule: &RuleExplanation) -> bool {
         || rule.others.iter().any(|other| any(&other.triggers))
 }
 
-/// The outcome of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Delivered,
@@ -514,7 +512,6 @@ fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     }
 }
 
-/// Formats the outcome of an attempt.
 fn outcome(attempt: &ExplainedAttempt) -> String {
     let word = match attempt.outcome() {
         Outcome::Unreachable => "not reached",
@@ -527,7 +524,6 @@ fn outcome(attempt: &ExplainedAttempt) -> String {
     }
 }
 
-/// Writes another decision, as far as it differs from the main one.
 fn aside(into: &mut Document, model: &Model, main: &RuleJudgement, other: &RuleJudgement) {
     let (token, mark) = verdict(Some(other.notifies == Some(true)));
     let title = match other.basis() {
@@ -552,7 +548,6 @@ fn aside(into: &mut Document, model: &Model, main: &RuleJudgement, other: &RuleJ
     }
 }
 
-/// Returns the operator of a comparison.
 fn comparison(kind: &str) -> &str {
     match kind {
         "equals" => "=",
@@ -564,7 +559,6 @@ fn comparison(kind: &str) -> &str {
     }
 }
 
-/// Formats a comparison and the value found.
 fn compared(clause: &ClauseExplanation) -> String {
     let expected = clause.expected.as_ref().map_or(Value::Null, value);
     let compared = || {

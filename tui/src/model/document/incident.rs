@@ -17,7 +17,6 @@ use crate::{
 
 /// Width of the reason why a receiver was not notified, in cells.
 const REASON: usize = 40;
-/// Entries shown of the history.
 const ENTRIES: usize = 30;
 
 /// Writes the summary, the entity, and the line about assignee and receivers.
@@ -47,7 +46,6 @@ pub(super) fn write(
     lines(into, parts);
 }
 
-/// Wraps parts separated by dots.
 fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
     let mut line: Vec<Span> = Vec::new();
     let mut used = 0;

@@ -16,9 +16,7 @@ use crate::{
     theme::Token,
 };
 
-/// Width of names in the table, in cells.
 const NAME: usize = 24;
-/// The numeric columns, eight cells each.
 const COLUMNS: [&str; 6] = ["sent", "acked", "soon", "unacted", "night", "skipped"];
 
 /// Returns the subject of the rows.
@@ -109,7 +107,6 @@ fn numbers(row: &NoiseRow) -> String {
     cells.concat()
 }
 
-/// Returns the page of a row.
 fn route(by: NoiseBy, name: &str) -> Option<Link> {
     let kind = match by {
         _ if name.is_empty() => return None,

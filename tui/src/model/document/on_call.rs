@@ -10,7 +10,6 @@ use crate::{
     theme::Token,
 };
 
-/// Widths of the columns: schedule, on call, and until.
 const NAME: usize = 20;
 const WHO: usize = 22;
 const UNTIL: usize = 24;
@@ -39,7 +38,6 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     }
 }
 
-/// Fits text into that many cells, followed by a space.
 fn cell(words: &str, cells: usize) -> String {
     let words = text::clean(words);
     let shown = text::fit(&words, cells);

@@ -13,7 +13,6 @@ use crate::{
     theme::Token,
 };
 
-/// Unanswered responses shown.
 pub(crate) const UNANSWERED: usize = 3;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
@@ -104,7 +103,6 @@ fn open(into: &mut Document, overview: &Overview) {
     }
 }
 
-/// Writes the unanswered responses, which are most urgent.
 fn unanswered(into: &mut Document, model: &Model) {
     let waiting = model.unanswered();
     if model.store.unanswered == 0 {

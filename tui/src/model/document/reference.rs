@@ -44,7 +44,6 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     }
 }
 
-/// Writes the topics with their headings.
 fn contents(into: &mut Document, model: &Model) {
     let answer = model.tell("‹open› opens a topic, ‹search› searches all of them.");
     into.text(Token::Dim, 0, &answer);
@@ -66,7 +65,6 @@ fn title(into: &mut Document, topic: &Topic) {
     into.linked(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
 }
 
-/// Writes a topic, or a message if it does not exist.
 pub(super) fn of(into: &mut Document, name: &str) {
     match Topic::find(name) {
         Some(found) => topic(into, found),
@@ -133,7 +131,6 @@ fn table(into: &mut Document, rows: &[Vec<String>]) {
     }
 }
 
-/// Returns the text without markup.
 fn plain(cell: &str) -> String {
     let words = pieces(cell).into_iter().map(|piece| match piece {
         Piece::Text(text) | Piece::Code(text) | Piece::Link { text, .. } => text,
@@ -212,7 +209,6 @@ impl Document {
         self.push(line);
     }
 
-    /// Writes cells side by side; the last one is wrapped in the remaining width.
     fn row(&mut self, cells: &[String], widths: &[usize], token: Option<Token>) {
         let mut spans = Vec::new();
         let mut used = 0;
@@ -250,7 +246,6 @@ impl Document {
     }
 }
 
-/// Returns the topic that describes a field of a form, by its path.
 pub(crate) fn topic_of(path: &str) -> &'static str {
     let field = path.rsplit('.').next().unwrap_or_default();
     match field {

@@ -7,7 +7,6 @@ use crate::{
     theme::Token,
 };
 
-/// Writes a message field by field.
 pub(super) fn message(into: &mut Document, rendered: &Value) {
     if let Some(fields) = rendered.as_object() {
         for (key, value) in fields {

@@ -75,7 +75,6 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-/// Writes the results of a contact's test messages, one per method.
 fn methods(into: &mut Document, found: &TestContactResponse) {
     for method in &found.methods {
         let result = method.result.clone().unwrap_or_default();
@@ -110,7 +109,6 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
     }
 }
 
-/// Writes the subject of the report.
 fn about(into: &mut Document, model: &Model, report: &Report) {
     let event = match &report.inquiry {
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
@@ -183,7 +181,6 @@ fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     }
 }
 
-/// Writes an event created from a document.
 fn made(into: &mut Document, event: &Event) {
     into.field("name", Token::Title, &event.name);
     if event.severity() != Severity::Default {

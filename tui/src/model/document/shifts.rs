@@ -15,7 +15,6 @@ use crate::{
 const DAYS: usize = 30;
 /// Width of names, in cells.
 const NAME: usize = 14;
-/// Limit on the rows of contacts.
 const ROWS: usize = 12;
 
 /// A continuous span with the same contacts on call.
@@ -55,7 +54,6 @@ fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
     })
 }
 
-/// Returns the style and the label: a gap, an override, or a layer.
 fn look(one: &Stretch<'_>) -> (Token, String) {
     match (one.names, one.source) {
         ([], _) => (Token::Bad, "no one".to_owned()),
@@ -110,7 +108,6 @@ fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
     }
 }
 
-/// Returns the boundaries of the cells, in local time.
 fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
     let now = model.zoned(model.now_ms)?;
     let day = ZonedRound::new().smallest(Unit::Day);

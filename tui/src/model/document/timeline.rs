@@ -9,10 +9,8 @@ use crate::{
     theme::Token,
 };
 
-/// Minimum and maximum width of the axis, in columns.
 const COLUMNS: (usize, usize) = (20, 120);
 
-/// Something that happened at a time.
 struct Mark {
     at_ms: i64,
     sign: &'static str,
@@ -122,7 +120,6 @@ fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     }
 }
 
-/// Returns everything known to have happened, in order.
 fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) -> Vec<Mark> {
     let mut marks = Vec::new();
     for entry in &occurrence.history {

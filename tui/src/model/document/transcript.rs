@@ -163,7 +163,6 @@ pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
     }
 }
 
-/// Writes the verdict and the response.
 pub(super) fn answer(into: &mut Document, attempt: &Attempt) {
     let outcome = attempt.outcome();
     let mark = match outcome {

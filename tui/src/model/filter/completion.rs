@@ -49,7 +49,6 @@ fn fields(rows: &[&EventRow]) -> Vec<String> {
     own.chain(dimensions).map(str::to_owned).collect()
 }
 
-/// Returns the values of a field, as they are typed.
 fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
     let severities = [
         Severity::Critical,

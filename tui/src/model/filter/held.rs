@@ -8,15 +8,12 @@ use regex::{Regex, RegexBuilder};
 
 use super::Clock;
 
-/// A row that a filter can be applied to.
 pub(crate) trait Fields {
     /// Returns the values of a field; empty if the row does not have it.
     fn values(&self, field: &str) -> Vec<String>;
-    /// Returns the visible texts, in lower case.
     fn shown(&self) -> Vec<String>;
 }
 
-/// A parsed filter.
 #[derive(Clone, Debug)]
 pub(crate) enum HeldFilter {
     All,
@@ -67,7 +64,6 @@ impl HeldFilter {
         Self::read(text, known, clock).unwrap_or_else(|_| Self::Text(text.to_lowercase()))
     }
 
-    /// Whether a row matches.
     pub(crate) fn keeps(&self, row: &dyn Fields) -> bool {
         match self {
             Self::All => true,
@@ -104,7 +100,6 @@ fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
     }
 }
 
-/// Limit on the fields named in an error.
 const FIELDS_NAMED: usize = 12;
 
 /// Compiles the regular expressions of a condition, which the parser has validated.
@@ -160,7 +155,6 @@ fn holds(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields
     }
 }
 
-/// Returns the text that a word searches for.
 fn searched(clause: &Clause) -> Option<&str> {
     match clause {
         Clause::Contains(_, text)
@@ -191,7 +185,6 @@ fn compare(value: &str, literal: &Literal) -> Option<bool> {
     Some(number(value)? > wanted)
 }
 
-/// Parses a number as shown, with separators and a trailing `+`.
 fn number(text: &str) -> Option<f64> {
     let digits = text.replace(',', "");
     digits.trim_end_matches('+').parse().ok()

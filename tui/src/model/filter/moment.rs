@@ -3,7 +3,6 @@
 use bellwether_proto::filter::Now;
 use jiff::{Timestamp, tz::TimeZone};
 
-/// The current time and zone for parsing times.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock(Now);
 

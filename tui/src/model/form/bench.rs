@@ -30,17 +30,14 @@ pub(crate) struct Bench {
 #[derive(Clone, Debug)]
 pub(crate) struct FormTest {
     pub(crate) at_ms: i64,
-    /// The version of the form that was tested.
     version: u64,
     pub(crate) result: Result<TestDestinationResponse, Failure>,
 }
 
-/// Advice after a failed test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
     /// The field that is probably wrong; empty if unknown.
     path: &'static str,
-    /// The advice.
     pub(crate) words: String,
 }
 
@@ -62,7 +59,6 @@ impl FormTest {
         (is_good, format!("{mark} {what}{took}"))
     }
 
-    /// Returns advice for a failure.
     pub(crate) fn lead(&self, kind: &str) -> Option<Lead> {
         let test = self.result.as_ref().ok()?;
         let said = &test.explanation;
@@ -92,7 +88,6 @@ impl FormTest {
     }
 }
 
-/// Names the setting that permits a blocked address.
 fn blocked(said: &str) -> String {
     let (_, network) = said.split_once("it is in ").unwrap_or_default();
     let network = network.split_whitespace().next().unwrap_or_default();
@@ -102,7 +97,6 @@ fn blocked(said: &str) -> String {
     format!("the service may not send there; in its settings: [egress] allow = [\"{network}\"]")
 }
 
-/// Returns the field with the address, by type.
 fn address(kind: &str) -> &'static str {
     match kind {
         "webhook" => "type.webhook.url",
@@ -149,7 +143,6 @@ impl Bench {
 }
 
 impl Form {
-    /// Records that a test is in flight.
     pub(crate) fn testing(&mut self, ticket: Ticket) {
         self.bench.waiting = Some((ticket, self.version));
     }
@@ -181,7 +174,6 @@ impl Form {
         true
     }
 
-    /// Focuses a field.
     fn go_to(&mut self, path: &str) {
         let meant = |at: &usize| self.specs[*at].path == path && self.is_meant(*at);
         // A secret address has a separate field.
@@ -201,7 +193,6 @@ impl Form {
         (self.focus, self.part) = (at, 0);
     }
 
-    /// Returns the advice for the selected test.
     pub(crate) fn lead(&self) -> Option<Lead> {
         self.bench.tests().0?.lead(self.chosen_type())
     }
@@ -212,7 +203,6 @@ impl Form {
         newest.is_some_and(|test| test.version == self.version)
     }
 
-    /// Formats age and result of the newest test.
     pub(crate) fn tested_words(&self, now_ms: i64) -> Option<(bool, String)> {
         let newest = self.bench.tests.front()?;
         let (is_good, verdict) = newest.verdict();
@@ -240,7 +230,6 @@ impl Form {
         }
     }
 
-    /// Returns the request fields for testing the form.
     pub(crate) fn test_fields(&self) -> Value {
         let draft = Object {
             kind: self.kind,

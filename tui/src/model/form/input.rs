@@ -9,7 +9,6 @@ use crate::{
     model::field::TextField,
 };
 
-/// The content of a field.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
     Text(TextField),
@@ -22,7 +21,6 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// Converts a value to the content of a field.
     pub(super) fn read(spec: &FieldSpec, value: Option<&Value>) -> Self {
         let text = || match value {
             Some(Value::String(text)) => text.clone(),
@@ -184,7 +182,6 @@ impl Input {
         })
     }
 
-    /// Validates the content without the service.
     pub(super) fn error(&self, spec: &FieldSpec) -> Option<String> {
         if let Self::Clause(clause) = self {
             return clause.error(spec.required);

@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// Words with their values in the API.
 type Words = [(&'static str, &'static str)];
 
-/// Formats numbers as a line.
 pub(super) fn numbers(value: Option<&Value>) -> String {
     let items = value.and_then(Value::as_array);
     let items = items.into_iter().flatten().map(ToString::to_string);
@@ -26,7 +24,6 @@ pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
     items.map(number).collect()
 }
 
-/// Formats a map to words, one line per pair.
 pub(super) fn worded(value: Option<&Value>, words: &Words) -> String {
     let line = |(name, value): (&String, &Value)| {
         let value = value.as_str().unwrap_or_default();

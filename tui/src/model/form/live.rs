@@ -19,12 +19,9 @@ pub(crate) struct Live {
     pub(crate) made: Option<Result<Made, Failure>>,
 }
 
-/// A result of the service.
 #[derive(Clone, Debug)]
 pub(crate) enum Made {
-    /// The messages of a rule.
     Messages(v1::PreviewRuleResponse),
-    /// The request that would test a destination.
     Request(Box<v1::RenderDestinationResponse>),
     /// Number of open events that a trigger matches; `None` if counting would take long.
     Matching(Option<i32>),
@@ -47,7 +44,6 @@ const WARNED: [(&str, &str); 12] = [
 ];
 
 impl Live {
-    /// Returns the service's warning about a field.
     pub(super) fn warning(&self, path: &str) -> Option<String> {
         let warnings: Vec<&String> = match self.made.as_ref()?.as_ref().ok()? {
             Made::Request(made) => made.warnings.iter().collect(),
@@ -73,7 +69,6 @@ impl Live {
             .take_if(|made| matches!(made, Ok(Made::Matching(_))));
     }
 
-    /// Records a response, and returns whether it was expected.
     fn heard(&mut self, ticket: Ticket, found: Result<Made, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {

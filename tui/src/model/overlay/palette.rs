@@ -20,7 +20,6 @@ use crate::{
     theme::Theme,
 };
 
-/// A searchable list of what can be done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Palette {
     pub(crate) field: TextField,
@@ -40,7 +39,6 @@ pub(crate) struct Item {
     pub(crate) target: PaletteTarget,
 }
 
-/// The effect of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PaletteTarget {
     Act(Action),
@@ -49,14 +47,10 @@ pub(crate) enum PaletteTarget {
     Go(Route),
     Look(Theme),
     Sort(Sort),
-    /// Counts events by this field.
     Group(String),
-    /// Shows the view of events of this name.
     View(String),
-    /// Switches to another service.
     Context(String),
     Filter(String),
-    /// Opens a list with a filter.
     List(Route, String),
     /// Silences the events that match a filter, until an end as typed.
     Silence(String, String),
@@ -64,7 +58,6 @@ pub(crate) enum PaletteTarget {
     Type(String),
 }
 
-/// Commands that take a stored resource, and their actions.
 const ON_OBJECTS: [(&str, Action); 8] = [
     ("edit", Action::Edit),
     ("text", Action::EditText),
@@ -103,7 +96,6 @@ impl Item {
         }
     }
 
-    /// Returns the text that Tab completes to.
     pub(crate) fn completed(&self) -> &str {
         match &self.target {
             PaletteTarget::Type(typed) => typed,
@@ -113,13 +105,11 @@ impl Item {
 }
 
 impl Palette {
-    /// Replaces the text.
     pub(crate) fn type_anew(&mut self, typed: impl Into<String>) {
         self.field = TextField::new(typed);
         self.cursor = 0;
     }
 
-    /// Returns the entries that match the text, best first.
     pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
         let typed = self.field.text().trim_start();
         if self.here {
@@ -200,7 +190,6 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     ranked.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Returns the heading of a place in the help.
 fn section(place: ActionPlace) -> &'static str {
     match place {
         ActionPlace::Anywhere => "Everywhere",
@@ -237,7 +226,6 @@ fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
     keys.join("  ")
 }
 
-/// Returns the commands that take an argument.
 fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
     let word = |word: &str, what: &str| {
         Item::new(
@@ -261,7 +249,6 @@ fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
         .chain(on_objects)
 }
 
-/// Returns the other services to switch to.
 fn contexts(model: &Model) -> Vec<Item> {
     let own = model.context.as_ref().map(|context| context.name.as_str());
     let others = model
@@ -351,7 +338,6 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// Default length of a silence.
 const SILENCE: &str = "2h";
 
 /// Returns the entry for a silence; the end is the last one or two words.
@@ -408,7 +394,6 @@ fn unsorted(model: &Model) -> Vec<Item> {
     others.map(item).collect()
 }
 
-/// Returns the events on the screen, and an entry for an event by id.
 fn events(model: &Model, id: &str) -> Vec<Item> {
     let held = &model.store.events;
     let count = held.len().min(limits::PALETTE_EVENTS);
@@ -452,7 +437,6 @@ fn called(route: &Route) -> String {
     format!("{word} {}", route.object())
 }
 
-/// Returns the pages of stored resources.
 fn objects(model: &Model) -> impl Iterator<Item = Route> + '_ {
     let kinds = Kind::ALL.iter().copied();
     let kinds = kinds.filter(|kind| kind.has_page());

@@ -109,7 +109,6 @@ fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) 
     true
 }
 
-/// Requests the next page of notified receivers.
 fn ask_updates(
     model: &mut Model,
     bulk: &mut Bulk,
@@ -155,7 +154,6 @@ fn updates(
     agree(model, bulk);
 }
 
-/// Asks for confirmation of what was counted.
 fn agree(model: &mut Model, mut bulk: Box<Bulk>) {
     bulk.is_counted = true;
     bulk.stage = Stage::Asking { yes: false };
@@ -167,7 +165,6 @@ fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
     go_on(model, effects);
 }
 
-/// Makes the next call.
 fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((call, step)) = model.bulk_mut().map(|bulk| bulk.call()) else {
         return;

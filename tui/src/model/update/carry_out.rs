@@ -33,7 +33,6 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     }
 }
 
-/// Undoes the last change, with or without a confirmation.
 pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
     let Some((what, calls)) = model.take_undo() else {
         return model.say(Token::Info, "there is nothing to undo");

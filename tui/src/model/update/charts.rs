@@ -11,7 +11,6 @@ use crate::{
 
 /// Groups shown in the overview.
 const GROUPS: i32 = 50;
-/// Fields that open events are counted by.
 const NAME: &str = "name";
 const HOST: &str = "host";
 
@@ -43,7 +42,6 @@ fn count(model: &mut Model, counted: Box<Counted>, by: &'static str, effects: &m
     ask(model, call, Then::Noisiest(counted, by), effects);
 }
 
-/// Handles the statistics of a period.
 pub(super) fn statistics(
     model: &mut Model,
     ticket: Ticket,
@@ -70,7 +68,6 @@ pub(super) fn statistics(
     }
 }
 
-/// Handles the counts by a field; after the last one, the data is complete.
 pub(super) fn noisiest(
     model: &mut Model,
     ticket: Ticket,

@@ -21,7 +21,6 @@ pub(super) fn begin(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) 
     read::resources(model, &[kind], effects);
 }
 
-/// Shows both versions once the stored one was read.
 pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let Some(mine) = model.clash.take_if(|mine| mine.kind == kind) else {
         return;

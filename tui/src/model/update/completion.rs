@@ -14,12 +14,9 @@ const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];
 /// Placeholder at the end of variables that accept any key.
 const ANY_KEY: &str = "KEY";
 
-/// Replacements for the end of the text.
 struct Completion {
-    /// Number of bytes replaced at the end.
     typed: usize,
     words: Vec<String>,
-    /// Text that closes the tag after the word.
     end: &'static str,
 }
 
@@ -94,12 +91,10 @@ fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     })
 }
 
-/// Returns the completions at the end of the field.
 pub(crate) fn completions(model: &Model) -> Vec<String> {
     completion(model).map_or_else(Vec::new, |it| it.words)
 }
 
-/// Applies the first completion at the end of the text.
 pub(super) fn complete(model: &mut Model) -> bool {
     let completed = completion(model).and_then(|it| {
         let text = typed(model)?.text();

@@ -51,7 +51,6 @@ fn do_or_ask(
     carry_out(model, then, effects);
 }
 
-/// Undoes the last change.
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((what, back)) = model.last_done() else {
         return model.say(Token::Info, "there is nothing to undo");
@@ -133,7 +132,6 @@ fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
     }
 }
 
-/// Enables or disables the rule.
 pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     let name = model.resource_name();
     let Some(rule) = name.and_then(|name| model.store.object(Kind::Rule, &name)) else {
@@ -168,7 +166,6 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     do_or_ask(model, then, back, question, effects);
 }
 
-/// Asks whether to pause or resume the destination.
 pub(super) fn pause(model: &mut Model) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Destination, &name)) else {
@@ -227,7 +224,6 @@ pub(super) fn release(model: &mut Model) {
     ask(model, confirm.line(Token::Dim, "Its holds end."));
 }
 
-/// Asks whether to change all open events of a group.
 pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Group, &name)) else {
@@ -287,7 +283,6 @@ pub(super) fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     confirm.lines.splice(0..0, lines);
 }
 
-/// Asks whether to revoke the selected client.
 pub(super) fn revoke(model: &mut Model) {
     let Some(name) = model.selected() else { return };
     let own = model
@@ -400,7 +395,6 @@ fn change(
     }
 }
 
-/// Asks whether to retry or cancel a delivery.
 pub(super) fn delivery(model: &mut Model, transition: Transition) {
     let id = match &model.page.route {
         Route::Delivery(id) => Some(id.clone()),
@@ -437,7 +431,6 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
     ask(model, confirm.line(Token::Dim, words));
 }
 
-/// Writes the note.
 pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut Vec<Effect>) {
     let done = format!("note written on {}", model.name_events(ids));
     let then = writing(events::write_notes(ids, text), done);
@@ -502,7 +495,6 @@ pub(super) fn save(
     ask(model, confirm);
 }
 
-/// Asks whether to restore a resource, with the difference from the stored version.
 pub(super) fn restore(model: &mut Model, version: Object) {
     let now = model.store.object(version.kind, version.name());
     let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
@@ -522,7 +514,6 @@ pub(super) fn restore(model: &mut Model, version: Object) {
     ask(model, confirm.line(Token::Dim, words));
 }
 
-/// Returns the difference, with one line of context.
 pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
     let mut lines = difference(before, after, 1);
     if lines.is_empty() {

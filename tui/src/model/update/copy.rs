@@ -19,7 +19,6 @@ use crate::{
     theme::Token,
 };
 
-/// Copies the id or name.
 pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted = match &model.page.route {
         Route::Events if model.page.list.count == 0 => match model.sending.clone() {
@@ -62,7 +61,6 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// Copies the chosen item.
 pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
     match what {
         What::Field(_) | What::View(_) => {}
@@ -92,7 +90,6 @@ pub(super) fn event_came(
     true
 }
 
-/// Formats a message as indented canonical JSON.
 fn pretty<M: Name>(message: &M) -> String {
     let json = json::to_json(message).ok();
     let json = json.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
@@ -112,7 +109,6 @@ impl Model {
         }
     }
 
-    /// Returns the menu items for what is selected or shown.
     fn copyable(&self) -> Vec<MenuItem> {
         let id = self.id_here();
         let mut items = Vec::new();
@@ -131,7 +127,6 @@ impl Model {
         items
     }
 
-    /// Returns the text of the row or line under the cursor.
     fn row_here(&self) -> String {
         if !self.page.route.is_list() {
             let lines = document::current(self).lines;
@@ -208,12 +203,10 @@ impl Model {
     }
 }
 
-/// Whether `bellwether get` supports the kind.
 fn is_configuration(kind: Kind) -> bool {
     crate::api::ConfigKind::find(kind.word()).is_some()
 }
 
-/// Returns the REST path of what is selected or shown.
 fn rest_path(route: &Route, id: &str) -> Option<String> {
     let event = id.split_once(':').map_or(id, |(event, _)| event);
     let below =
@@ -237,7 +230,6 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     }
 }
 
-/// Quotes a word for a shell.
 fn shell_quoted(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,@:=".contains(char);
     if word.chars().all(plain) {

@@ -25,7 +25,6 @@ pub(super) fn annotate(model: &mut Model) {
     }
 }
 
-/// The input that stands for no assignee.
 pub(super) const NOBODY: &str = "-";
 
 /// Prompts for the assignee of what is marked, selected or shown.
@@ -52,7 +51,6 @@ pub(super) fn assign(model: &mut Model) {
     }));
 }
 
-/// Prompts for a note.
 fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
@@ -63,7 +61,6 @@ fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     }));
 }
 
-/// Starts a change of all events that match the list's filter.
 pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
     bulk::events(model, EventTransition::Set(change), effects);
 }

@@ -75,7 +75,6 @@ pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens a suggested resource as a form with changes.
 pub(super) fn suggested(model: &mut Model, suggested: &Object, effects: &mut Vec<Effect>) {
     let (name, etag) = (suggested.name().to_owned(), suggested.etag().to_owned());
     let stored = (!etag.is_empty()).then_some((name, etag));
@@ -136,7 +135,6 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
     open(model, Form::new(Kind::Trigger, None, base), effects);
 }
 
-/// Handles a key in a form.
 pub(super) fn press(model: &mut Model, key: KeyEvent) {
     if let Some(form) = model.page.form_mut()
         && form.saving.is_some()
@@ -174,7 +172,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// The effect of a key on a field.
 enum Typed {
     Changed,
     Moved,
@@ -245,7 +242,6 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// Fills in a field by index.
 pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     let now_ms = model.now_ms;
     let filled = match model.page.form_mut() {
@@ -270,7 +266,6 @@ pub(super) fn reveal(model: &mut Model) {
     }
 }
 
-/// Tests or previews the content of the form.
 pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(draft) = draft(model) else { return };
     let event_id = model.page.form().map(|form| form.bench.event_id.clone());
@@ -291,7 +286,6 @@ pub(super) fn flip(model: &mut Model) {
     }
 }
 
-/// Switches between the test bench and the form.
 pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
     let now_ms = model.now_ms;
     if let Some(form) = model.page.form_mut() {
@@ -301,7 +295,6 @@ pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
     preview_if_due(model, effects);
 }
 
-/// Copies the request as a shell command.
 pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     let request = model.page.form().and_then(Form::request);
     let Some(command) = request.and_then(curl) else {
@@ -334,7 +327,6 @@ pub(super) fn as_text(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the reference on the focused field.
 pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
@@ -486,7 +478,6 @@ pub(super) fn leave_for(model: &mut Model, context: String) {
     model.next_context = Some(context);
 }
 
-/// Opens a picker of stored names.
 fn pick(model: &mut Model) {
     let Some(form) = model.page.form() else {
         return;
@@ -517,7 +508,6 @@ fn pick(model: &mut Model) {
     }));
 }
 
-/// Fills the picked names into the focused field.
 pub(super) fn picked(model: &mut Model, chosen: Vec<String>) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
@@ -586,7 +576,6 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Handles a text from the editor.
 pub(super) fn edited(
     model: &mut Model,
     edit: TextEdit,

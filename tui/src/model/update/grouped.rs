@@ -14,7 +14,6 @@ use crate::{
     theme::Token,
 };
 
-/// Fields of every event to count by, with their keys.
 const FIELDS: [(char, &str); 6] = [
     ('n', "name"),
     ('s', "severity"),
@@ -23,7 +22,6 @@ const FIELDS: [(char, &str); 6] = [
     ('i', "assignee"),
     ('y', "type"),
 ];
-/// Limit on the dimensions offered.
 const DIMENSIONS: usize = 12;
 
 /// Opens the menu of fields.
@@ -58,7 +56,6 @@ fn items(model: &Model) -> Vec<MenuItem> {
     .collect()
 }
 
-/// Reads the groups of the page.
 pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let route = model.page.route.clone();
     let Route::EventGroups { field, filter } = &route else {
@@ -82,7 +79,6 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.event_groups.waiting = Some(ticket);
 }
 
-/// Includes or excludes closed occurrences.
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     let open_only = &mut model.store.events.filter.open_only;
     *open_only = !*open_only;

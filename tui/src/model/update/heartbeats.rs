@@ -35,7 +35,6 @@ fn address(answer: Answer) -> Result<Taken, Failure> {
     })
 }
 
-/// Asks whether to rotate the key of the address.
 pub(super) fn rotate(model: &mut Model) {
     let Some(heartbeat) = shown(model) else {
         return;
@@ -56,7 +55,6 @@ pub(super) fn rotate(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
 }
 
-/// Prompts for the expectation to delete.
 pub(super) fn ask_forget(model: &mut Model) {
     let Some(heartbeat) = shown(model) else {
         return;

@@ -34,7 +34,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-/// Pauses a live list for the next key.
 fn hold(model: &mut Model) {
     let list = &mut model.page.list;
     if model.page.route == Route::Events && list.sort.is_none() {
@@ -64,7 +63,6 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// Handles a key while a filter is typed.
 fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     let Some(field) = &mut model.page.list.typing else {
         return;
@@ -92,7 +90,6 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Applies the first completion of the filter.
 fn complete(model: &mut Model) {
     let Some(found) = model.filter_completion() else {
         return;

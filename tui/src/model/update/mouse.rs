@@ -9,7 +9,6 @@ use crate::{
     text,
 };
 
-/// Rows moved per step of the wheel.
 const WHEEL_ROWS: isize = 3;
 
 pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
@@ -90,7 +89,6 @@ fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Selects a row; opens it if it is already selected.
 fn list_row(model: &mut Model, column: usize, below: usize, effects: &mut Vec<Effect>) {
     let index = model.page.list.top + below;
     if index >= model.rows().len() {
@@ -125,7 +123,6 @@ fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the tab under the mouse.
 fn tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     let mut start = 1;
     let hit = Tab::ALL.into_iter().find(|tab| {

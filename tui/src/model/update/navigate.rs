@@ -21,7 +21,6 @@ use crate::{
     theme::Token,
 };
 
-/// Opens a page and reads its data.
 pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route && !matches!(route, Route::Form | Route::Report) {
         return;
@@ -56,7 +55,6 @@ pub(super) fn go_beside(model: &mut Model, route: Route, effects: &mut Vec<Effec
     read::refresh(model, effects);
 }
 
-/// Opens a list with a filter.
 pub(super) fn go_filtered(
     model: &mut Model,
     route: Route,
@@ -70,7 +68,6 @@ pub(super) fn go_filtered(
     read::refresh(model, effects);
 }
 
-/// Opens the dead letters of the selected or shown destination.
 pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(name) = model.resource_name() {
         let filter = format!("{} {}", filter::DEAD, part("destination", &name));
@@ -142,7 +139,6 @@ fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Follows the link under the cursor.
 pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(link) = model.linked() else {
         return next_link(model);
@@ -231,7 +227,6 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     }
 }
 
-/// Opens the selected row of a list.
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(node) = model.map_node() {
         return go(model, node.route, effects);
@@ -252,7 +247,6 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     go(model, route, effects);
 }
 
-/// Selects a row by id, or marks several.
 pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     let count = ids.len().min(limits::BULK_ITEMS);
     let list = &mut model.page.list;
@@ -294,7 +288,6 @@ pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
     model.page.list.to_end = model.page.route == Route::Events && reading;
 }
 
-/// Moves the cursor of the list or page.
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     if model.is_on_links() {
         return next_of_links(model, by);
@@ -321,7 +314,6 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Applies a filter.
 pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     let text = match model.page.route {
         Route::Deliveries => filter::settled(&text, &model.clock()),
@@ -358,7 +350,6 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
     .map_err(|fault| fault.to_string())
 }
 
-/// Moves the cursor to the next link.
 fn next_of_links(model: &mut Model, by: isize) {
     let lines = document::current(model).lines.into_iter().enumerate();
     let linked: Vec<usize> = lines
@@ -374,7 +365,6 @@ fn next_of_links(model: &mut Model, by: isize) {
 }
 
 impl Model {
-    /// Whether the service has more rows than are held.
     pub(crate) fn has_more(&self) -> bool {
         match self.page.route {
             Route::Events => !self.store.events.next.is_empty(),
@@ -393,7 +383,6 @@ impl Model {
         map.rows.get(list.index)?.node(list.column).cloned()
     }
 
-    /// Returns the id of the selected row in the list on the screen.
     pub(crate) fn selected(&self) -> Option<String> {
         self.page.list.selected_in(&*self.rows())
     }
@@ -404,7 +393,6 @@ impl Model {
     }
 }
 
-/// Counts the events of the list by a field.
 pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
     let field = field.trim().to_owned();
     if field.is_empty() {

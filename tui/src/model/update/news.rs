@@ -91,7 +91,6 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether the event on the page is among those that changed.
 fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
     let Route::Event(page) = &model.page.route else {
         return false;
@@ -150,7 +149,6 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Stops waiting for responses from before the reconnect.
 fn forget_waits(model: &mut Model) {
     model.store.forget_waits();
     if let Some(form) = model.page.form_mut() {
@@ -289,7 +287,6 @@ fn form_tested(
     report::form_tested(model, ticket, found)
 }
 
-/// Handles the next response of a report.
 fn reported(
     model: &mut Model,
     ticket: Ticket,
@@ -321,7 +318,6 @@ fn fill<T: PartialEq>(
     waits.is_some_and(|loaded| loaded.set(found, now))
 }
 
-/// Handles a page of the resources of a kind.
 fn listed(
     model: &mut Model,
     kind: Kind,
@@ -444,7 +440,6 @@ fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
     is_news
 }
 
-/// Handles the validation of the form.
 fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
     let Some(form) = model.page.form_mut() else {
         return false;
@@ -552,14 +547,12 @@ fn refused(
     }
 }
 
-/// Reopens the editor with the errors at their lines.
 fn reopen(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
     let problems = editor::problems(failure);
     let text = editor::annotate(&edit.text, &problems);
     effects.push(Effect::Edit(TextEdit { text, ..edit }));
 }
 
-/// Keeps a text from the editor that could not be stored as a form.
 fn keep_text(model: &mut Model, edit: TextEdit) {
     if let Ok(draft) = editor::read(edit.kind, &edit.text) {
         forms::keep(model, draft.kind, edit.stored, draft.json);

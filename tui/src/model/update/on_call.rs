@@ -22,7 +22,6 @@ use crate::{
     theme::Token,
 };
 
-/// Shows the next of the on-call tabs.
 pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     let tabs = Route::ON_CALL;
     let own = tabs.iter().position(|(_, it)| *it == model.page.route);
@@ -32,7 +31,6 @@ pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Returns the selected response.
 fn response(model: &Model) -> Option<&Object> {
     let name = model.chosen(Kind::Response)?;
     model.store.object(Kind::Response, &name)
@@ -50,7 +48,6 @@ pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     carry_out(model, writing(call, done), effects);
 }
 
-/// Prompts for the length of an acknowledgement.
 pub(super) fn ask_acknowledge_for(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let (title, name) = (found.text("eventName"), found.name().to_owned());

@@ -43,7 +43,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-/// Pastes into the field of the overlay.
 pub(super) fn paste(model: &mut Model, text: &str) {
     match &mut model.overlay {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
@@ -163,7 +162,6 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
     }
 }
 
-/// Executes the action of a prompt, or shows its error.
 fn typed(
     model: &mut Model,
     prompt: Prompt,
@@ -224,7 +222,6 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
     model.overlay = Some(Overlay::Menu(menu));
 }
 
-/// Executes the chosen entry of the palette.
 pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<Effect>) {
     match target {
         PaletteTarget::Act(action) => model.follow.push_back(action),

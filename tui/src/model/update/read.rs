@@ -12,7 +12,6 @@ use crate::{
     theme::Token,
 };
 
-/// Reads the data of the page on the screen.
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route.clone() {
         Route::Overview => overview(model, effects),
@@ -56,7 +55,6 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 /// The kinds that links and forms refer to.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
 
-/// The kinds of the on-call screen.
 const ON_CALL: [Kind; 2] = [Kind::Response, Kind::Schedule];
 
 /// Reads all resources of these kinds, unless they are already being read.
@@ -68,7 +66,6 @@ pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Eff
     }
 }
 
-/// Reads a page of the resources of a kind, after the previous ones.
 fn page_of(
     model: &mut Model,
     kind: Kind,
@@ -107,7 +104,6 @@ pub(super) fn listed(
     Some(changed)
 }
 
-/// Refreshes data that a write may have changed.
 pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     resources(model, &JOINED, effects);
     match model.page.route {
@@ -211,7 +207,6 @@ fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     is_due
 }
 
-/// Reads the occurrence of an event's page.
 fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let asked = call(model, events::get(id), Then::Event, effects);
     // The timeline also shows who was notified when.
@@ -227,7 +222,6 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the next 30 days of the schedule on the page.
 fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
     if !matches!(model.page.content, Content::Shifts(_)) {
         return;
@@ -295,7 +289,6 @@ fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.all_deliveries_from_ms = model.now_ms;
 }
 
-/// Reads the deliveries by destination in the last hour.
 fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.last_hour.waiting.is_none() {
         let request = v1::GetStatisticsRequest::default();
@@ -305,7 +298,6 @@ fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the first page of deliveries with the filter of the list.
 fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let filter = match filter::deliveries(&text, &model.clock()) {
@@ -422,7 +414,6 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the page after the last row, if there is one.
 pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route {
         Route::Events => {

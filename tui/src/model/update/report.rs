@@ -37,7 +37,6 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, inquiry, effects);
 }
 
-/// Tests all methods of the selected or shown contact.
 pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(name) = model.resource_name() else {
         return;
@@ -100,7 +99,6 @@ pub(super) fn pick_event(model: &mut Model) {
     }));
 }
 
-/// Tests the trigger of the report on a longer span.
 pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
@@ -112,13 +110,11 @@ pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     again(model, effects);
 }
 
-/// Opens the noise report.
 pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
     let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
     report(model, "Noise".to_owned(), inquiry, effects);
 }
 
-/// Opens the suggestions.
 pub(super) fn suggestions(model: &mut Model, effects: &mut Vec<Effect>) {
     report(
         model,
@@ -128,7 +124,6 @@ pub(super) fn suggestions(model: &mut Model, effects: &mut Vec<Effect>) {
     );
 }
 
-/// Switches the noise report to the next subject.
 pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -157,7 +152,6 @@ pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Tests or previews an unsaved draft.
 pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
     if let Some((title, inquiry)) = of(draft, "the unsaved ") {
         begin(model, title, inquiry, effects);
@@ -183,7 +177,6 @@ fn ask_document(model: &mut Model, title: String, fields: Value, document: Strin
     }));
 }
 
-/// Tests a mapping with a document.
 pub(super) fn with_document(
     model: &mut Model,
     title: String,
@@ -202,7 +195,6 @@ pub(super) fn with_document(
     report(model, title, inquiry, effects);
 }
 
-/// Prompts for another document for the test on the screen.
 pub(super) fn other_document(model: &mut Model) {
     let Content::Report(shown) = &model.page.content else {
         return;
@@ -312,7 +304,6 @@ fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<
     }
 }
 
-/// Rules named in the question before a test.
 const RULES: usize = 6;
 
 /// Before a test that creates an event in this service, requests where it would be routed, for a
@@ -366,7 +357,6 @@ pub(super) fn question(
 }
 
 impl Model {
-    /// Formats a rule with its receivers.
     fn receivers_of(&self, rule: &str) -> String {
         let found = self.store.object(Kind::Rule, rule);
         let receivers: Vec<&str> =
@@ -374,7 +364,6 @@ impl Model {
         format!("  {rule} to {}", receivers.join(", "))
     }
 
-    /// Describes who would be notified of an event with this route.
     fn notified_by(&self, route: &v1::EventRoute) -> Vec<String> {
         if route.rule_names.is_empty() {
             return vec!["No rule matches it: no one is notified.".to_owned()];
@@ -436,7 +425,6 @@ impl Model {
     }
 }
 
-/// Tests the destination in the form and shows the result there.
 pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
     if !asks_first(model, None, inquiry, effects) {
         run_in_form(model, inquiry, effects);
@@ -452,7 +440,6 @@ pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Ve
     }
 }
 
-/// Records the result of the test of a form.
 pub(super) fn form_tested(
     model: &mut Model,
     ticket: Ticket,
@@ -465,7 +452,6 @@ pub(super) fn form_tested(
     form.is_some_and(|form| form.tested(ticket, found, now_ms))
 }
 
-/// Opens a page with a report.
 pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     let ticket = ask(model, Inquired::new(inquiry.clone()), effects);
     let found = Loaded::<Outcome> {
@@ -484,7 +470,6 @@ pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: 
     navigate::push(model, page);
 }
 
-/// Makes the next call of a report.
 fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Ticket {
     let call = inquired
         .inquiry
@@ -524,7 +509,6 @@ pub(super) fn heard(
     }
 }
 
-/// Repeats the report with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let now_ms = model.now_ms;
     if let Some(form) = model.page.form_mut() {

@@ -29,7 +29,6 @@ pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows deliveries in the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     let (typed, clock) = (&model.page.list.filter, model.clock());
     let next = filter::delivery_tab(typed, &clock).map_or(0, |tab| tab + 1);
@@ -37,13 +36,11 @@ pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::set_filter(model, text, effects);
 }
 
-/// Shows the next longer period in the charts of the overview.
 pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
     model.back_to = model.back_to.next();
     charts::read(model, effects);
 }
 
-/// Prompts for the text to search for.
 pub(super) fn search(model: &mut Model) {
     let everywhere = model.page.route == Route::Reference;
     model.overlay = Some(Overlay::Prompt(Prompt {
@@ -133,7 +130,6 @@ pub(super) fn mark_all(model: &mut Model) {
     );
 }
 
-/// Shows the sort order, or why it cannot be changed.
 fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
@@ -228,7 +224,6 @@ pub(super) fn toggle_split(model: &mut Model) {
     model.is_split = !model.is_split;
 }
 
-/// Opens the palette, or the help if `here`.
 pub(super) fn palette(model: &mut Model, here: bool) {
     model.overlay = Some(Overlay::Palette(Palette {
         here,
@@ -236,7 +231,6 @@ pub(super) fn palette(model: &mut Model, here: bool) {
     }));
 }
 
-/// Starts typing a filter.
 pub(super) fn filter(model: &mut Model) {
     let field = TextField::selected(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
@@ -249,7 +243,6 @@ pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
     sorted_now(model, sorted, effects);
 }
 
-/// Shows the sort order; reads events in that order.
 pub(super) fn sorted_now(
     model: &mut Model,
     sorted: Result<Sort, &'static str>,

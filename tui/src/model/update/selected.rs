@@ -13,7 +13,6 @@ use crate::{
 };
 
 impl Model {
-    /// Returns the name of the selected or shown resource.
     pub(crate) fn resource_name(&self) -> Option<String> {
         match &self.page.route {
             Route::Object(_, name) => Some(name.clone()),
@@ -22,7 +21,6 @@ impl Model {
         }
     }
 
-    /// Returns the id of the selected or shown occurrence.
     pub(crate) fn occurrence(&self) -> Option<String> {
         match (&self.page.route, &self.page.content) {
             (Route::Events, _) => self.selected(),
@@ -35,7 +33,6 @@ impl Model {
         }
     }
 
-    /// Returns the occurrence on the page, once it was read.
     pub(crate) fn shown_occurrence(&self) -> Option<&v1::Occurrence> {
         match &self.page.content {
             Content::Event { detail, .. } => occurrence(detail.value.as_ref()?),
@@ -64,7 +61,6 @@ impl Model {
         first.chain(rest).collect()
     }
 
-    /// Describes an occurrence in one line.
     fn describe(&self, id: &str) -> String {
         if let Some(row) = self.store.events.find(id) {
             return format!("{}  {}  {}", row.severity.word(), row.summary, row.entity);

@@ -23,7 +23,6 @@ use crate::{
 /// The reason given for silences created by the dialog.
 const REASON: &str = "silenced by hand from the console";
 
-/// Opens the dialog for what can be silenced on the page.
 pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {
         return;
@@ -73,7 +72,6 @@ pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Records what a scope covers.
 pub(super) fn counted(
     model: &mut Model,
     ticket: Ticket,
@@ -139,7 +137,6 @@ pub(super) fn press(
     }
 }
 
-/// Handles a key while another end is typed.
 fn typed(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
@@ -178,7 +175,6 @@ fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Creates the silence; asks again if it is broad.
 fn decide(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
     let Some(Overlay::Silence(mut choice)) = model.overlay.take() else {
         return;

@@ -61,7 +61,6 @@ impl Model {
         }
     }
 
-    /// Drops an unfinished sequence; returns whether there was one.
     pub(super) fn drop_begun(&mut self) -> bool {
         self.begun_until_ms = None;
         !std::mem::take(&mut self.begun).is_empty()

@@ -115,7 +115,6 @@ fn a_write_leaves_only_after_a_yes() {
     }
 }
 
-/// Whether a write can be undone and notifies no one of a closing.
 fn is_reversible(call: &Call) -> bool {
     match call.method {
         "SetStatus" => {

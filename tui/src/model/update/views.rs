@@ -19,7 +19,6 @@ use crate::{
 /// Views that the menu has keys for.
 const OFFERED: usize = 30;
 
-/// Opens the menu of views.
 pub(super) fn choose(model: &mut Model) {
     let views = model.views();
     if views.is_empty() && model.store.of(Kind::View).value.is_none() {
@@ -54,7 +53,6 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// Shows events as in a view; an empty name stands for all events.
 pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     let found = model.views().into_iter().find(|view| view.name == name);
     let view = match found {
@@ -99,7 +97,6 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     show(model, &next, effects);
 }
 
-/// Opens a form for a shared view of the current list.
 pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut base = model.as_view();
     if let Some(view) = model.view() {

@@ -24,7 +24,6 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     }
 }
 
-/// Draws a tab; returns the column after it.
 fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     let words = if is_own {
         format!("[{name}]")

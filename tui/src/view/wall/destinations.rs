@@ -18,18 +18,15 @@ use crate::{
     view::{pen::Pen, plot::Series},
 };
 
-/// Minimum columns for a sparkline beside a destination.
 const SPARK_FROM: u16 = 8;
 
 impl Wall<'_> {
-    /// Returns the rows of the table, with its frame and heading.
     pub(super) fn table_rows(&self, most: u16) -> u16 {
         let rows = self.overview.destinations.len().max(1);
         let rows = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
         rows.min(most.max(4))
     }
 
-    /// Draws all destinations: health, latency and throughput.
     pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Destinations, last 24 h");
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
@@ -89,7 +86,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Draws the sparklines.
     fn sparks(
         &self,
         pen: &mut Pen<'_>,
@@ -137,7 +133,6 @@ impl Wall<'_> {
     }
 }
 
-/// A column of the table.
 struct Shown {
     head: &'static str,
     cell: fn(&Pen<'_>, &DestinationOverview) -> Line<'static>,
@@ -182,7 +177,6 @@ const SHOWN: [Shown; 6] = [
     },
 ];
 
-/// Returns the columns that fit beside the name.
 fn columns(width: u16, spark: u16) -> Vec<&'static Shown> {
     let space = width.saturating_sub(NAME + spark);
     let most = usize::from(space / (CELLS + 1));
@@ -211,7 +205,6 @@ fn took(pen: &Pen<'_>, span: Option<&prost_types::Duration>) -> Line<'static> {
     right(pen, &words, Token::Text)
 }
 
-/// Returns the row of a destination.
 fn destination_row(pen: &Pen<'_>, one: &DestinationOverview, columns: &[&Shown]) -> Row<'static> {
     let state = health(one);
     let name = format!("{} {}", sign(state), one.destination_name);

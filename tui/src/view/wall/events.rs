@@ -15,11 +15,9 @@ use crate::{
     },
 };
 
-/// Width of the numbers of new events, in columns.
 const NEW: u16 = 8;
 
 impl Wall<'_> {
-    /// Draws open events by severity, and how many of them are new.
     pub(super) fn open(&self, pen: &mut Pen<'_>, area: Rect) {
         let total: i32 = self.overview.open_by_severity.values().sum();
         let title = format!("Open  {}", text::grouped(total.into()));
@@ -118,7 +116,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Draws events per minute, stacked by severity.
     pub(super) fn rate(&self, pen: &mut Pen<'_>, area: Rect) {
         let Some(counted) = self.counted else {
             let inside = pen.panel(area, "Events a minute, by severity");
@@ -178,7 +175,6 @@ impl Wall<'_> {
 /// A severity, with its events per minute in each column.
 type Rate = (Severity, Vec<f64>);
 
-/// Draws a stacked plot of events per minute with its axes.
 fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: Back) {
     let peak = scale(most);
     let margin = u16::try_from(peak.len()).unwrap_or(0) + 1;
@@ -218,7 +214,6 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
     }
 }
 
-/// Returns the shade of a severity, for display without colour.
 fn shade(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "█",

@@ -11,7 +11,6 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
-    /// Draws destinations that are unreachable or late.
     pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();

@@ -8,7 +8,6 @@ use toml::{Table, Value};
 use super::{ConfigError, Settings, Source, setting};
 
 pub(super) const SECTION: &str = "contexts";
-/// Settings that a context can have, in addition to its colour.
 const KEYS: [&str; 7] = [
     "connect",
     "key_file",
@@ -23,7 +22,6 @@ const COLOUR: &str = "colour";
 const MOST: usize = 50;
 const NAME_LETTERS: usize = 32;
 
-/// A named service.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) name: String,

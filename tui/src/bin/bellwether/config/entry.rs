@@ -10,7 +10,6 @@ pub(crate) struct Setting {
     pub(crate) key: &'static str,
     /// Applies a value, or returns a description of the expected one.
     pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
-    /// Whether the value is masked wherever it is shown.
     pub(crate) is_secret: bool,
 }
 
@@ -25,7 +24,6 @@ impl Setting {
             is_secret: false,
         }
     }
-    /// Marks the value as secret.
     #[cfg(feature = "embedded")]
     pub(super) const fn secret(self) -> Self {
         Self {

@@ -9,7 +9,6 @@ use super::{ConfigError, contexts, setting, views};
 /// The section of key bindings, which [`super::keys`] reads with their lines.
 pub(super) const KEYS_SECTION: &str = "keys";
 
-/// The contents of a configuration file.
 pub(crate) struct Values {
     /// Settings by key, in the order of the file.
     pub(crate) settings: Vec<(String, Value)>,

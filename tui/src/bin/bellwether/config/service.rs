@@ -29,19 +29,14 @@ use super::{
     value::{self, Read},
 };
 
-/// Default interval of pings to an external monitor.
 const PING_EVERY: Duration = Duration::from_secs(60);
-/// Limit on the attempts in a schedule.
 const ATTEMPTS_MAX: usize = 50;
 /// Limit on concurrent attempts.
 const IN_FLIGHT_MAX: usize = 10_000;
 
-/// Size limit of a file with certificates of authorities.
 const CA_FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Limit on open connections.
 const CONNECTIONS_MAX: usize = 1_000_000;
 
-/// Settings that only the service reads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServiceSettings {
     shared: SharedSettings,
@@ -65,7 +60,6 @@ pub(crate) struct ServiceSettings {
     proxies: Proxies,
 }
 
-/// The external monitor to ping, as far as configured.
 #[derive(Debug, Clone, Default)]
 struct Ping {
     url: Secret,
@@ -485,7 +479,6 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
 ];
 
-/// Parses a retry schedule.
 fn schedule(value: &toml::Value) -> Read<Vec<Duration>> {
     let schedule = unit::list(value, unit::duration)?;
     if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
@@ -538,7 +531,6 @@ fn authorities(path: &str) -> Read<Authorities> {
 }
 
 impl ServiceSettings {
-    /// Checks combinations of the settings that a part uses.
     pub(super) fn check(&self, part: Part) -> Result<(), ConfigError> {
         if part >= Part::Store {
             self.database.without_key().config()?;
@@ -560,7 +552,6 @@ fn missing(setting: &str, because: &str) -> ConfigError {
 }
 
 impl Ping {
-    /// Returns the monitor's configuration; `None` if no URL is set.
     fn config(&self) -> Option<PingConfig> {
         (!self.url.is_empty()).then(|| PingConfig {
             url: self.url.clone(),
@@ -649,7 +640,6 @@ impl super::Settings {
         })
     }
 
-    /// Returns the configuration of the gateway.
     pub(crate) fn gateway_config(&self) -> GatewayConfig {
         GatewayConfig {
             listen: self.rest_listen.unwrap_or(Self::REST_LISTEN),

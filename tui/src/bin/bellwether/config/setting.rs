@@ -6,7 +6,6 @@ use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
 use super::service;
 use super::{KeySource, LogFormat, Part, entry::Setting, value};
 
-/// Settings of the command.
 const COMMAND: &[Setting] = &[
     Setting::new("data_dir", |settings, value| {
         settings.data_dir = value::path(value)?;
@@ -118,7 +117,6 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
     COMMAND.iter().chain(service)
 }
 
-/// Returns the part of the program that uses a setting.
 pub(crate) fn part(key: &str) -> Part {
     /// Settings of the command that only a service uses.
     const SERVED: [&str; 5] = [
@@ -141,7 +139,6 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.key == key)
 }
 
-/// Whether a section of that name has settings.
 pub(crate) fn is_section(name: &str) -> bool {
     all().any(|setting| {
         setting
@@ -157,20 +154,17 @@ const REMOVED: [(&str, &str); 1] = [(
     "every commit takes two syncs, since one alone trusts a sync that failed",
 )];
 
-/// Returns why a setting was removed; `None` if it never existed.
 pub(crate) fn removed(key: &str) -> Option<String> {
     let mut removed = REMOVED.iter();
     let (_, why) = removed.find(|(removed, _)| *removed == key)?;
     Some(format!("this setting was removed: {why}; delete it"))
 }
 
-/// Returns the keys of removed settings.
 #[cfg(feature = "embedded")]
 pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {
     REMOVED.iter().map(|(key, _)| *key)
 }
 
-/// Returns the known key most similar to this one.
 pub(crate) fn nearest(key: &str) -> &'static str {
     all()
         .map(|setting| setting.key)

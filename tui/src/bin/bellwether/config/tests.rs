@@ -4,7 +4,6 @@ use std::fs;
 
 use super::*;
 
-/// Loads settings from flags, variables and a file.
 fn load(flags: &Flags, variables: &[(&str, &str)], file: &str) -> Result<Settings, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("bellwether.toml");
@@ -23,7 +22,6 @@ fn problem(variables: &[(&str, &str)], file: &str) -> String {
         .to_string()
 }
 
-/// The default file with all settings uncommented.
 fn uncommented() -> String {
     let is_setting = |line: &str| {
         line.strip_prefix("# ").is_some_and(|rest| {

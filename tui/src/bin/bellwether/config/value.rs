@@ -12,7 +12,6 @@ use toml::Value;
 /// A value, or a description of the expected one.
 pub(crate) type Read<T> = Result<T, String>;
 
-/// Parses a non-empty text.
 pub(crate) fn text(value: &Value) -> Read<String> {
     match value.as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
@@ -44,7 +43,6 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     found.ok_or_else(|| format!("the name {name:?} has no address"))
 }
 
-/// Parses the URL of a service.
 pub(crate) fn url(value: &Value) -> Read<String> {
     let expected = "an address such as \"http://127.0.0.1:8481\"";
     let url: tonic::transport::Uri = parse(value, expected)?;
@@ -54,7 +52,6 @@ pub(crate) fn url(value: &Value) -> Read<String> {
     }
 }
 
-/// Parses a boolean.
 pub(crate) fn flag(value: &Value) -> Read<bool> {
     match value {
         Value::Boolean(flag) => Ok(*flag),
@@ -84,7 +81,6 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
     })
 }
 
-/// Parses a text with [`FromStr`].
 pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
     value
         .as_str()
@@ -92,7 +88,6 @@ pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
         .ok_or_else(|| refuse(expected, value))
 }
 
-/// Parses one of a few words.
 pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     let found = words
         .iter()

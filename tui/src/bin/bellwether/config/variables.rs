@@ -8,7 +8,6 @@ use bellwether_process::plain_file;
 use super::setting;
 use super::{ConfigError, VARIABLE_PREFIX, Variables};
 
-/// Size limit of the file of a variable.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Suffix of a variable that names a file with the value, as is usual for secrets of containers.
 const FILE_SUFFIX: &str = "_FILE";
@@ -46,7 +45,6 @@ pub(super) fn find(
     }
 }
 
-/// Reads a file, without its trailing newline.
 fn read(name: &str, path: &str) -> Result<String, ConfigError> {
     let cannot_read = |error| ConfigError(format!("{name}: cannot read {path}: {error}"));
     let text = plain_file::read_text(Path::new(path), FILE_BYTES_MAX).map_err(cannot_read)?;

@@ -12,10 +12,8 @@ use crate::failure::Failure;
 
 /// Increase of the polling interval when the provider requests it or is unreachable.
 const SLOWER: Duration = Duration::from_secs(5);
-/// The scope that grants refresh tokens.
 const OFFLINE: &str = "offline_access";
 
-/// The parameters of a sign-in.
 pub(super) struct DeviceRequest<'a> {
     pub(super) provider: &'a Provider,
     pub(super) client_id: &'a str,

@@ -215,7 +215,6 @@ enum Read {
     Overtaken,
 }
 
-/// Converts a step from its message.
 fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
     if step.proof.is_empty() {
         return Err(Failure::new(

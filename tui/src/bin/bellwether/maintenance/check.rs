@@ -155,7 +155,6 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
     Ok(Some(Shows::of(findings)))
 }
 
-/// Lets a running service verify its store.
 async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings, Failure> {
     let service = clients::patiently(address, settings).await?;
     let bar = Progress::new("checking");
@@ -181,7 +180,6 @@ fn refused(status: &Status) -> Failure {
     }
 }
 
-/// Prints the findings, as text or JSON.
 fn report(
     (kind, what): (&str, &str),
     findings: &CheckFindings,

@@ -6,9 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Width of the bar, in columns.
 const BAR_COLUMNS: u64 = 30;
-/// Minimum time between two updates.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// A progress bar on standard error; dropping it erases it.
@@ -20,7 +18,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates a bar with a label.
     pub(crate) fn new(what: &'static str) -> Self {
         Self {
             what,

@@ -10,7 +10,6 @@ use crate::{
     ready::Addresses,
 };
 
-/// The example event.
 const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
@@ -38,7 +37,6 @@ pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shel
     }
 }
 
-/// Returns the command that sends an event, for a service that has none yet.
 pub(super) fn command(shell: &Shell) -> Option<String> {
     let (rest, key) = (shell.rest.as_ref()?, &shell.key);
     Some(format!(

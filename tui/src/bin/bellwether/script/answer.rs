@@ -20,7 +20,6 @@ pub(super) fn write(
     }
 }
 
-/// Formats indented JSON.
 pub(super) fn json(value: &Value) -> String {
     output::escaped(&format!("{value:#}\n"))
 }

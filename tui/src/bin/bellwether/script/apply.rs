@@ -17,7 +17,6 @@ use crate::{
 
 use plan::Plan;
 
-/// Documents with the request for the service.
 struct ApplyRequest {
     documents: Vec<Document>,
     request: Value,

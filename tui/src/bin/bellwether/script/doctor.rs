@@ -72,7 +72,6 @@ fn given(settings: &Settings) -> String {
     listed(&named.collect::<Vec<_>>())
 }
 
-/// Lists files with their sizes.
 fn folder(path: &Path) -> String {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,

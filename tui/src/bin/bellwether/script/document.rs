@@ -14,14 +14,10 @@ use serde_json::{Map, Value, json};
 use super::answer;
 use crate::{cli::script::Output, failure::Failure, output};
 
-/// Size limit of a file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Maximum depth of nested folders.
 const DEPTH_MAX: usize = 8;
-/// Extensions of document files in a folder.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// A resource described in a file.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
     /// Position of the document, such as `rules.yaml, document 2`.
@@ -43,7 +39,6 @@ impl Document {
         Ok(json!({self.kind.word(): body}))
     }
 
-    /// Returns the failure for an invalid document.
     pub(super) fn wrong(&self, why: &str) -> Failure {
         let (source, kind, name) = (&self.source, self.kind.word(), &self.name);
         Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
@@ -165,7 +160,6 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// Adds the documents of a text, and an error for each invalid one.
 fn parse(
     shown: &str,
     text: &str,

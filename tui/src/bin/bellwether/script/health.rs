@@ -77,7 +77,6 @@ fn troubles(overview: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Switches quiet mode on or off.
 pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<(), Failure> {
     let is_quiet = arguments.switch == QuietChoice::On;
     let request = json!({ "quiet": is_quiet });

@@ -23,7 +23,6 @@ use crate::{
     failure::Failure,
 };
 
-/// Size limit of a file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Prints the documents, and on standard error the parts left out.
@@ -53,7 +52,6 @@ fn text(file: &Path) -> Result<String, Failure> {
     text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
 }
 
-/// Parses a file of YAML or JSON.
 fn read(file: &Path) -> Result<Value, Failure> {
     let shown = file.display();
     let text = text(file)?;

@@ -74,7 +74,6 @@ async fn suggestions(arguments: SuggestionsArguments, api: &mut Api) -> Result<(
     )
 }
 
-/// Prints the changed resources as documents.
 fn drafts(answer: &Value) -> Result<(), Failure> {
     let found = answer["suggestions"].as_array().into_iter().flatten();
     let documents = found.filter_map(|suggestion| {
@@ -95,7 +94,6 @@ fn lines(
     entries.map(line).collect::<Vec<_>>().into_iter()
 }
 
-/// Formats a row, separated by tabs.
 fn row(row: &Value) -> String {
     let number = |field: &str| row[field].as_u64().unwrap_or_default();
     let name = match answer::inline(&row["name"]) {

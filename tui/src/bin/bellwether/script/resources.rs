@@ -10,7 +10,6 @@ use crate::{
     output,
 };
 
-/// The mask that the service returns for a secret.
 const MASK: &str = "********";
 
 pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
@@ -30,7 +29,6 @@ pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Fai
     }
 }
 
-/// Formats name and description, separated by a tab.
 fn line(resource: &Value) -> String {
     let text = |field: &str| answer::inline(&resource[field]);
     let (name, description) = (text("name"), text("description"));

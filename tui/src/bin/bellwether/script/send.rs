@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::{Api, connect, failed};
 use crate::{cli::script::SendArguments, config::Settings, failure::Failure, output};
 
-/// Events per call.
 const BATCH: usize = 1_000;
 /// Bytes of events per call, below the service's limit.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;

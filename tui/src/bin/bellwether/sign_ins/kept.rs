@@ -18,14 +18,12 @@ use tonic::transport::Uri;
 
 use crate::{config::Settings, failure::Failure};
 
-/// Limits on the size of the file, and on the services in it.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const SERVICES_MAX: usize = 100;
 /// Timeout for the lock of another command, and the polling interval.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// The tokens of a sign-in at one service.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SignIn {
     /// The token sent to the service: the ID token, or the access token if the service expects
@@ -128,7 +126,6 @@ struct Content {
 
 pub(crate) struct SignInFile(PathBuf);
 
-/// An exclusive lock on the file.
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
 impl SignInFile {

@@ -49,7 +49,6 @@ fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
     sign_in.ends.duration_since(Timestamp::now()) <= span
 }
 
-/// Requests new tokens from the provider.
 async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Result<(), Failure> {
     let login = login(settings, address);
     let ended = || Failure::not_allowed(format!("your sign-in has ended; run `{login}`"));

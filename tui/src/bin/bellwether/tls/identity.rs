@@ -15,7 +15,6 @@ use crate::{
     mode::Mode,
 };
 
-/// Size limit of a file with a private key.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 
 /// A certificate and its key: their files, and the settings that name them.
@@ -26,7 +25,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Returns the certificate of the listeners.
     pub(super) fn of_listeners(tls: &TlsSettings) -> Option<Self> {
         Some(Self {
             certificate: ("tls_cert", tls.cert.clone()?),

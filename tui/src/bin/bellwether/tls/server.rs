@@ -27,12 +27,10 @@ use super::{
 };
 use crate::config::{ConfigError, Settings};
 
-/// Interval of checks for changed files.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// ALPN protocols: HTTP/2 for gRPC, HTTP/1.1 for the rest.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The TLS configuration of the listeners.
 #[derive(Debug)]
 pub(crate) struct ServerTls {
     shown: watch::Sender<Secured>,
@@ -46,7 +44,6 @@ struct Files {
     shown: Pair,
     client_ca: Option<PathBuf>,
     client_crl: Option<PathBuf>,
-    /// Whether client certificates are optional.
     client_optional: bool,
 }
 
@@ -175,7 +172,6 @@ impl Files {
     }
 }
 
-/// Returns the expiry of a certificate.
 fn end_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
     let (_, read) = x509_parser::parse_x509_certificate(certificate)
         .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;

@@ -32,7 +32,6 @@ pub(super) fn none() -> Answer {
     Err(Failure::new(FailureKind::Unsupported, "not here"))
 }
 
-/// Returns the response to a call; a rejection for unexpected ones.
 pub(super) fn answer(call: &Call) -> Answer {
     let listed = Kind::ALL
         .iter()
@@ -76,13 +75,11 @@ pub(super) fn answer(call: &Call) -> Answer {
     Ok(answer)
 }
 
-/// Encodes a response of the method from JSON.
 pub(super) fn wire(method: &str, answer: &Value) -> Vec<u8> {
     let name = format!("bellwether.v1.{method}Response");
     wire_from_json(&name, answer.to_string().as_bytes()).unwrap()
 }
 
-/// Returns the only page of a list of resources.
 pub(super) fn listing(kind: Kind, rows: &[Object]) -> Vec<u8> {
     let rows: Vec<_> = rows.iter().map(|row| &row.json).collect();
     wire(kind::spec(kind).list, &json!({kind.plural(): rows}))

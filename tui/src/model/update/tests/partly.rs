@@ -4,7 +4,6 @@ use super::answers::wire;
 use super::*;
 use crate::client::Progress;
 
-/// Presses keys and returns the commands sent, without responding.
 fn sent(model: &mut Model, keys: &str) -> Vec<Command> {
     let keys = keymap::parse(keys).unwrap();
     let mut sent = Vec::new();

@@ -3,7 +3,6 @@
 use super::*;
 use crate::model::{overlay::PaletteTarget, sort};
 
-/// A change of a list.
 #[derive(Clone, Debug)]
 enum Step {
     /// Occurrences are added or updated, and some leave.
@@ -47,7 +46,6 @@ fn triggers(ids: &[u8]) -> Vec<Object> {
     ids.iter().map(one).collect()
 }
 
-/// Applies a change without any responses.
 fn apply(model: &mut Model, step: &Step) {
     let on_events = model.page.route == Route::Events;
     let msg = match step {

@@ -16,7 +16,6 @@ use crate::config::{
     value::{self, Read},
 };
 
-/// File with this machine's host name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 /// Node name used if the host name is unknown.
 const NODE_NAME: &str = "bellwether";
@@ -46,7 +45,6 @@ pub(super) fn url(value: &Value) -> Read<Option<String>> {
     Ok(Some(url))
 }
 
-/// Validates the name of a schema.
 pub(super) fn schema(value: &Value) -> Read<String> {
     let schema = value::text(value)?;
     Address::parse(SOME_URL, None, &schema)?;
@@ -92,7 +90,6 @@ impl Database {
     }
 }
 
-/// Returns this machine's host name.
 fn host_name() -> String {
     let name = fs::read_to_string(HOST_NAME).unwrap_or_default();
     match name.trim() {

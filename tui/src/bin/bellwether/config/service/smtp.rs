@@ -8,7 +8,6 @@ use bellwether_backend::{
 use super::missing;
 use crate::config::ConfigError;
 
-/// The mail server, as far as configured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Smtp {
     pub(super) host: Option<String>,

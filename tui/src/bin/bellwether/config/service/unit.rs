@@ -8,13 +8,11 @@ use toml::Value;
 pub(crate) use crate::config::value::duration;
 use crate::config::value::{Read, number_and_unit, refuse};
 
-/// Parses a text that may be empty.
 pub(crate) fn text_or_empty(value: &Value) -> Read<String> {
     let text = value.as_str().ok_or_else(|| refuse("a text", value))?;
     Ok(text.to_owned())
 }
 
-/// Parses an integer within bounds.
 pub(crate) fn number<N>(value: &Value, bounds: RangeInclusive<N>) -> Read<N>
 where
     N: TryFrom<i64> + FromStr + PartialOrd + Display,
@@ -46,7 +44,6 @@ pub(crate) fn share(value: &Value) -> Read<f64> {
         .ok_or_else(|| refuse("a share from 0.0 to 1.0", value))
 }
 
-/// Parses a duration above zero.
 pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
     match duration(value)? {
         Duration::ZERO => Err(refuse("a duration above zero", value)),

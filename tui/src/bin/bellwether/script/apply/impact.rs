@@ -8,7 +8,6 @@ use crate::{cli::script::ImpactArguments, failure::Failure};
 /// Timeout of the replay.
 pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Returns the request for the documents of an `apply` request.
 pub(super) fn request(asked: &Value, days: u32) -> Value {
     json!({"documents": asked["documents"], "pruneOwner": asked["pruneOwner"], "days": days})
 }
@@ -27,7 +26,6 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
     }
 }
 
-/// Formats the difference.
 pub(super) fn text(impact: &Value) -> String {
     let seen = many(number(impact, "occurrenceCount"), "occurrence");
     let time = |field: &str| answer::inline(&impact[field]);

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::Document;
 use crate::{failure::Failure, script::document};
 
-/// Version of the format of plans.
 const VERSION: u32 = 1;
 
 /// Documents, with the stored state that they were compared with.
@@ -20,7 +19,6 @@ pub(super) struct Plan {
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
     documents: Vec<Planned>,
-    /// Kind and name of each resource to be deleted.
     deletes: BTreeSet<(String, String)>,
 }
 
@@ -29,7 +27,6 @@ pub(super) struct Plan {
 struct Planned {
     kind: String,
     name: String,
-    /// The planned action, for readers of the file.
     action: String,
     /// Etag of the stored resource; empty if there was none.
     etag: String,
@@ -37,7 +34,6 @@ struct Planned {
 }
 
 impl Plan {
-    /// Creates a plan from documents and the changes returned by the service.
     pub(super) fn new(documents: &[Document], changes: &[Value], owner: Option<&str>) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let planned = documents

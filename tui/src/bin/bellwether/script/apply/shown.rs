@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::answer;
 use crate::failure::Failure;
 
-/// Context lines of a diff.
 const AROUND: u32 = 2;
 
 pub(super) fn is_unchanged(change: &Value) -> bool {

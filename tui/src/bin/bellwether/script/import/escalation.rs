@@ -12,9 +12,7 @@ const ACK_SECONDS: std::ops::RangeInclusive<i64> = 60..=604_800;
 /// Default wait after the last step before the next round.
 const PAUSE_SECONDS: i64 = 300;
 
-/// An escalation of another product.
 pub(super) struct Policy<'a> {
-    /// Path in the files.
     pub(super) path: &'a str,
     pub(super) name: &'a str,
     pub(super) description: String,
@@ -25,7 +23,6 @@ pub(super) struct Policy<'a> {
     pub(super) ack_timeout_seconds: Option<i64>,
 }
 
-/// The targets of a step, and its time after the start of a round.
 pub(super) struct Step {
     pub(super) path: String,
     pub(super) after_seconds: i64,

@@ -5,12 +5,10 @@ use serde_json::{Map, Value};
 use super::imported::Imported;
 use crate::failure::Failure;
 
-/// Reason for leaving out an unknown field.
 const UNKNOWN: &str = "has no counterpart";
 
 /// An object and its unread fields.
 pub(super) struct Fields {
-    /// Path in the file.
     pub(super) path: String,
     rest: Map<String, Value>,
 }
@@ -32,7 +30,6 @@ impl Fields {
         })
     }
 
-    /// Returns the path of a field.
     pub(super) fn at(&self, name: &str) -> String {
         match self.path.as_str() {
             "" => name.to_owned(),
@@ -56,7 +53,6 @@ impl Fields {
         self.rest.get(name).is_some_and(Value::is_array)
     }
 
-    /// Returns the names of the unread fields.
     pub(super) fn names(&self) -> Vec<String> {
         self.rest.keys().cloned().collect()
     }
@@ -150,7 +146,6 @@ impl Fields {
         self.finish_with(imported, UNKNOWN);
     }
 
-    /// Reports all unread fields, with a reason.
     pub(super) fn finish_with(self, imported: &mut Imported, why: &str) {
         for (name, value) in &self.rest {
             if !value.is_null() {
@@ -160,7 +155,6 @@ impl Fields {
     }
 }
 
-/// Returns the failure for an invalid value.
 pub(super) fn wrong(path: &str, why: &str) -> Failure {
     Failure::usage(format!("{path}: {why}"))
 }

@@ -10,9 +10,7 @@ use serde_json::Value;
 use super::text;
 use crate::failure::Failure;
 
-/// Limit on the number of files.
 const FILES_MAX: usize = 20_000;
-/// Maximum depth of nested folders.
 const DEPTH_MAX: usize = 4;
 
 pub(super) struct File {

@@ -16,7 +16,6 @@ const NAME_CHARACTERS_MAX: usize = 90;
 /// Limit on the documents in a call of `apply`.
 const DOCUMENTS_MAX: usize = 1_000;
 
-/// Documents, and a report about them.
 pub(super) struct Imported {
     owner: &'static str,
     with_secrets: bool,
@@ -74,7 +73,6 @@ impl Imported {
         }
     }
 
-    /// Reports a difference in behaviour.
     pub(super) fn note(&mut self, path: &str, what: &str) {
         let line = (path.to_owned(), what.to_owned());
         if self.reported.insert(line.clone()) {
@@ -110,7 +108,6 @@ impl Imported {
         parts.map(|(path, why)| format!("{path}: {why}")).collect()
     }
 
-    /// Writes the documents to standard output, and the report to standard error.
     pub(super) fn write(self, how: Output) -> Result<(), Failure> {
         let count = self.documents.len();
         let mut lines = vec![format!("documents: {count}")];

@@ -58,7 +58,6 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 #[derive(Default)]
 struct Known {
     people: People,
-    /// Contacts of teams, by id and name.
     teams: BTreeMap<String, Vec<String>>,
     /// Schedules by id and name: one per rotation, as all rotations are on call.
     schedules: BTreeMap<String, Vec<String>>,
@@ -101,7 +100,6 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns the reason for leaving out the files of a kind.
 fn reason(word: &str) -> &'static str {
     match word {
         "integrations" => {
@@ -244,7 +242,6 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     Ok(())
 }
 
-/// Returns the contact of a referenced user.
 fn person(
     mut user: Fields,
     known: &Known,
@@ -515,7 +512,6 @@ fn read_escalation(
     Ok(())
 }
 
-/// Returns the targets of a recipient.
 fn read_recipient(
     mut recipient: Fields,
     known: &Known,

@@ -26,7 +26,6 @@ const KINDS: [(&str, &str); 4] = [
     ("escalation_policies", "escalation_policy"),
     ("services", "service"),
 ];
-/// Members of responses for paging.
 const PAGING: [&str; 5] = ["limit", "offset", "total", "more", "next_cursor"];
 /// Fields that only PagerDuty needs.
 const IGNORED: [&str; 16] = [
@@ -54,7 +53,6 @@ struct Known {
     people: People,
     schedules: BTreeMap<String, String>,
     policies: BTreeMap<String, String>,
-    /// Values of `acknowledgement_timeout` of services, by policy.
     timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,
 }
 

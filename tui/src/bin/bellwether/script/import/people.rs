@@ -6,12 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::imported::Imported;
 
-/// Maximum length of a variable's value, in characters.
 const VARIABLE_CHARACTERS_MAX: usize = 500;
 
-/// A person of another product.
 pub(super) struct Person<'a> {
-    /// Path in the files.
     pub(super) path: &'a str,
     /// Keys by which other parts of the files refer to the person: the id and unique names.
     pub(super) keys: Vec<String>,
@@ -29,7 +26,6 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Adds a contact and its email destination.
     pub(super) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
         let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
             let why = "has no mail address; a contact needs a method";
@@ -63,7 +59,6 @@ impl People {
         }
     }
 
-    /// Returns the contact with one of the keys.
     pub(super) fn find<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Option<String> {
         keys.into_iter()
             .find_map(|key| self.contacts.get(key).cloned())

@@ -13,25 +13,21 @@ use super::imported::Imported;
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 const WEEK: i64 = 7 * DAY;
-/// Limits on slots, on contacts in a slot, and on layers of a schedule.
 const SLOTS_MAX: usize = 100;
 const CONTACTS_MAX: usize = 10;
 pub(super) const LAYERS_MAX: usize = 10;
-/// Maximum interval of a recurrence.
 const INTERVAL_MAX: i64 = 1_000;
 /// A Monday at which recurring restrictions start.
 const MONDAY: Date = Date::constant(2000, 1, 3);
 const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
 pub(super) struct Rotation {
-    /// Path in the files.
     pub(super) path: String,
     pub(super) name: String,
     /// Time of the first hand-off.
     pub(super) start: Timestamp,
     /// Length of a shift, in seconds.
     pub(super) turn_seconds: i64,
-    /// End of the rotation, if any.
     pub(super) end: Option<Timestamp>,
     /// Contacts of each shift.
     pub(super) slots: Vec<Vec<String>>,
@@ -163,7 +159,6 @@ fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
     None
 }
 
-/// Part of a layer: first start, recurrence, slots, and restrictions.
 type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
 
 /// Splits a rotation with shifts of some hours into one layer per shift of a day.
@@ -189,7 +184,6 @@ fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     Some((0..parts).map(part).collect())
 }
 
-/// Adds a calendar of the restrictions.
 fn calendar(
     name: &str,
     zone: &str,

@@ -7,23 +7,18 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-/// Limits on the clauses of a condition, and on the values of a list.
 const CLAUSES_MAX: usize = 500;
 const VALUES_MAX: usize = 500;
 
-/// A condition over alerts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
-    /// True for every alert.
     Always,
     /// True for no alert.
     Never,
-    /// True where the clause is.
     Where(Clause),
 }
 
 impl Condition {
-    /// Returns the conjunction of conditions.
     pub(super) fn all(conditions: impl IntoIterator<Item = Self>) -> Self {
         let mut clauses = Vec::new();
         for condition in conditions {
@@ -47,7 +42,6 @@ impl Condition {
         }
     }
 
-    /// Returns the disjunction of conditions.
     pub(super) fn any(conditions: impl IntoIterator<Item = Self>) -> Self {
         let mut clauses = Vec::new();
         for condition in conditions {
@@ -66,7 +60,6 @@ impl Condition {
         }
     }
 
-    /// Returns the negation.
     pub(super) fn not(self) -> Self {
         match self {
             Self::Always => Self::Never,
@@ -124,7 +117,6 @@ impl Condition {
     }
 }
 
-/// A condition as written in a document.
 #[derive(Debug, PartialEq)]
 pub(super) enum Written {
     Filter(String),
@@ -205,12 +197,10 @@ pub(super) fn equals(field: &str, text: &str) -> Condition {
     ))
 }
 
-/// Returns a condition that the field equals one of the texts.
 pub(super) fn one_of<'a>(field: &str, texts: impl IntoIterator<Item = &'a str>) -> Condition {
     Condition::any(texts.into_iter().map(|text| equals(field, text)))
 }
 
-/// Returns a condition that the field exists.
 pub(super) fn exists(field: &str) -> Condition {
     Condition::Where(Clause::Exists(field.to_owned()))
 }

@@ -45,7 +45,6 @@ fn parse(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// Formats a duration for the service.
 pub(super) fn wire(ms: u64) -> String {
     let (seconds, rest) = (ms / 1_000, ms % 1_000);
     if rest == 0 {

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Limit on the pairs of equal fields.
 const EQUAL_MAX: usize = 8;
 
 /// Converts the inhibition rules and adds their documents.

@@ -11,9 +11,7 @@ use super::super::{
 };
 use crate::failure::Failure;
 
-/// Limit on the windows of a calendar.
 const WINDOWS_MAX: usize = 50;
-/// Limit on the calendars excluded by another.
 const EXCEPT_MAX: usize = 10;
 /// Time zone of an interval without `location`.
 const ZONE: &str = "UTC";
@@ -44,14 +42,12 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Calendars of named time intervals.
 pub(super) struct Intervals {
     named: BTreeMap<String, Vec<Calendar>>,
     /// Calendars that combine several, by the names combined.
     joined: BTreeMap<(Vec<String>, Vec<String>), Option<String>>,
 }
 
-/// A calendar in one time zone.
 #[derive(Debug, Clone)]
 struct Calendar {
     name: String,
@@ -59,7 +55,6 @@ struct Calendar {
     windows: Vec<Value>,
 }
 
-/// The active and mute intervals of a route.
 pub(super) struct Times<'a> {
     pub(super) path: &'a str,
     pub(super) active: &'a [String],
@@ -316,7 +311,6 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failu
     Ok(Some(days))
 }
 
-/// Parses a list of ranges.
 fn ranges<T: PartialOrd>(
     one: &mut Fields,
     name: &str,
@@ -332,7 +326,6 @@ fn ranges<T: PartialOrd>(
     ranges.collect()
 }
 
-/// Returns the window of each day of a recurrence rule.
 fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
     let clock = |minutes: u16| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
     let dtstart = format!("{first}T{}:00", clock(start));

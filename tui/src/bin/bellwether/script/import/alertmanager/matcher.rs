@@ -16,13 +16,10 @@ use crate::failure::Failure;
 
 /// A metadata field that every alert has.
 pub(super) const ALERT: &str = "metadata.alertname";
-/// The label that becomes the event's name.
 const NAME: &str = "alertname";
-/// The label that becomes the event's severity.
 const SEVERITY: &str = "severity";
 /// The field with the original label if it is not the name of a severity.
 const SENT_SEVERITY: &str = "metadata.severity";
-/// Names of the severities.
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 /// Severity of an alert without the label, unless `senders.alert_severity` is set.
 const SEVERITY_DEFAULT: &str = "warning";
@@ -35,10 +32,8 @@ const REPLICAS: [&str; 5] = [
     "rule_replica",
     "thanos_ruler_replica",
 ];
-/// Memory limit of a compiled regular expression.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
-/// A matcher of one label.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     text: MatcherText,
@@ -85,7 +80,6 @@ impl Matcher {
         is_list.then_some(values)
     }
 
-    /// Converts the matcher to a condition over events.
     fn condition(&self) -> Condition {
         match self.text.name.as_str() {
             label if REPLICAS.contains(&label) => self.constant(""),

@@ -13,11 +13,9 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Limits of an attempt's timeout, in milliseconds.
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=30_000;
 /// Suffix of the lists of integrations.
 const LIST: &str = "_configs";
-/// Integrations that have a preset.
 const PRESETS: [(&str, &str); 9] = [
     ("discord", "discord"),
     ("incidentio", "incident-io"),
@@ -30,7 +28,6 @@ const PRESETS: [(&str, &str); 9] = [
     ("webex", "webex"),
 ];
 
-/// The destinations that a receiver became.
 #[derive(Default)]
 pub(super) struct Receiver {
     pub(super) destinations: Vec<Destination>,
@@ -38,10 +35,8 @@ pub(super) struct Receiver {
     pub(super) is_silent: bool,
 }
 
-/// A destination of a receiver.
 pub(super) struct Destination {
     pub(super) name: String,
-    /// Whether to notify of closings.
     pub(super) send_resolved: bool,
 }
 
@@ -95,7 +90,6 @@ pub(super) fn read(
     Ok(receivers)
 }
 
-/// Global defaults of integrations.
 struct Global {
     http: Option<Value>,
     slack: Option<(String, Secret)>,
@@ -103,7 +97,6 @@ struct Global {
     pagerduty_url: Option<String>,
 }
 
-/// A secret, or the path of its file.
 #[derive(Clone)]
 enum Secret {
     Value(String),
@@ -133,7 +126,6 @@ fn secret(fields: &mut Fields, name: &str) -> Result<Option<(String, Secret)>, F
         .map(|path| (fields.at(&file), Secret::File(path))))
 }
 
-/// A converter of integrations to destinations.
 struct Writer<'a> {
     receiver: &'a str,
     kind: &'a str,
@@ -226,7 +218,6 @@ impl Writer<'_> {
         Ok(Some((true, json!({"webhook": webhook}))))
     }
 
-    /// Converts the authentication of a webhook.
     fn authentication(&mut self, http: &mut Fields, webhook: &mut Value) -> Result<(), Failure> {
         if http.has("basic_auth") {
             let mut basic = http.object("basic_auth")?;

@@ -20,10 +20,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Limits on the depth of routes, and on their number.
 const DEPTH_MAX: usize = 32;
 const ROUTES_MAX: usize = 5_000;
-/// Limit on the fields of a group.
 const GROUP_BY_MAX: usize = 10;
 /// Limits of times, in milliseconds: the longest wait, the interval, and the longest repeat
 /// interval.
@@ -41,7 +39,6 @@ struct Options {
     repeat_ms: Given<u64>,
 }
 
-/// A value with its path in the file.
 #[derive(Debug, Clone)]
 struct Given<T> {
     path: String,
@@ -170,7 +167,6 @@ fn collect<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matc
     }
 }
 
-/// A converter of routes to documents.
 struct Writer<'a> {
     receivers: &'a BTreeMap<String, Receiver>,
     intervals: &'a mut Intervals,
@@ -267,7 +263,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns the fields common to all rules of a route.
     fn shared(
         &mut self,
         route: &Route,
