@@ -248,7 +248,6 @@ async fn a_silence_that_matchers_cannot_say_keeps_its_query_when_a_client_extend
     }
 }
 
-/// Checks that a document has the members required by Alertmanager's API description.
 fn check(document: &Value, required: &[&str]) {
     for name in required {
         assert!(!document[name].is_null(), "{name} of {document}");

@@ -23,7 +23,6 @@ use tokio::task::JoinSet;
 
 use crate::{crash, journey, samples};
 
-/// Returns the contents of all files in a folder.
 fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).expect("a folder");
     entries

@@ -145,7 +145,6 @@ async fn every_wrong_field_of_a_calendar_is_named_with_what_would_be_right() {
     assert!(none.json().to_string().contains("1 to 50"));
 }
 
-/// Deterministic pseudo-random numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -293,7 +292,6 @@ fn year() -> i16 {
     jiff::Zoned::now().year() + 3
 }
 
-/// Returns the start of that year's window.
 fn window_start() -> String {
     format!("{}-12-31T23:00:00Z", year() - 1)
 }

@@ -285,7 +285,6 @@ async fn reads(rest: &Rest) -> Vec<String> {
     answers
 }
 
-/// Asserts that no file except that of the key contains a secret.
 fn assert_clean(folder: &Path, secrets: &[&str]) {
     for entry in std::fs::read_dir(folder).expect("the data folder") {
         let path = entry.expect("an entry").path();

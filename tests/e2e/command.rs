@@ -29,7 +29,6 @@ async fn log_of_a_first_start_has_fields_and_no_debug_output() {
     );
 }
 
-/// Compares the table of exit codes with the manual page.
 #[test]
 fn documented_exit_codes_are_those_of_the_manual_page() {
     let page = fs::read_to_string(tree::root().join("docs/commands.md")).unwrap();

@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::{journey, samples};
 
-/// Starts a console for a world's service.
 fn console(world: &World) -> Terminal {
     let address = format!("http://{}", world.service().address("grpc"));
     let key = world.data_dir().join("admin.key");
@@ -120,7 +119,6 @@ fn row_under_the_cursor(console: &Terminal) -> String {
     rows.map(str::to_owned).next().unwrap_or_default()
 }
 
-/// Waits until the cursor is on the row of this host.
 fn follows_to(console: &Terminal, host: &str) {
     eventually_blocking("the list to follow", || {
         row_under_the_cursor(console).contains(host).then_some(())

@@ -21,9 +21,7 @@ use crate::{journey, samples};
 /// Number of events in a burst, and in a request.
 const BURST: usize = 5_000;
 const BATCH: usize = 50;
-/// Concurrent senders.
 const SENDERS: usize = 4;
-/// Default number of rounds.
 const ROUNDS: usize = 2;
 /// A single attempt, which a kill does not use up.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
@@ -143,7 +141,6 @@ async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
     assert!(repeats > 0, "no kill met a message under way");
 }
 
-/// Waits until all deliveries are delivered, and returns their ids.
 async fn delivered(rest: &Rest) -> BTreeSet<String> {
     let mut left = usize::MAX;
     loop {
@@ -205,7 +202,6 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
     senders.join_all().await;
 }
 
-/// Returns the hosts of all events that a receiver was notified about.
 pub(crate) fn told_hosts(receiver: &Receiver) -> BTreeSet<String> {
     let received = receiver.received();
     let hosts = received.iter();

@@ -97,7 +97,6 @@ async fn send(rest: &Rest, hosts: &[&str], status: &str) {
     rest.post(path, &samples::events(&events)).await.ok();
 }
 
-/// Waits until that many deliveries are in a state.
 async fn wait_for(rest: &Rest, state: &str, count: usize) -> Vec<Value> {
     let path = format!("/v1/notification/deliveries?states={state}");
     eventually("the deliveries to end", async || {

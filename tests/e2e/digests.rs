@@ -15,7 +15,6 @@ const DESTINATIONS: &str = "/v1/notification/destinations";
 const DELIVERIES: &str = "/v1/notification/deliveries";
 const PENDING: &str = "/v1/notification/pending";
 
-/// Sends an event about each host, in one request.
 async fn send(rest: &Rest, hosts: std::ops::Range<usize>, severity: &str, status: &str) {
     let events: Vec<_> = hosts
         .map(|host| {

@@ -18,7 +18,6 @@ async fn send(rest: &Rest, event: &Value) -> Value {
     newest(rest, host).await
 }
 
-/// Returns the event about that host last seen.
 async fn newest(rest: &Rest, host: &str) -> Value {
     let clause = json!({"equals": {"field": "dimensions.host", "stringVal": host}});
     let found = rest

@@ -23,9 +23,7 @@ use crate::{
 
 /// Maximum time to fail over, beyond the TTL after which the primary counts as dead.
 const BEYOND_TTL: Duration = Duration::from_secs(5);
-/// Timeout of the test.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
-/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the number of rounds requested; each takes half a minute.

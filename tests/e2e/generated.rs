@@ -73,7 +73,6 @@ pub(crate) fn node() -> Option<PathBuf> {
     programs(["node"]).map(|[node]| node)
 }
 
-/// Returns the result that a scenario prints in its last line.
 fn told(printed: &str) -> Value {
     let line = printed.lines().last().unwrap_or_default();
     serde_json::from_str(line).expect("a line of JSON")

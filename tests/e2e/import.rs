@@ -14,10 +14,8 @@ use serde_json::{Value, json};
 
 /// A configuration with everything that has a counterpart, and much that has none.
 const ALERTMANAGER: &str = include_str!("import/alertmanager.yml");
-/// Placeholder of secrets in the configuration.
 const SECRET: &str = "s3cret";
 
-/// Imports a file or folder; returns the documents and the report.
 fn import(world: &World, arguments: &[&str]) -> (String, String) {
     let output = process::run(world.command(&[&["import"], arguments].concat()));
     let (out, err) = texts(&output);
@@ -290,7 +288,6 @@ fn moved(world: &World, product: &str, files: &str) -> String {
     report
 }
 
-/// Returns who is on call at a time.
 async fn on_call(rest: &Rest, schedule: &str, time: &str) -> Value {
     let schedule = schedule.replace(' ', "%20");
     let path = format!("/v1/notification/schedules/{schedule}:oncall?time={time}");
@@ -474,7 +471,6 @@ fn what_is_no_export_is_an_error_that_names_the_place() {
     }
 }
 
-/// Deterministic pseudo-random numbers.
 struct Chance(u64);
 
 impl Chance {

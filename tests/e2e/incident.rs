@@ -10,14 +10,12 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// A console that counts the keys pressed.
 struct Counted {
     console: Terminal,
     keys: usize,
 }
 
 impl Counted {
-    /// Starts a console for a world's service, on the overview.
     fn start(world: &World) -> Self {
         let address = format!("http://{}", world.service().address("grpc"));
         let key = world.data_dir().join("admin.key").display().to_string();
@@ -49,7 +47,6 @@ async fn send(world: &World, events: &[Value]) {
     rest.post("/v1/data-receiver/events", &body).await.ok();
 }
 
-/// Returns the occurrences that match a filter.
 async fn occurrences(world: &World, filter: &str) -> Vec<Value> {
     let search = json!({"query": {"filter": filter}});
     let found = world.rest().post("/v1/events:search", &search).await.ok();
@@ -101,7 +98,6 @@ async fn a_host_is_silenced_for_two_hours_with_four_keys() {
     console.end(4);
 }
 
-/// Returns the number of deliveries that match a filter.
 async fn deliveries(world: &World, filter: &str) -> usize {
     let path = format!("/v1/notification/deliveries?filter={filter}");
     let found = world.rest().get(&path).await.ok();

@@ -34,7 +34,6 @@ async fn send(rest: &Rest, events: &[Value]) {
     assert_eq!(answer["succeeded"], events.len(), "{answer}");
 }
 
-/// Returns the deliveries, newest first.
 async fn deliveries(rest: &Rest) -> Vec<Value> {
     let list = rest
         .get("/v1/notification/deliveries?pageSize=1000")
@@ -43,7 +42,6 @@ async fn deliveries(rest: &Rest) -> Vec<Value> {
     list["deliveries"].as_array().cloned().unwrap_or_default()
 }
 
-/// Waits until all deliveries have ended.
 async fn settled(rest: &Rest) -> Vec<Value> {
     eventually("every delivery to end", async || {
         let deliveries = deliveries(rest).await;

@@ -10,14 +10,12 @@ use bellwether_tests::{
 
 use crate::samples;
 
-/// Returns the arguments of a console for a world's service.
 fn arguments(world: &World) -> Vec<String> {
     let address = format!("http://{}", world.service().address("grpc"));
     let key = world.data_dir().join("admin.key").display().to_string();
     vec!["--connect".into(), address, "--key-file".into(), key]
 }
 
-/// Starts a console in a terminal with these variables.
 fn console(world: &World, environment: &[(&str, &str)]) -> Terminal {
     let arguments = arguments(world);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

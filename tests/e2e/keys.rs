@@ -31,7 +31,6 @@ async fn status(rest: &Rest) -> (u16, String) {
     (answer.status.as_u16(), answer.text())
 }
 
-/// Returns the result of a call with a key over gRPC.
 fn over_grpc(world: &World, key: &str) -> Result<String, String> {
     let mut command = world.command(&["audit"]);
     command.env("BELLWETHER_KEY", key);

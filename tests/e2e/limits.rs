@@ -1,5 +1,5 @@
-//! The API document's limits match the service: each limit is accepted, and a value beyond it is
-//! rejected with the field's name.
+//! The limits in the API document match the service: each maximum is accepted, and a larger value
+//! is rejected with the name of the field.
 
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Map, Value, json};

@@ -57,7 +57,6 @@ async fn submit(rest: &Rest, path: &str, form: String) -> Answer {
     answer.await.unwrap()
 }
 
-/// Makes the call of a signed link, without a key.
 async fn call(grpc: &Grpc, path: &str) -> Result<Value, tonic::Code> {
     let (id, query) = path.split_once('?').expect("a signed link");
     let id = id.rsplit('/').next().unwrap();

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// Runs `--snapshot SCREEN --json`.
 fn list(world: &World, screen: &str) -> Output {
     let address = format!("http://{}", world.service().address("grpc"));
     let mut command = process::command(world.folder(), ["--snapshot", screen, "--json"]);

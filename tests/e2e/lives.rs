@@ -31,7 +31,6 @@ fn hosts(of: &str, count: usize) -> impl Iterator<Item = String> {
     (0..count).map(move |number| format!("{of}-{number}"))
 }
 
-/// A service on a restored data folder.
 struct Life {
     service: Service,
     key: String,
@@ -66,7 +65,6 @@ impl Life {
     }
 }
 
-/// Returns the first message of a watch resumed from a token.
 pub(crate) async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEventsResponse {
     let mut client = EventQueryServiceClient::new(channel);
     let request = WatchEventsRequest {

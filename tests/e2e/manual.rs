@@ -11,7 +11,6 @@ use bellwether_tests::{eventually::eventually, process, receiver::Receiver, worl
 
 use crate::{journey, samples};
 
-/// Returns the path of the document.
 fn document() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/console/command-line.md")
 }

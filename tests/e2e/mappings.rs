@@ -165,7 +165,6 @@ async fn a_webhook_that_is_not_signed_as_its_mapping_asks_is_refused() {
     );
 }
 
-/// Returns the signatures of a body in all schemes.
 fn signed_with(key: &[u8], body: &str, stamp: u64) -> Vec<(String, String)> {
     let code = |text: &str| {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();

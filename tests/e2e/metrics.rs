@@ -229,7 +229,6 @@ async fn every_family_is_told_of_and_fed_and_promtool_finds_no_fault() {
     check(&page);
 }
 
-/// Validates a page with Prometheus' own tool.
 fn check(page: &str) {
     let Some([promtool]) = programs(["promtool"]) else {
         return;

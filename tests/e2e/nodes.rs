@@ -44,7 +44,6 @@ fn join(database: &Database, first: &World, name: &str) -> World {
     join_with(first, &database.settings_of(name))
 }
 
-/// Starts another node with these settings.
 fn join_with(first: &World, settings: &str) -> World {
     Database::node(Some(first), settings, Vec::new())
 }

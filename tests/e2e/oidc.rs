@@ -22,10 +22,8 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The users, with their groups.
 const PEOPLE: &str = r#"{"ada": ["ops-leads"], "eve": ["guests"], "otto": ["on-call", "staff"]}"#;
 
-/// The provider, which is stopped with the test.
 struct Provider {
     child: Child,
     issuer: String,

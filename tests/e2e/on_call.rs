@@ -373,7 +373,6 @@ async fn page_a_namesake(world: &World, receiver: &Receiver) {
     .ok();
 }
 
-/// Returns the signature of a link.
 fn signature(link: &Value) -> &str {
     let link = link.as_str().unwrap();
     link.rsplit_once("sign=").expect("a signed link").1

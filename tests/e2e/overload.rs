@@ -33,7 +33,6 @@ const MEMORY_MAX_MIB: u64 = 512;
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
-/// Returns the peak memory of the service.
 fn peak_mib(world: &World) -> u64 {
     let status = format!("/proc/{}/status", world.service().id());
     let status = std::fs::read_to_string(status).unwrap();
@@ -271,7 +270,6 @@ async fn documents_that_would_unfold_in_memory_are_refused() {
     is_whole(world).await;
 }
 
-/// Stores events with large bodies.
 async fn store_large(world: &World, count: usize, round: usize) {
     let rest = world.rest();
     for at in (0..count).step_by(25) {

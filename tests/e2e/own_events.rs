@@ -55,7 +55,6 @@ async fn an_alarm_of_the_service_cannot_be_closed_or_made_by_who_sends_events() 
     assert_eq!(alarm(&world).await, Some(open));
 }
 
-/// Returns the dimensions of the alarm.
 fn dimensions() -> BTreeMap<String, String> {
     let pairs = [
         ("source", "bellwether"),

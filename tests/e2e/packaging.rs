@@ -33,7 +33,6 @@ struct Machine {
     postgres: Postgres,
 }
 
-/// Arguments and environment of a container.
 struct Container {
     arguments: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -209,7 +208,6 @@ fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
     named.collect()
 }
 
-/// Returns Helm from the path, or where `.ci/run` installs it.
 fn helm() -> Option<PathBuf> {
     let beside = foreign::python("sys").and_then(|it| Some(it.parent()?.join("helm")));
     beside.filter(|it| it.is_file()).or_else(|| {

@@ -13,7 +13,6 @@ use serde_json::json;
 
 use crate::{journey, samples};
 
-/// Runs a console in plain mode with these lines as input.
 fn typed(home: &Path, address: &str, key: &Path, lines: &str) -> Output {
     let mut command = process::command(home, ["--plain", "--connect", address, "--key-file"]);
     command.arg(key).env("EDITOR", "sed -i s/is/was/");
@@ -35,7 +34,6 @@ fn told(world: &World, lines: &str) -> String {
     said
 }
 
-/// Asserts that there are no control sequences or graphics.
 fn assert_is_plain(said: &str) {
     let is_odd =
         |char: char| char.is_control() && char != '\n' || ('\u{2500}'..='\u{259f}').contains(&char);
@@ -43,7 +41,6 @@ fn assert_is_plain(said: &str) {
     assert!(odd.is_empty(), "{odd:?}");
 }
 
-/// Asserts that the texts occur in this order.
 fn assert_in_order(said: &str, texts: &[&str]) {
     let mut rest = said;
     for text in texts {

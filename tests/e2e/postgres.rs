@@ -40,31 +40,26 @@ const SENDERS: usize = 8;
 /// Events accepted before something is killed.
 pub(crate) const ANSWERED: usize = 150;
 
-/// A database, and the encryption keys of its store.
 pub(crate) struct Database {
     pub(crate) server: Postgres,
     keys: TempDir,
 }
 
 impl Database {
-    /// Starts a server; `None` if PostgreSQL is not installed.
     pub(crate) fn start() -> Option<Self> {
         let server = Postgres::start()?;
         let keys = tempfile::tempdir().unwrap();
         Some(Self { server, keys })
     }
 
-    /// Returns the settings for a store in it.
     fn settings(&self) -> String {
         self.settings_of("one")
     }
 
-    /// Returns the path of the encryption keys.
     pub(crate) fn key_file(&self) -> PathBuf {
         self.keys.path().join("secret.key")
     }
 
-    /// Returns the settings for the node of that name.
     pub(crate) fn settings_of(&self, node: &str) -> String {
         self.settings_over(self.server.port(), node)
     }
@@ -74,7 +69,6 @@ impl Database {
         settings(&Postgres::url_of(port), &self.key_file(), node)
     }
 
-    /// Starts a service on a new store.
     pub(crate) fn world(&self) -> World {
         World::on(init, &self.settings())
     }
@@ -93,13 +87,11 @@ impl Database {
         World::among(prepare, lines, variables)
     }
 
-    /// Starts a service with another port that leads to the server.
     pub(crate) fn world_over(&self, port: u16) -> World {
         World::on(init, &self.settings_over(port, "one"))
     }
 }
 
-/// Returns the settings of a node for a database, with that file of encryption keys.
 pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
     format!(
         "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n[store]\n\
@@ -113,7 +105,6 @@ pub(crate) fn store(data_dir: &Path, arguments: &[&str]) -> Command {
     store_of(process::binary(), data_dir, arguments)
 }
 
-/// Returns a `store` command of another binary.
 fn store_of(binary: &Path, data_dir: &Path, arguments: &[&str]) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command_of(binary, home, ["store", "--config"]);
@@ -135,7 +126,6 @@ fn init_with(binary: &Path, data_dir: &Path) {
     assert!(made.status.success(), "{said}");
 }
 
-/// The results of the events sent, by host.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) answered: BTreeSet<String>,
@@ -145,7 +135,6 @@ pub(crate) struct Told {
     why: String,
 }
 
-/// Sends events, one per request, until stopped.
 pub(crate) fn send(
     rest: &Rest,
     round: &str,
@@ -353,7 +342,6 @@ async fn a_running_service_is_checked_and_backed_up_and_its_backup_makes_a_folde
     assert!(said.contains("1 delivery"), "{said}");
 }
 
-/// Asserts that a command fails with a message.
 pub(crate) fn refused(command: Command, why: &str) {
     let asked = format!("{command:?}");
     let ended = process::run(command);
@@ -368,7 +356,6 @@ pub(crate) fn serve(data_dir: &Path) -> Command {
     serve_of(process::binary(), data_dir)
 }
 
-/// Returns a `serve` command of another binary.
 fn serve_of(binary: &Path, data_dir: &Path) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command_of(binary, home, ["serve", "--config"]);

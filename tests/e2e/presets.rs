@@ -25,10 +25,8 @@ const HOSTILE: &str =
 /// The hostile text as it must appear in one line.
 const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
 
-/// The requirements of a receiver.
 struct Rules {
     file: &'static str,
-    /// The secret part of the address.
     secret_path: &'static str,
     /// Another variable that must be set.
     secret: &'static str,
@@ -89,7 +87,6 @@ fn title(value: &Value, characters_max: usize) {
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// Returns the fields of a form, each of which must occur once.
 fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
     assert_eq!(
         (received.method.as_str(), received.path.as_str()),
@@ -454,7 +451,6 @@ fn every_preset_has_its_rules_and_its_line() {
     }
 }
 
-/// Stores a preset with the receiver's address replaced.
 fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
     let file = folder().join(format!("{}.yaml", rules.file));
     let text = fs::read_to_string(file).unwrap();

@@ -20,7 +20,6 @@ use crate::samples;
 const RULES: &str = "/v1/notification/rules";
 const PAGE: &str = "https://console.example.net";
 
-/// Sends bytes and returns the response.
 fn raw(address: &str, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket

@@ -23,7 +23,6 @@ fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     tables
 }
 
-/// Returns a valid value for a field of a destination.
 fn value(field: &str) -> Value {
     match field {
         "url" | "secretUrl" | "instanceUrl" | "tokenUrl" => json!("https://example.com/in"),

@@ -9,14 +9,12 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// The kinds of resources: path, and key in responses.
 const KINDS: [(&str, &str); 3] = [
     ("triggers", "trigger"),
     ("destinations", "destination"),
     ("rules", "rule"),
 ];
 
-/// Returns a definition of that kind.
 fn definition(kind: &str, name: &str) -> Value {
     match kind {
         "triggers" => samples::trigger(name, "disk"),

@@ -25,7 +25,6 @@ fn stdout(command: Command) -> (i32, String, String) {
     (code, text(output.stdout), text(output.stderr))
 }
 
-/// Reads notifications to a service manager until this message.
 fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
     let start = Instant::now();
     let mut bytes = [0; 1024];

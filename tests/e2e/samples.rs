@@ -12,7 +12,6 @@ pub(crate) fn trigger(name: &str, word: &str) -> Value {
     ]}}}}}})
 }
 
-/// Returns the time that many seconds from now, in RFC 3339.
 pub(crate) fn in_seconds(seconds: i64) -> String {
     let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
     at.to_string()
@@ -33,7 +32,6 @@ pub(crate) async fn disks_to_hook(rest: &Rest, receiver: &Receiver) {
     }
 }
 
-/// Returns an enabled rule from a trigger to a destination.
 pub(crate) fn rule(name: &str, trigger: &str, destination: &str, message: &str) -> Value {
     json!({
         "name": name,
@@ -58,7 +56,6 @@ pub(crate) fn events(events: &[Value]) -> Value {
     json!({"detailedResponse": true, "events": events})
 }
 
-/// Returns `depth` nested clauses.
 pub(crate) fn nested_clause(depth: usize) -> Value {
     let innermost = json!({"equals": {"field": "name", "stringVal": "x"}});
     (1..depth).fold(innermost, |clause, _| json!({"not": {"clause": clause}}))

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// Creates a client with additional arguments; returns its key.
 fn client(world: &World, name: &str, role: &str, further: &[&str]) -> String {
     let create = ["client", "create", name, "--role", role];
     let made = run(world.command(&[&create[..], further].concat()));

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// The result of a command.
 #[derive(Debug)]
 struct Said {
     code: i32,
@@ -35,7 +34,6 @@ fn run(world: &World, arguments: &[&str]) -> Said {
     process::run(world.command(arguments)).into()
 }
 
-/// Runs a command with a text as its standard input.
 fn fed(world: &World, arguments: &[&str], input: &str) -> Said {
     let mut command = world.command(arguments);
     command
@@ -72,7 +70,6 @@ event:
   dimensions: {page: '{{page.id}}'}
 ";
 
-/// Writes a configuration of three documents to a folder.
 fn write_configuration(world: &World) -> String {
     let folder = world.folder().join("config");
     fs::create_dir_all(folder.join("below")).unwrap();

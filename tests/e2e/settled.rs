@@ -42,7 +42,6 @@ pub(crate) fn event(host: &str) -> Value {
     })
 }
 
-/// Sends events that must all be accepted.
 pub(crate) async fn send(wire: &Wire, events: &[Value]) {
     let request = json!({"detailedResponse": true, "events": events});
     let answer = wire.ok(PUT, &request).await;
@@ -54,7 +53,6 @@ pub(crate) async fn send(wire: &Wire, events: &[Value]) {
     );
 }
 
-/// Returns the event about that host with its newest occurrence.
 pub(crate) async fn stored(wire: &Wire, host: &str) -> Value {
     let clause = json!({"equals": {"field": "dimensions.host", "stringVal": host}});
     let found = wire.ok(SEARCH, &json!({"query": {"clause": clause}})).await;
@@ -67,7 +65,6 @@ pub(crate) async fn newest(wire: &Wire, host: &str) -> Value {
     stored(wire, host).await["occurrences"][0].clone()
 }
 
-/// Sends a status item for the event about that host; returns the result.
 pub(crate) async fn set_status(wire: &Wire, host: &str, item: &Value) -> Value {
     let id = stored(wire, host).await["id"].clone();
     let item = with(&json!({"eventId": id}), item);

@@ -10,7 +10,6 @@ const SILENCES: &str = "/v1/notification/silences";
 const PENDING: &str = "/v1/notification/pending";
 const DELIVERED: &str = "/v1/notification/deliveries?states=DELIVERED";
 
-/// Returns a silence of one host that ends after that many seconds.
 fn silence(name: &str, host: &str, seconds: i64) -> Value {
     json!({
         "name": name,

@@ -1,5 +1,5 @@
-//! Statistics: exact at any size, equal to the counts of lists, also after a kill; started anew for
-//! a data folder of a release without statistics.
+//! Statistics are exact at any size and equal the counts of lists, also after a kill. They start at
+//! zero for a data folder of a release without statistics.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,7 +49,6 @@ async fn send(rest: &Rest, from: usize, count: usize) {
     }
 }
 
-/// Counts the deliveries of a destination in a state, page by page.
 async fn listed(rest: &Rest, destination: &str, state: &str) -> i64 {
     let (mut count, mut token) = (0, String::new());
     loop {
@@ -88,7 +87,6 @@ async fn statistics(rest: &Rest) -> Value {
     rest.get("/v1/statistics?span=3600s").await.ok()
 }
 
-/// Asserts that all numbers equal the counts of lists.
 async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
     let found = statistics(rest).await;
     for name in ["good", "bad"] {

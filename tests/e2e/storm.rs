@@ -24,7 +24,6 @@ use crate::samples;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Default number of events; `BELLWETHER_TEST_STORM` overrides it (30,000 with `just storm`).
 const EVENTS: usize = 1_300;
-/// Events per request.
 const BATCH: usize = 500;
 /// Number of hosts; the first one has ten times the events of the others.
 const HOSTS: usize = 40;
@@ -33,7 +32,6 @@ const ERROR_EACH: usize = 10;
 const CRITICAL: [usize; 3] = [17, 27, 37];
 /// The destination whose receiver is fixed during the storm.
 const FIXED: &str = "chat-bridge-of-team-db";
-/// The destinations, and the statuses of their receivers.
 const DESTINATIONS: [(&str, u16); 13] = [
     ("audit-archive-of-the-north", 200),
     ("ops-webhook", 200),
@@ -60,9 +58,7 @@ fn wanted() -> usize {
     asked.map_or(EVENTS, |it| it.parse().expect("a number of events"))
 }
 
-/// A service in a storm, its receivers, and a console.
 struct Storm {
-    /// The service, which stops with it.
     _world: World,
     rest: Rest,
     /// Responds with the status in the path, and to the fixed destination with 200 once it is
@@ -126,7 +122,6 @@ impl Storm {
         .await;
     }
 
-    /// Returns the number of deliveries that match a filter, by state.
     async fn delivery_counts(&self, filter: &str) -> Value {
         let path =
             format!("/v1/notification/deliveries?filter={filter}&withCounts=true&pageSize=1");
@@ -139,7 +134,6 @@ impl Storm {
         self.console.shows(shown)
     }
 
-    /// Types a filter, replacing the previous one.
     fn filter(&mut self, text: &str, shown: &[&str]) -> String {
         self.console.press("/\x15");
         self.console.press(text);

@@ -18,7 +18,6 @@ const SQUARE: &str =
 /// More than any rendering takes beside other tests, and far less than an unbounded one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns an event with a list as long as the limit of metadata allows.
 fn long_event() -> Value {
     let mut event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk full");
     event["metadataFields"] = json!({"m": vec![1; 30_000]});

@@ -218,7 +218,6 @@ fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {
     assert_eq!(shown, modules.collect());
 }
 
-/// The root folders of the crates.
 const CRATES: [&str; 15] = [
     "proto/src",
     "proto/process/src",

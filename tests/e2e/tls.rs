@@ -63,7 +63,6 @@ impl Secured {
         endpoint.connect().await.unwrap()
     }
 
-    /// Makes a request over HTTP/1.1 and returns the response.
     async fn ask(&self, part: &str, request: &[u8]) -> String {
         let address = self.address(part);
         let connected = self.authority.connect(address, &["http/1.1"], None).await;

@@ -263,7 +263,6 @@ impl Guide {
         assert_eq!(answer.ok()["succeeded"], 1);
     }
 
-    /// Waits until all deliveries have ended.
     async fn all_has_ended(&mut self) {
         let rest = self.rest();
         eventually("every delivery to end", async || {

@@ -134,7 +134,6 @@ async fn what_was_defined_is_there(rest: &Rest) {
     }
 }
 
-/// Returns the event of that name about that host, with all its occurrences.
 async fn event(rest: &Rest, name: &str, host: &str) -> Value {
     let clause = json!({"and": {"clauses": [
         {"equals": {"field": "name", "stringVal": name}},

@@ -30,7 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Keys pressed to measure their latency.
 const KEYS: usize = 40;
 
-/// Starts a console behind a network.
 fn console(world: &World, proxy: &Proxy) -> Terminal {
     console_at(world, &proxy.address().to_string())
 }
@@ -46,7 +45,6 @@ fn proxy(world: &World) -> Proxy {
     Proxy::start(world.service().address("grpc"))
 }
 
-/// Sends events with these words in their summaries.
 async fn happen(rest: &Rest, words: &[&str]) {
     let events: Vec<_> = words
         .iter()
@@ -84,12 +82,10 @@ fn at_most(promised: Duration) -> Duration {
     if is_release { promised } else { PATIENCE }
 }
 
-/// Prints a measurement.
 fn tell(words: &str) {
     drop(writeln!(std::io::stderr(), "{words}"));
 }
 
-/// Quits the console within the promised time.
 fn assert_left(mut console: Terminal) {
     let pressed = Instant::now();
     console.press("q");

@@ -156,7 +156,6 @@ impl Sent<'_> {
     }
 }
 
-/// The paths that accept several events in one request.
 const WAYS: [&str; 7] = [
     "REST",
     "gRPC",
@@ -167,7 +166,6 @@ const WAYS: [&str; 7] = [
     "OTLP",
 ];
 
-/// Returns the number of deliveries.
 async fn deliveries(rest: &Rest) -> usize {
     let path = "/v1/notification/deliveries?pageSize=1000";
     let all = rest.get(path).await.ok();

@@ -10,7 +10,6 @@ use regex::{Regex, RegexSet, RegexSetBuilder};
 const READ_MAX: usize = 5;
 /// Limit on comment lines in the code with a phrase.
 const COMMENTS_MAX: usize = 41;
-/// Lines listed by a failure.
 const SHOWN: usize = 50;
 
 /// Phrases that an operator would not use or search for.

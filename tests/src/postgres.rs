@@ -27,7 +27,7 @@ const FOLDERS: &str = "/usr/lib/postgresql";
 /// The distribution's `PgBouncer`.
 const POOLER: &str = "/usr/sbin/pgbouncer";
 
-/// Runs the server until a line says how to stop it. Also stops it if the parent is killed.
+/// Runs the server until a line with the shutdown signal arrives or the parent is killed.
 const RUN: &str = r#"
 "$1/postgres" -D "$2/data" -p "$3" </dev/null >>"$2/log" 2>&1 &
 server=$!

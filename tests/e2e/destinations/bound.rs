@@ -203,7 +203,6 @@ async fn deeds_of(rest: &Rest, draft: &Value) -> Vec<(&'static str, Answer)> {
     ]
 }
 
-/// Whether a request contains anything derived from a stored secret.
 fn shows_secret(request: &Received) -> bool {
     let basic = STANDARD.encode(format!("ops:{CANARY}"));
     let text = format!("{:?} {}", request.headers, request.text());

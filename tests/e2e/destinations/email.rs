@@ -21,7 +21,6 @@ use super::stage::{SUMMARY, Stage};
 
 pub(super) const PASSWORD: &str = "canary-mail-password";
 
-/// Returns settings for authenticating at a server.
 pub(super) fn settings(server: &StrictMailServer) -> String {
     format!(
         "{}user = \"bell\"\npassword = \"{PASSWORD}\"\n",
@@ -103,7 +102,6 @@ async fn a_mail_server_with_a_certificate_of_our_own_takes_every_change() {
 const THREE: &str = "a@example.net, b@example.net, Cee <c@example.net>";
 const LIST: &str = "/v1/notification/deliveries";
 
-/// Starts a mail server, and a service that notifies these addresses through it.
 async fn staged(to: &str, settings: &str) -> (StrictMailServer, Stage) {
     let server = StrictMailServer::start(MailRules::default()).await;
     let world = World::with_settings(&format!("{}{settings}", server.settings()));
@@ -120,7 +118,6 @@ async fn destination(stage: &Stage) -> Value {
     answer["destination"].clone()
 }
 
-/// Waits until the condition holds for the only delivery, and returns it with its attempts.
 async fn delivery(stage: &Stage, wanted: &str, holds: impl Fn(&Value) -> bool) -> Value {
     eventually(wanted, async || {
         let list = stage.rest.get(LIST).await.ok();

@@ -35,7 +35,6 @@ const INWARD: [&str; 18] = [
     "http://[fd00:ec2::254]/",
     "http://[fe80::1]/",
 ];
-/// Conventional variables that name a proxy.
 const VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 #[tokio::test(flavor = "multi_thread")]

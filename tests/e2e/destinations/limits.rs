@@ -58,7 +58,6 @@ impl Providers {
         }
     }
 
-    /// Returns each type with its test server.
     fn kinds(&self) -> [(&'static str, Value, &StandIn); 4] {
         [
             (

@@ -68,7 +68,6 @@ async fn pagerduty_sees_one_alert_from_its_opening_to_its_end() {
     stage.delivered(4).await;
 }
 
-/// PagerDuty's responses for an unknown key.
 const UNKNOWN_KEY: [&str; 5] = [
     r#"{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect (should be 32 characters)"]}"#,
     r#"{"status":"invalid key","message":"Invalid routing key","errors":["Invalid routing key"]}"#,

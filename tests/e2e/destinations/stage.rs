@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// The summary of the event.
 pub(super) const SUMMARY: &str = "disk /var is 97 % full & \"hot\" <!channel>";
 
 pub(super) struct Stage {
@@ -34,7 +33,6 @@ impl Stage {
         }
     }
 
-    /// Sends the event.
     pub(super) async fn say(&self, severity: &str, status: &str) {
         let mut event = samples::event("full", "db-1", severity, SUMMARY);
         event["type"] = json!("disk");
@@ -72,7 +70,6 @@ impl Stage {
         assert_eq!(answer["statusResponses"][0]["success"], true, "{answer}");
     }
 
-    /// Returns the event as stored.
     pub(super) async fn event(&self) -> Value {
         let query =
             json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "full"}}}});
@@ -80,7 +77,6 @@ impl Stage {
         found["results"][0].clone()
     }
 
-    /// Waits for that many messages, and returns the last one.
     pub(super) async fn told(&self, provider: &StandIn, count: usize) -> Received {
         let wanted = format!("message {count}");
         let told = eventually(&wanted, async || {

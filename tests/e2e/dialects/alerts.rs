@@ -111,7 +111,6 @@ async fn alert_of_a_prometheus_with_a_wrong_clock_closes_at_once() {
     }
 }
 
-/// The inhibitions of kube-prometheus.
 const KUBE_PROMETHEUS: &str = r#"
 inhibit_rules:
 - equal: [namespace, alertname]

@@ -21,7 +21,6 @@ use tokio::task::JoinSet;
 
 use super::sender;
 
-/// A way to send an event about a host.
 struct Way {
     dialect: &'static str,
     path: &'static str,

@@ -201,7 +201,6 @@ async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
     assert_eq!(found[1].1["status"], "STATUS_OPEN");
 }
 
-/// Files of one of a pair of Prometheus servers.
 struct Replica {
     folder: tempfile::TempDir,
     listen: u16,

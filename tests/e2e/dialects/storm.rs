@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::{client, events, sender};
 
-/// Returns the number of events of that name.
 async fn count(rest: &Rest, name: &str) -> u64 {
     let clause = json!({"equals": {"field": "name", "stringVal": name}});
     let query = json!({"query": {"clause": clause}});

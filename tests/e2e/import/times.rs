@@ -22,7 +22,6 @@ const WEEKDAYS: [&str; 7] = [
 /// An inclusive range of numbers; `None` for all.
 type Range = Option<(i32, i32)>;
 
-/// The fields of a time interval.
 #[derive(Debug)]
 struct Interval {
     zone: &'static str,
@@ -55,7 +54,6 @@ impl Interval {
         }
     }
 
-    /// Returns the interval as in a file.
     fn written(&self) -> Value {
         let text = |range: Range| range.map(|(first, last)| json!([format!("{first}:{last}")]));
         let clock = |minutes: i32| format!("{:02}:{:02}", minutes / 60, minutes % 60);

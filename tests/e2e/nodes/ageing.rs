@@ -11,9 +11,8 @@ use crate::{postgres::Database, samples};
 const SETTINGS: &str = "/v1/settings";
 /// Enough events that each of three nodes owns some, if it owns any of the 16 slots.
 const DUE: usize = 1_500;
-/// Events per request.
 const BATCH: usize = 500;
-/// Time limit for processing all due events on a busy machine, besides the failure of a node.
+/// Time limit for processing all due events on a busy machine, without the failover.
 const WITHIN: Duration = Duration::from_secs(60);
 
 async fn put(rest: &Rest, round: &str) {
@@ -36,7 +35,6 @@ async fn set(rest: &Rest) {
     rest.put(SETTINGS, &settings).await.ok();
 }
 
-/// Waits until no event matches the filter.
 async fn until_none(rest: &Rest, filter: &str) -> Duration {
     let begin = Instant::now();
     let query = json!({"query": {"filter": filter, "pageInput": {"limit": 1}}});

@@ -39,7 +39,6 @@ async fn at_leader(worlds: &[World]) -> usize {
     NAMES.iter().position(|it| *it == leads).unwrap()
 }
 
-/// Kills the leader and starts it again.
 async fn kill_leader(worlds: &mut [World]) {
     let leads = at_leader(worlds).await;
     worlds[leads].kill();
@@ -52,7 +51,6 @@ async fn beat(rest: &Rest) {
     assert_eq!(answer["succeeded"], 1, "{answer}");
 }
 
-/// Returns the occurrences of the event that a missing beat opens.
 async fn alarms(rest: &Rest) -> Vec<Value> {
     let query = json!({"query": {"filter": "name=\"backup missing\""}});
     let found = rest.post("/v1/events:search", &query).await.ok();

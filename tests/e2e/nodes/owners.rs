@@ -67,7 +67,6 @@ pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
     assert!(tried(rest, numbers, "STATUS_OPEN").await);
 }
 
-/// Returns the host of an event, which determines its destination.
 fn host(number: usize) -> String {
     format!("h{number}-d{:02}", number % DESTINATIONS)
 }
@@ -100,12 +99,10 @@ pub(super) async fn sample(world: &World, name: &str) -> usize {
     values.sum()
 }
 
-/// Returns the number of attempts of a node.
 pub(super) async fn attempts(world: &World) -> usize {
     sample(world, "bellwether_attempts_total").await
 }
 
-/// Returns the number of slots that a node owns.
 pub(super) async fn owned(world: &World) -> usize {
     sample(world, "bellwether_slots_owned").await
 }

@@ -41,7 +41,6 @@ fn stops() -> Vec<Duration> {
     seconds.iter().copied().map(Duration::from_secs).collect()
 }
 
-/// Returns the slowest response of a node within a time.
 async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
     let begin = Instant::now();
     let mut slowest = Duration::ZERO;

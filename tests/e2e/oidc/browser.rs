@@ -22,7 +22,6 @@ struct Browser {
     cookies: BTreeMap<(String, String), String>,
 }
 
-/// A response.
 struct Answer {
     status: u16,
     /// The target of the redirect, if any.

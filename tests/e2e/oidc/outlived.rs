@@ -26,7 +26,6 @@ const LEEWAY: u64 = 60;
 /// Generous timeout for something that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts a console in a user's home.
 fn console(terminal: &Terminal) -> Screen {
     Screen::start(terminal.home.path(), &["--connect", &terminal.address])
 }

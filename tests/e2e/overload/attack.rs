@@ -19,7 +19,6 @@ pub(crate) fn hostile_times(short: usize, long: usize) -> usize {
     }
 }
 
-/// Returns a request's head with an additional header.
 pub(crate) fn post_head(path: &str, header: &str) -> Vec<u8> {
     format!("POST {path} HTTP/1.1\r\nhost: a\r\n{header}\r\n\r\n").into_bytes()
 }

@@ -14,7 +14,6 @@ use serde_json::json;
 
 use super::{EVENTS, hostile_times, is_whole, withstands};
 
-/// Decompressed size of a bomb.
 const UNFOLDED: usize = 256 * 1024 * 1024;
 /// Methods of every kind of streaming, one of which needs no key.
 const METHODS: [&str; 5] = [

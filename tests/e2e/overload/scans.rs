@@ -15,11 +15,8 @@ use tokio::{task::JoinSet, time::interval};
 
 use super::{EVENTS, attack::hostile_times, peak_mib};
 
-/// Concurrent calls.
 const CALLS: usize = 64;
-/// Clauses per query, of at most 500.
 const CLAUSES: usize = 400;
-/// Size of each event's body.
 const BODY_BYTES: usize = 30_000;
 /// Rounds of other clients during the calls.
 const ROUNDS: usize = 15;
@@ -27,7 +24,6 @@ const ROUNDS: usize = 15;
 /// of a release.
 const HEALTH_MAX: Duration = Duration::from_secs(10);
 const OTHERS_MAX: Duration = Duration::from_secs(30);
-/// Time limit for abandoned scans to end.
 const END_MAX: Duration = Duration::from_secs(30);
 
 /// Returns a query that matches nothing, and scans the whole body in each clause.

@@ -26,7 +26,6 @@ const ROUNDS: usize = 150;
 const P99_MAX: Duration = Duration::from_secs(20);
 /// Interval of repeated attempts.
 const PACE: Duration = Duration::from_millis(50);
-/// Decompressed size of a bomb.
 const UNFOLDED: usize = 128 * 1024 * 1024;
 
 /// The attackers' knowledge: the addresses of the service, and keys of compromised clients.

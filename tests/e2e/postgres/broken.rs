@@ -21,7 +21,6 @@ use crate::{
 
 /// Limit on the bytes per connection and direction, which is some tens of commits.
 const CUT_WITHIN_BYTES: usize = 100_000;
-/// Events accepted meanwhile.
 const ANSWERED_MEANWHILE: usize = 40;
 
 /// A dump of the database that never ends, as no one reads it: it holds its snapshot.

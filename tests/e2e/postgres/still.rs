@@ -13,7 +13,6 @@ const ANSWERED_MAX: Duration = Duration::from_secs(10);
 /// Time limit until the node is not ready.
 const NOT_READY_MAX: Duration = Duration::from_secs(6);
 
-/// Sends an event; returns the status, the text and the duration.
 async fn send(rest: &Rest, host: &str) -> (u16, String, Duration) {
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
     let begun = Instant::now();

@@ -26,7 +26,6 @@ fn earlier() -> PathBuf {
     named.map_or_else(|| process::binary().to_owned(), PathBuf::from)
 }
 
-/// Returns the version of the tables' layout.
 fn layout(database: &Database) -> String {
     let text = "SELECT version FROM bellwether.layout";
     let shown = tokio::task::block_in_place(|| database.server.execute(text));

@@ -232,7 +232,6 @@ struct Stage {
 }
 
 impl Stage {
-    /// Sets up the rules with additional fields.
     async fn new(more: &Value) -> Self {
         Self::refusing_threads(more, None).await
     }
@@ -307,7 +306,6 @@ impl Stage {
         self.world.rest()
     }
 
-    /// Sends events about hosts in one request.
     async fn send(&self, hosts: impl IntoIterator<Item = usize>, status: &str) {
         let events = hosts.into_iter().map(|host| {
             let host = format!("h{host}");
@@ -325,7 +323,6 @@ impl Stage {
         assert_eq!(answer["succeeded"], events.len(), "{answer}");
     }
 
-    /// Waits until every receiver is in a state.
     async fn until(&self, what: &str, stands: impl Fn(&Board) -> bool) {
         for (name, receiver, board) in &self.receivers {
             let wanted = format!("{name}: {what}");

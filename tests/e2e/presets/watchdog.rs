@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::folder;
 
-/// The preset, which is a heartbeat rather than a destination.
 pub(super) const WATCHDOG: &str = "watchdog";
 
 async fn status(rest: &Rest) -> Option<Value> {

@@ -27,7 +27,6 @@ use super::{event, send, set_status, with};
 /// an open breaker.
 const HELD_MAX: Duration = Duration::from_secs(8);
 
-/// Sets up a rule with one message per event.
 async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
     let destination = json!({
         "name": name, "type": {"webhook": {"url": url}}, "delivery": delivery,
@@ -329,7 +328,6 @@ fn text(mail: &Mail) -> String {
     String::from_utf8_lossy(&mail.data).into_owned()
 }
 
-/// Returns a header of a mail, unfolded.
 fn header(mail: &str, name: &str) -> Option<String> {
     let mail = mail.replace("\r\n", "\n");
     let head = mail.split("\n\n").next().unwrap_or_default();

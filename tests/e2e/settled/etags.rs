@@ -19,7 +19,6 @@ async fn stored(wire: &Wire, kind: &str, name: &str) -> Value {
     got[kind].clone()
 }
 
-/// Returns an update of the description, with an etag if given.
 fn update(kind: &str, name: &str, text: &str, etag: Option<&str>) -> Value {
     let mut resource = with(&definition(kind, name), &json!({"description": text}));
     if let Some(etag) = etag {

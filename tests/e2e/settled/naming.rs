@@ -16,7 +16,6 @@ const KEPT_BYTES: usize = 16 * 1024;
 
 pub(super) const KINDS: [&str; 3] = ["trigger", "destination", "rule"];
 
-/// Returns the minimal definition of a kind.
 pub(super) fn definition(kind: &str, name: &str) -> Value {
     let clause = json!({"equals": {"field": "name", "stringVal": "x"}});
     match kind {

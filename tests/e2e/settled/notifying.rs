@@ -28,23 +28,17 @@ const ANNOTATE: &str = "EventManagementService/Annotate";
 type Steps = Vec<(Step, &'static str)>;
 
 enum Step {
-    /// Sends the event with these fields.
     Send(Value),
-    /// Sets a status as the operator.
     Set(Value),
-    /// Updates the rule with these fields.
     Rule(Value),
     /// Like [`Step::Rule`], and also notifies of open events.
     RuleForOpen(Value),
     /// Adds or removes the rule's destination.
     Destination(bool),
-    /// Adds a note as the operator.
     Annotate,
-    /// Updates the clause of the trigger.
     Trigger(Value),
     /// Like [`Step::Trigger`], and also notifies of open events.
     TriggerForOpen(Value),
-    /// Deletes the rule.
     DeleteRule,
     /// Deletes the trigger, and removes it from the rule.
     DeleteTrigger,

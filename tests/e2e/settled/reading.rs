@@ -49,7 +49,6 @@ fn sorted_by(field: &str, order: &str) -> Value {
     json!({"sortBy": [{"byField": {"field": field, "order": order}}]})
 }
 
-/// Returns a field of an event's only occurrence, in milliseconds.
 fn moment(item: &Value, field: &str) -> i64 {
     let text = item["occurrences"][0][field].as_str().expect("a text");
     text.parse().expect("a number")
@@ -319,7 +318,6 @@ async fn a_frequency_has_exactly_the_spans_that_were_asked_for() {
     }
 }
 
-/// Returns the warnings of a response, or of the resource in it.
 fn warnings(answer: &Value) -> String {
     let members = answer.as_object().expect("an object");
     let inside = members.values().filter_map(|value| value.get("warnings"));
@@ -570,7 +568,6 @@ async fn a_hint_is_near_and_a_length_is_told_with_the_one_allowed() {
     }
 }
 
-/// Parses a `grpc-timeout` to milliseconds.
 fn milliseconds(timeout: &str) -> Option<u128> {
     let (number, unit) = timeout.split_at_checked(timeout.len().checked_sub(1)?)?;
     let number: u128 = number.parse().ok()?;

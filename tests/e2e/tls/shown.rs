@@ -17,7 +17,6 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// Settings of a service that requires client certificates.
 const ASKING: &str = "tls_client_ca = \"$/ca.crt\"\n";
 
-/// Writes a certificate and its key, readable only by the owner.
 fn keep(identity: &Identity, folder: &Path, name: &str) -> [String; 2] {
     let files = identity.write(folder, name);
     set_mode(&files[1], 0o600);

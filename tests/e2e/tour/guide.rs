@@ -73,7 +73,6 @@ impl Guide {
         }
     }
 
-    /// Returns the last text copied to the clipboard.
     pub(super) fn copied(&self) -> String {
         let written = self.console.written();
         let coded = written.rsplit("\x1b]52;c;").next().unwrap();
@@ -85,7 +84,6 @@ impl Guide {
         self.address("rest")
     }
 
-    /// Returns the address of a part of the console's service.
     fn address(&self, part: &str) -> String {
         let noted = std::fs::read(self.data_dir().join("addresses.json")).unwrap();
         let noted: Value = serde_json::from_slice(&noted).unwrap();

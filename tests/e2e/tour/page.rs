@@ -23,7 +23,6 @@ const ULID: &str = "01K4QZ8J6N5T3V7W9X2Y1ABCDE";
 const DATE_HEADER: &str = "Tue, 06 May 2031 09:41:00 GMT";
 const SECONDS: &str = "1935999660";
 
-/// A screen of the tour.
 pub(super) struct Page {
     title: &'static str,
     words: &'static str,
@@ -106,7 +105,6 @@ pub(super) fn document(small: &[Page], large: &[Page]) {
     );
 }
 
-/// Wraps text to lines of at most 100 characters.
 fn wrapped(words: &str) -> String {
     let mut lines = String::new();
     let mut width = 0;

@@ -53,7 +53,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         message: item.description,
     });
     let message = match kind {
-        // gRPC's message does not say which side has the limit.
+        // The message of gRPC does not identify the side with the limit.
         FailureKind::Invalid if is_too_large(status) => format!(
             "the answer is larger than the {} MiB that this console takes",
             limits::MESSAGE_BYTES / (1024 * 1024)
@@ -100,7 +100,7 @@ fn is_secured(words: &str) -> bool {
     words == "h2 protocol error: http2 error" || words.ends_with("frame with invalid size")
 }
 
-/// Returns why a call failed. For a broken connection, the message says what an operator can do.
+/// Returns why a call failed. For a broken connection, the message suggests a remedy.
 pub fn why_failed(status: &tonic::Status) -> String {
     why_broken(status).unwrap_or_else(|| status.message().to_owned())
 }

@@ -1,4 +1,4 @@
-//! Plots made of block characters, which every font has: stacked columns and large figures.
+//! Plots drawn with block characters, which every font has: stacked columns and large figures.
 
 use ratatui::{
     buffer::Buffer,

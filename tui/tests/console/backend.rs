@@ -28,14 +28,12 @@ impl Real {
         Self::start_at(Arc::new(SystemClock)).await
     }
 
-    /// Starts a console and waits until it is connected.
     pub(crate) async fn console(&self) -> Headless {
         let mut console = Headless::start(self.options(self.address), 120, 36);
         assert!(console.shows("connected at").await, "{}", console.screen());
         console
     }
 
-    /// Makes an API call with request and response in JSON.
     pub(crate) async fn call(&self, service: &str, method: &str, asked: &Value) -> Value {
         let mut api = Api::connect(self.options(self.address)).await.unwrap();
         api.call(service, method, asked).await.unwrap()
@@ -60,7 +58,6 @@ impl Real {
         }
     }
 
-    /// Returns the options of a console that connects to this address.
     pub(crate) fn options(&self, address: SocketAddr) -> Options {
         let mut options = Options::new(&format!("http://{address}")).unwrap();
         options.key = Some(Key::new(&self.key).unwrap());
@@ -77,7 +74,6 @@ impl Real {
         endpoint.unwrap().connect().await.unwrap()
     }
 
-    /// Creates a request with the admin key.
     pub(crate) fn with_key<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         let value = format!("Bearer {}", self.key).parse().unwrap();
@@ -85,7 +81,6 @@ impl Real {
         request
     }
 
-    /// Sends events about these hosts.
     pub(crate) async fn send(
         &self,
         severity: cloud::Severity,
@@ -94,7 +89,6 @@ impl Real {
         self.send_named("disk", severity, hosts).await;
     }
 
-    /// Sends events with this name about these hosts.
     pub(crate) async fn send_named(
         &self,
         name: &str,

@@ -5,7 +5,6 @@ use ratatui::style::Color;
 
 use super::*;
 
-/// Starts a console on a stocked service with these key settings.
 async fn console_with_keys(service: &Service, keys: &[(&str, &str)]) -> Headless {
     let setting = |(action, key): &(&str, &str)| KeySetting {
         place: None,

@@ -12,7 +12,6 @@ pub(super) fn assert_shows(screen: &str, wanted: &str) {
     assert!(screen.contains(wanted), "no «{wanted}» in\n{screen}");
 }
 
-/// Returns whether no event was closed, acknowledged or suppressed.
 async fn all_open(service: &Service) -> bool {
     let all = service.real.occurrences().await;
     let is_open = |it: &v1::Occurrence| it.status() == Status::Open && !it.acknowledged();

@@ -8,7 +8,6 @@ mod against_the_service {
     use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
     use crate::backend::Real;
 
-    /// Returns the line of the screen that contains this text.
     fn line(screen: &str, text: &str) -> String {
         let found = screen.lines().find(|line| line.contains(text));
         found.map(str::to_owned).unwrap_or_default()
@@ -59,7 +58,6 @@ mod against_the_service {
         }
     }
 
-    /// Starts a service with three dead deliveries to one destination and one to another.
     async fn with_dead_letters() -> Real {
         let real = with_rule(&json!({})).await;
         let other = json!({

@@ -48,7 +48,6 @@ async fn press(console: &mut Headless, keys: &str) -> String {
     console.screen()
 }
 
-/// Waits until the screen shows the text.
 async fn until(console: &mut Headless, wanted: &str) {
     assert!(
         console.shows(wanted).await,

@@ -168,7 +168,6 @@ impl Chance {
     }
 }
 
-/// The monkey, its console and its recent actions.
 struct Monkey {
     chance: Chance,
     console: Headless,
@@ -384,7 +383,6 @@ async fn stock(real: &Real) {
     service.create_trigger(request).await.unwrap();
 }
 
-/// Starts a stocked service and a proxy in front of it.
 async fn served() -> (Real, Proxy) {
     let real = Real::start().await;
     stock(&real).await;

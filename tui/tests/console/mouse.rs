@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Returns the row of the screen that contains this text.
 fn row_of(screen: &str, wanted: &str) -> u16 {
     let row = screen.lines().position(|line| line.contains(wanted));
     assert!(row.is_some(), "no {wanted} on\n{screen}");

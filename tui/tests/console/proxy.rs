@@ -9,7 +9,6 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What is wrong with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,

@@ -31,7 +31,6 @@ fn remapped() -> (Keymap, Vec<(String, String)>) {
     (Keymap::new(&settings).unwrap(), keys)
 }
 
-/// Returns the first word of a screen that is a default key.
 fn default_key(screen: &str) -> Option<String> {
     let letters = "bcdefghijklmnopqrstuvwxyzBCDEGHIJKLMNOPQRSTUVWXYZ";
     let names = [

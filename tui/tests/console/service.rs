@@ -29,17 +29,14 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts a service.
     pub(crate) async fn start() -> Self {
         Self::behind(Real::start().await, REFUSAL).await
     }
 
-    /// Starts a service that uses this clock.
     pub(crate) async fn start_at(clock: Arc<dyn Clock>) -> Self {
         Self::behind(Real::start_at(clock).await, REFUSAL).await
     }
 
-    /// Starts a service whose receivers refuse with this text.
     pub(crate) async fn refused_with(refusal: &'static str) -> Self {
         Self::behind(Real::start().await, refusal).await
     }
@@ -95,7 +92,6 @@ impl Service {
         self.create("Destination", &destination).await;
     }
 
-    /// Creates a resource of this kind.
     pub(crate) async fn create(&self, kind: &str, resource: &Value) {
         let asked = json!({kind.to_lowercase(): resource});
         let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
@@ -113,7 +109,6 @@ impl Service {
             .collect()
     }
 
-    /// Returns all deliveries, newest first.
     pub(crate) async fn deliveries(&self) -> Vec<Value> {
         let asked = json!({"pageSize": 100});
         let mut found = self
@@ -138,7 +133,6 @@ impl Service {
         assert_eq!(found.iter().filter(is_over).count(), wanted, "{found:?}");
     }
 
-    /// Sends numbered events about full disks.
     pub(crate) async fn events(&self, numbers: std::ops::Range<u32>) {
         let events = numbers.map(|number| event(number, &format!("disk {number} is full")));
         self.send(events.collect()).await;
@@ -156,12 +150,10 @@ impl Service {
         assert_eq!(answer.succeeded, count, "{answer:?}");
     }
 
-    /// Returns the options of an administrator's console.
     pub(crate) fn options(&self) -> Options {
         self.real.options(self.link.address)
     }
 
-    /// Returns the options of a viewer's console.
     pub(crate) async fn viewer(&self) -> Options {
         let asked = json!({"name": "a-viewer", "role": "ROLE_VIEWER"});
         let answer = self.real.call("ClientService", "CreateClient", &asked);

@@ -35,7 +35,6 @@ mod against_the_service {
         (real, console)
     }
 
-    /// Returns the filters of the silences and their durations in minutes.
     async fn stored(real: &Real) -> Vec<(String, i64)> {
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
         let found = api

@@ -21,9 +21,7 @@ use self::{
 };
 use super::*;
 
-/// Sizes of every scene.
 const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
-/// Further sizes, for some of the layouts.
 const SMALL_SIZES: [(u16, u16); 3] = [(60, 15), (20, 5), (1, 1)];
 const SMALL: [&str; 12] = [
     "overview",

@@ -74,7 +74,6 @@ mod against_the_service {
         assert!(missed.is_empty(), "{}", missed.join("\n"));
     }
 
-    /// Waits until both messages are dead.
     async fn both_dead(real: &Real) {
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
         let asked = json!({"states": ["DEAD"]});

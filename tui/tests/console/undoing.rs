@@ -12,7 +12,6 @@ mod against_the_service {
         real.call("RuleService", "GetRule", &asked).await["rule"].clone()
     }
 
-    /// Returns the number of deliveries.
     async fn deliveries(real: &Real) -> usize {
         let found = real
             .call("DeliveryService", "ListDeliveries", &json!({}))

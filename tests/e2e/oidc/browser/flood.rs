@@ -31,7 +31,6 @@ async fn begins_from(address: &str, gateway: SocketAddr) -> String {
     answer.lines().next().unwrap().to_owned()
 }
 
-/// Starts a sign-in; returns the state for the redirect.
 async fn begun_state(browser: &mut Browser) -> String {
     let address = format!("{PAGE}/sign-in");
     let begun = browser.step(Method::GET, &address, "", "none").await;

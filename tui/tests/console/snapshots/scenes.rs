@@ -94,7 +94,6 @@ impl Setting {
         Self::Lost,
     ];
 
-    /// Starts the service of this setting.
     pub(super) async fn world(self) -> World {
         match self {
             Self::Empty => World::empty().await,

@@ -51,7 +51,6 @@ fn letter(cell: &Cell) -> char {
     }
 }
 
-/// Returns the meaning of a letter.
 fn meaning(letter: char) -> &'static str {
     match letter.to_ascii_lowercase() {
         '.' | '#' => "text",

@@ -22,21 +22,17 @@ const NOON_MS: i64 = 1_932_897_600_000;
 /// Time limit for the service to send all messages.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A service and its environment.
 pub(super) struct World {
     pub(super) real: Real,
     pub(super) api: Api,
     clock: Arc<ManualClock>,
-    /// Proxy for the consoles, so that their connection can be cut.
     proxy: Proxy,
     /// Texts that differ between runs, with their replacements.
     chance: BTreeMap<String, String>,
-    /// Receivers of its messages.
     receivers: JoinSet<()>,
 }
 
 impl World {
-    /// Starts a new service.
     pub(super) async fn empty() -> Self {
         let clock = Arc::new(ManualClock::at(NOON_MS));
         let real = Real::start_at(Arc::clone(&clock) as Arc<_>).await;
@@ -75,7 +71,6 @@ impl World {
         world
     }
 
-    /// Returns the options of this world's consoles.
     pub(super) fn options(&self) -> Options {
         let mut options = self.real.options(self.proxy.address);
         // With an age of minutes, a short delay does not change the text.
@@ -152,7 +147,6 @@ impl World {
             .await;
     }
 
-    /// Creates one resource of each kind on which messages do not depend.
     async fn configure(&mut self) {
         let calendar = json!({
             "name": "nights",
