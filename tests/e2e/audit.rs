@@ -102,7 +102,7 @@ async fn every_change_says_who_made_it_what_was_and_what_is_also_after_a_kill() 
     let deleted = entries(&rest, "actions=DELETED&clientNames=jane").await;
     assert_eq!(told(&deleted), ["jane DELETED trigger disk"]);
     assert_eq!(entries(&rest, "clientNames=john").await, [] as [Value; 0]);
-    // Paging, and gRPC, return the same.
+    // Paging and gRPC return the same entries.
     let first = rest.get("/v1/audit?pageSize=4").await.ok();
     let token = first["nextPageToken"].as_str().expect("a token");
     let rest_of_it = entries(&rest, &format!("pageSize=4&pageToken={token}")).await;

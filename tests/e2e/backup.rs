@@ -38,14 +38,14 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a service with a rule that notifies a receiver, and sends that many events.
+/// Starts a service with a rule that notifies a receiver, and sends this many events.
 async fn filled(receiver: &Receiver, events: usize) -> World {
     let world = World::start();
     fill(&world, receiver, events).await;
     world
 }
 
-/// Creates a rule that notifies a receiver, and sends that many events.
+/// Creates a rule that notifies a receiver, and sends this many events.
 async fn fill(world: &World, receiver: &Receiver, events: usize) {
     let rest = world.rest();
     journey::set_up(&rest, receiver).await;

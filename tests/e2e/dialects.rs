@@ -1,4 +1,4 @@
-//! Existing senders with their own clients: what they send becomes events with the expected
+//! Existing senders with their own clients: their messages become events with the expected
 //! contents.
 
 mod alerts;
@@ -40,7 +40,7 @@ fn sender(world: &World, name: &str, dialects: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Returns the newest occurrence of each event of that name, with the event's dimensions as
+/// Returns the newest occurrence of each event of this name, with the event's dimensions as
 /// `key=value`.
 async fn events(rest: &Rest, name: &str) -> Vec<(String, Value)> {
     let clause = json!({"equals": {"field": "name", "stringVal": name}});

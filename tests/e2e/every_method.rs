@@ -136,7 +136,7 @@ fn run(mut client: Command, asked: &str) -> Vec<Value> {
     lines.collect::<Result<_, _>>().unwrap()
 }
 
-/// Whether the details contain a message of that type that satisfies the condition.
+/// Whether the details contain a message of this type that satisfies the condition.
 fn has(details: &Value, name: &str, holds: impl Fn(&Value) -> bool) -> bool {
     let mut details = details.as_array().into_iter().flatten();
     details.any(|one| one["@type"].as_str().is_some_and(|it| it.ends_with(name)) && holds(one))

@@ -33,7 +33,7 @@ impl Counted {
         self.console.shows(shown)
     }
 
-    /// Quits, and asserts that at most that many keys were pressed before.
+    /// Quits, and asserts that at most this many keys were pressed before.
     fn end(mut self, most: usize) {
         assert!(self.keys <= most, "{} keys, at most {most}", self.keys);
         self.console.press("q");

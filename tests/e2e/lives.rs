@@ -108,8 +108,8 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     second.service.kill();
     restore(&home, &copy, &home.join("third"), &[]);
     let third = Life::start(&home, &home.join("third"));
-    // Its log is longer than the second one's, so that a position of that could be mistaken for its
-    // own.
+    // Its log is longer than the second one's, so that a position in the second log also exists in
+    // it.
     send(&third.rest(), hosts("third", 10)).await;
     for token in [&of_the_first, &of_the_second] {
         let told = third.watch(token).await;

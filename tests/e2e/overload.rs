@@ -112,7 +112,7 @@ async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
     is_whole(world).await;
 }
 
-/// Returns how often the listeners may try to accept in that time, while they cannot.
+/// Returns how often the listeners may try to accept in vain within this time.
 fn tries(time: Duration) -> usize {
     const PAUSE_MS: u128 = 50;
     const LISTENERS: usize = 2;

@@ -48,7 +48,7 @@ impl Told {
     }
 }
 
-/// Returns the JSON of a `POST` to that path, which must have exactly these fields.
+/// Returns the JSON of a `POST` to this path, which must have exactly these fields.
 fn posted(received: &Received, path: &str, fields: &[&str]) -> Value {
     assert_eq!(
         (received.method.as_str(), received.path.as_str()),
@@ -68,7 +68,7 @@ fn fielded(received: &Received, fields: &[&str]) -> Value {
     body
 }
 
-/// Asserts that a text contains the complete hostile summary, in at most that many characters.
+/// Asserts that a text contains the complete hostile summary, in at most this many characters.
 fn whole(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(plain(text).contains(SHOWN), "{text}");
@@ -80,7 +80,7 @@ fn plain(text: &str) -> String {
     text.replace(['\u{2060}', '\\'], "")
 }
 
-/// Asserts that a text starts like the hostile summary, in at most that many characters.
+/// Asserts that a text starts like the hostile summary, in at most this many characters.
 fn title(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(text.starts_with("x\",\"y\""), "{text}");
@@ -575,7 +575,7 @@ const READ: [&str; 13] = [
     "](",
 ];
 
-/// Returns the text at a JSON pointer, or the form field of that name.
+/// Returns the text at a JSON pointer, or the form field of this name.
 fn text_at(received: &Received, place: &str) -> String {
     if place.starts_with('/') {
         let body = received.json();

@@ -16,7 +16,7 @@ pub(crate) const STATUS: &str = "EventManagementService/SetStatus";
 pub(crate) const GET: &str = "EventQueryService/GetEvent";
 pub(crate) const SEARCH: &str = "EventQueryService/SearchEvents";
 
-/// Returns the time that many seconds from now, in milliseconds since 1970, as JSON.
+/// Returns the time this many seconds from now, in milliseconds since 1970, as JSON.
 pub(crate) fn in_seconds(seconds: i64) -> String {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     (now_ms + seconds * 1_000).to_string()

@@ -1,4 +1,4 @@
-//! Dry-run rules: what they would send is recorded, no one is notified, and promoting one does not
+//! Dry-run rules: their notifications are recorded but not sent, and promoting a rule does not
 //! notify of past events.
 
 use std::time::Duration;

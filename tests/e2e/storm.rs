@@ -152,8 +152,7 @@ impl Storm {
             let is_old = screen.contains(" s old ") || screen.contains(" min old ");
             (is_old || screen.contains(&wanted) && number().await == before).then_some(())
         });
-        // The console's interval of counting grows with the time that counting takes, which a busy
-        // machine makes long.
+        // The console counts less often when counting takes long, as it does on a busy machine.
         assert!(
             tokio::time::timeout(PATIENCE, found).await.is_ok(),
             "{last}"

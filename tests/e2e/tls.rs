@@ -319,7 +319,7 @@ async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
     }
 }
 
-/// Returns the response to a client with that certificate; empty if it is rejected.
+/// Returns the response to a client with this certificate; empty if it is rejected.
 async fn asked(authority: &Authority, address: &str, identity: Option<&Identity>) -> String {
     let mut answer = Vec::new();
     if let Ok(mut stream) = authority.connect(address, &["http/1.1"], identity).await {

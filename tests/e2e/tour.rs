@@ -275,7 +275,7 @@ impl Guide {
         .await;
     }
 
-    /// Waits until the receiver has that many messages, and returns the last one.
+    /// Waits until the receiver has this many messages, and returns the last one.
     async fn is_notified(&mut self, count: usize) -> Received {
         eventually("the message", async || {
             let mut received = self.receiver.received();

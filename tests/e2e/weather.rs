@@ -1,4 +1,4 @@
-//! The console with a bad network: it responds to keys, shows the truth, loses and duplicates
+//! The console with a bad network: it responds to keys, shows accurate data, loses and duplicates
 //! nothing, and can be left immediately.
 
 mod answers;

@@ -31,7 +31,8 @@ pub enum Fate {
     },
     /// Nothing is forwarded, and nothing is closed.
     Stands,
-    /// Nothing is forwarded from that word on, for each connection whose client sends it.
+    /// On each connection, forwarding stops before the first occurrence of this word from the
+    /// client.
     StandsBefore(&'static str),
 }
 
@@ -98,7 +99,7 @@ impl Cutter {
 impl Drop for Cutter {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Also where blocking is not allowed.
+            // A plain drop of the runtime would panic where blocking is not allowed.
             runtime.shutdown_background();
         }
     }

@@ -99,7 +99,7 @@ fn server() -> Option<MutexGuard<'static, Postgres>> {
     Some(server.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the variables for a new store in a database, with the encryption keys in that folder.
+/// Returns the variables for a new store in a database, with the encryption keys in this folder.
 ///
 /// # Panics
 /// Panics if PostgreSQL is not installed.

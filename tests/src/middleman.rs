@@ -72,7 +72,7 @@ const HEAD_BYTES: usize = 5;
 const WAITING_MAX: usize = 4;
 
 impl Middleman {
-    /// Starts a proxy for the service at that address.
+    /// Starts a proxy for the service at this address.
     ///
     /// # Panics
     /// Panics if there is no free port.
@@ -128,7 +128,7 @@ impl Middleman {
 impl Drop for Middleman {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Also where blocking is not allowed.
+            // A plain drop of the runtime would panic where blocking is not allowed.
             runtime.shutdown_background();
         }
     }
@@ -233,7 +233,7 @@ async fn make_anew(
         let data = match frame.map(Frame::into_data) {
             Ok(Ok(data)) => data,
             Ok(Err(trailers)) => {
-                // The client may be gone.
+                // The client may have disconnected.
                 drop(pieces.send(Ok(trailers)).await);
                 continue;
             }

@@ -85,7 +85,7 @@ impl Postgres {
         Some(server)
     }
 
-    /// Starts a standby of that name for this server.
+    /// Starts a standby of this name for this server.
     ///
     /// # Panics
     /// Panics if it cannot be created.

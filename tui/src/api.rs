@@ -56,7 +56,7 @@ pub enum CallErrorKind {
     Away,
     /// Use another key.
     NotAllowed,
-    /// Nothing with that name exists.
+    /// Nothing with this name exists.
     NotFound,
     /// Read the current state and decide again.
     Conflict,
@@ -216,7 +216,7 @@ impl Api {
         Ok(found[SETTINGS].take())
     }
 
-    /// Returns the resource of that kind and name.
+    /// Returns the resource of this kind and name.
     ///
     /// # Errors
     /// Returns the errors of [`Api::call`].
@@ -232,7 +232,7 @@ impl Api {
         Ok(found[kind.word()].take())
     }
 
-    /// Deletes the resource of that kind and name. With `force`, also removes it from the resources
+    /// Deletes the resource of this kind and name. With `force`, also removes it from the resources
     /// that use it.
     ///
     /// # Errors

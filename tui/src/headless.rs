@@ -157,7 +157,7 @@ pub struct Headless {
 }
 
 impl Headless {
-    /// Starts a console with that screen size.
+    /// Starts a console with this screen size.
     ///
     /// # Panics
     /// Panics outside of a tokio runtime.

@@ -181,7 +181,7 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Draws counts as that many bars, each the sum of several; empty if all are 0.
+/// Draws counts as this many bars, each the sum of several; empty if all are 0.
 pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let each = counts.len().div_ceil(cells.max(1)).max(1);

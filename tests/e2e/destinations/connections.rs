@@ -111,7 +111,7 @@ impl Stage {
         }
     }
 
-    /// Sends that many messages, and returns the attempts of each once all have arrived.
+    /// Sends this many messages, and returns the attempts of each once all have arrived.
     async fn tell(&mut self, count: usize) -> Vec<Vec<String>> {
         let from = self.told;
         self.told += count;

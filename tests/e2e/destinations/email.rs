@@ -179,7 +179,7 @@ async fn one_refused_address_of_several_is_named_and_stops_no_mail() {
         assert_eq!(event.0, "STATUS_OPEN");
         assert!(event.1.contains("b@example.net"), "{event:?}");
 
-        // A temporary rejection is retried, only for that address.
+        // A temporary rejection is retried, only for this address.
         server.misbehave(None);
         let ended = delivery(&stage, "the end", |one| one["endTime"].is_string()).await;
         assert_eq!(ended["state"], "DELIVERED", "{ended}");

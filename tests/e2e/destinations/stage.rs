@@ -15,7 +15,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Sets up a destination of that type and a rule with updates.
+    /// Sets up a destination of this type and a rule with updates.
     pub(super) async fn new(world: World, kind: Value, message: &str) -> Self {
         let rest = world.rest();
         let destination = json!({"name": "place", "type": kind});
@@ -88,7 +88,7 @@ impl Stage {
         told[count - 1].clone()
     }
 
-    /// Waits until that many deliveries have arrived, and returns them newest first, with their
+    /// Waits until this many deliveries have arrived, and returns them newest first, with their
     /// attempts.
     pub(super) async fn delivered(&self, count: usize) -> Vec<Value> {
         let list = "/v1/notification/deliveries";

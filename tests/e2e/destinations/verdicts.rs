@@ -67,7 +67,7 @@ fn common() -> Vec<Row<Option<Mischief>>> {
     ]
 }
 
-/// Tests an unsaved destination of that type. The response must not contain a secret.
+/// Tests an unsaved destination of this type. The response must not contain a secret.
 async fn test(rest: &Rest, kind: &Value, what: &str) -> Value {
     let destination = json!({"name": "place", "type": kind, "delivery": {"timeout": "1s"}});
     let answer = rest
@@ -423,7 +423,7 @@ async fn an_event_destination_says_which_event_it_made() {
     assert_eq!(event["result"]["name"], "disk-full-again");
 }
 
-/// Tests every external type, with its provider at that host and port.
+/// Tests every external type, with its provider at this host and port.
 async fn everywhere(host: &str, port: u16, outcome: &str, says: &str) {
     let base = format!("http://{host}:{port}");
     let world = world(&format!(

@@ -13,7 +13,7 @@ use crate::samples;
 const WEBHOOK: &str = "/v1/intake/alertmanager";
 const ALERTS: &str = "/api/v2/alerts";
 
-/// Notifies a URL of every opening and closing of alerts of that name.
+/// Notifies a URL of every opening and closing of alerts of this name.
 async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     let trigger = json!({"name": "alerts", "type": {"event": {"filter": filter}}});
     let mut rule = samples::rule("alerts", "alerts", "hook", "");
@@ -28,7 +28,7 @@ async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     }
 }
 
-/// Returns the time that many seconds from now.
+/// Returns the time this many seconds from now.
 fn at(seconds: i64) -> String {
     let now = Timestamp::now().as_millisecond();
     Timestamp::from_millisecond(now + seconds * 1_000)
@@ -36,7 +36,7 @@ fn at(seconds: i64) -> String {
         .to_string()
 }
 
-/// Waits for that many messages, and returns whether each is a closing.
+/// Waits for this many messages, and returns whether each is a closing.
 async fn told(receiver: &Receiver, count: usize) -> Vec<bool> {
     receiver.until_received(count).await;
     let received = receiver.received();

@@ -50,7 +50,7 @@ impl Browser {
         self.ask(Method::GET, path, "", "none").await
     }
 
-    /// Requests a path from a page of that site, and follows redirects.
+    /// Requests a path from a page of this site, and follows redirects.
     async fn ask(&mut self, method: Method, path: &str, form: &str, site: &str) -> (u16, String) {
         let mut answer = self
             .step(method, &format!("{PAGE}{path}"), form, site)

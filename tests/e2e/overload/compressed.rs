@@ -24,7 +24,7 @@ const METHODS: [&str; 5] = [
     "grpc.health.v1.Health/Check",
 ];
 
-/// Returns that many bytes of one value, compressed.
+/// Returns this many bytes of one value, compressed.
 pub(super) fn packed(byte: u8, bytes: usize) -> Vec<u8> {
     let mut packing = GzEncoder::new(Vec::new(), Compression::best());
     let piece = vec![byte; 64 * 1024];

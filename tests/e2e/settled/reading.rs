@@ -351,7 +351,7 @@ async fn a_field_that_no_event_has_and_that_is_near_a_known_one_is_warned_of() {
             ("dimensions.host", ""),
             ("metadata.usage.percent", ""),
             ("severity", ""),
-            // Similar to none.
+            // Not similar to any field.
             ("zebra", "none"),
             ("dimensions.quartz", "none"),
         ]

@@ -18,7 +18,7 @@ use rustls::{
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    /// Creates an authority of that name.
+    /// Creates an authority of this name.
     ///
     /// # Panics
     /// Panics if there is no randomness for its key.
@@ -37,12 +37,12 @@ impl Authority {
         std::fs::write(file, self.0.pem()).unwrap();
     }
 
-    /// Returns a server with a certificate for that name.
+    /// Returns a server with a certificate for this name.
     pub fn server(&self, name: &str) -> ServerConfig {
         self.server_with(name, |_| {})
     }
 
-    /// Returns a server whose certificate for that name expired years ago.
+    /// Returns a server whose certificate for this name expired years ago.
     pub fn expired_server(&self, name: &str) -> ServerConfig {
         self.server_with(name, |params| {
             params.not_before = date_time_ymd(2020, 1, 1);
@@ -50,7 +50,7 @@ impl Authority {
         })
     }
 
-    /// Returns a server for that name that requires client certificates of the same authority.
+    /// Returns a server for this name that requires client certificates of the same authority.
     ///
     /// # Panics
     /// Panics if there is no randomness for its key.
@@ -70,7 +70,7 @@ impl Authority {
         config
     }
 
-    /// Returns a client certificate for that name and its key, in PEM.
+    /// Returns a client certificate for this name and its key, in PEM.
     ///
     /// # Panics
     /// Panics if there is no randomness for the key.
@@ -81,7 +81,7 @@ impl Authority {
         (certificate.pem(), key.serialize_pem())
     }
 
-    /// Returns a server with that certificate and key, in PEM.
+    /// Returns a server with this certificate and key, in PEM.
     ///
     /// # Panics
     /// Panics if they are invalid.

@@ -159,7 +159,7 @@ pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, false)
 }
 
-/// Acknowledges an occurrence, or the open ones of a group, for that many seconds.
+/// Acknowledges an occurrence, or the open ones of a group, for this many seconds.
 pub(crate) fn acknowledge_for(id: &str, group: &str, seconds: i64) -> Call {
     let acknowledge_for = Some(prost_types::Duration { seconds, nanos: 0 });
     if !group.is_empty() {

@@ -395,7 +395,7 @@ async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, comman
     }
 }
 
-/// Returns the pause after that many consecutive failures: doubled each time, with up to 20 % of
+/// Returns the pause after this many consecutive failures: doubled each time, with up to 20 % of
 /// jitter.
 fn pause_after(failures: u32) -> Duration {
     let base = limits::FIRST_PAUSE

@@ -93,7 +93,7 @@ pub(crate) enum News {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) matched: i32,
-    /// `None` if no trigger of that name is stored.
+    /// `None` if no trigger of this name is stored.
     pub(crate) matched_by_saved: Option<i32>,
     pub(crate) scanned: i32,
     /// Everything last seen at or after this time has been scanned.

@@ -4,7 +4,7 @@ use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDi
 
 use crate::theme::Token;
 
-/// Returns the changed lines, with that many lines of context.
+/// Returns the changed lines, with this many lines of context.
 pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, String)> {
     let unified = unified(before, after, around);
     let lines = unified.lines().filter_map(|line| {
@@ -19,7 +19,7 @@ pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, 
     lines.collect()
 }
 
-/// Returns a unified diff without file names, with that many lines of context.
+/// Returns a unified diff without file names, with this many lines of context.
 pub fn unified(before: &str, after: &str, around: u32) -> String {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Myers, &input);

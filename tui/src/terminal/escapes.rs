@@ -259,7 +259,7 @@ mod tests {
 
     const DELAY: Duration = Duration::from_millis(40);
 
-    /// Returns the events for these keys with that delay between them, including the pending one.
+    /// Returns the events for these keys with this delay between them, including the pending one.
     fn heard(keys: &str, apart: Duration) -> Vec<Event> {
         let mut escapes = Escapes::new(DELAY);
         let mut now = Instant::now();

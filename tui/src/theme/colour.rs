@@ -43,7 +43,7 @@ colours! {
 }
 
 impl Colour {
-    /// Returns the colour of that name.
+    /// Returns the colour of this name.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|colour| colour.word() == word)

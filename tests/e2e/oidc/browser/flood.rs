@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{Browser, Method, PAGE, World, json, settings};
 
-/// Returns the status line of a sign-in from that local address.
+/// Returns the status line of a sign-in from this local address.
 async fn begins_from(address: &str, gateway: SocketAddr) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket
@@ -39,7 +39,8 @@ async fn begun_state(browser: &mut Browser) -> String {
     pairs.next().unwrap().1.into_owned()
 }
 
-/// Starts a provider that names its endpoints, and takes an hour for everything else.
+/// Starts a provider that serves its discovery document, and takes an hour for every other
+/// response.
 async fn slow_provider() -> (Receiver, String) {
     let issuer = Arc::new(OnceLock::<String>::new());
     let own = Arc::clone(&issuer);

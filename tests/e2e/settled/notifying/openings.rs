@@ -1,4 +1,4 @@
-//! Notifications: what opens, and what does not.
+//! Notifications: which events cause an opening message.
 
 use bellwether_tests::{receiver::Receiver, world::World};
 use serde_json::{Value, json};

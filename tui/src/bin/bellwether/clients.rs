@@ -184,7 +184,7 @@ pub(crate) async fn open(
     with_key(address, settings, key.as_deref(), settle).await
 }
 
-/// Connects to a service with that key, or without one if a certificate authenticates the caller.
+/// Connects to a service with this key, or without one if a certificate authenticates the caller.
 ///
 /// # Errors
 /// Returns an error if the service is unreachable.

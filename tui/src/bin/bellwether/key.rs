@@ -18,7 +18,7 @@ const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 /// The file in the data folder to which a service writes its first key.
 pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 
-/// Returns the credential for the service at that address; `None` if only a client certificate is
+/// Returns the credential for the service at this address; `None` if only a client certificate is
 /// used.
 ///
 /// # Errors

@@ -64,7 +64,7 @@ fn failed(error: bellwether_tui::Error) -> Failure {
     Failure::new(sentence(&error))
 }
 
-/// Returns the connection options for the service at that address; without a key if a certificate
+/// Returns the connection options for the service at this address; without a key if a certificate
 /// authenticates the caller.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
     })
 }
 
-/// Opens the console for the service at that address; `far` if it runs in another process.
+/// Opens the console for the service at this address; `far` if it runs in another process.
 async fn open(
     settings: &Settings,
     address: &str,

@@ -22,7 +22,7 @@ use crate::{
 /// Lines shown of a change.
 const LINES: usize = 40;
 
-/// Writes what the list is restricted to.
+/// Writes the restriction of the list.
 pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, the newest first.");
     for (kind, name) in asked.kinds.iter().zip(&asked.names) {

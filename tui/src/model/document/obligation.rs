@@ -12,7 +12,7 @@ use crate::{
     theme::Token,
 };
 
-/// Writes what the list is restricted to.
+/// Writes the restriction of the list.
 pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
     let message = "Outstanding resolutions: receivers that were notified of the opening and not yet of the closing.";
     into.text(Token::Dim, 0, message);

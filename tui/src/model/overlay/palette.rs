@@ -32,7 +32,7 @@ pub(crate) struct Palette {
 pub(crate) struct Item {
     pub(crate) title: String,
     pub(crate) keys: String,
-    /// The reason why it cannot be done now.
+    /// Why it is currently unavailable.
     pub(crate) refusal: Option<String>,
     /// Heading of its section in the help.
     pub(crate) section: Option<&'static str>,

@@ -228,7 +228,7 @@ pub(super) fn press(
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-/// Starts or resumes the change. Nothing else does.
+/// Starts or resumes the change; the only function that does.
 fn run(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
     if model.is_up() {
         bulk.stage = if bulk.is_counted {

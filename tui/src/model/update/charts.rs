@@ -14,7 +14,7 @@ const GROUPS: i32 = 50;
 const NAME: &str = "name";
 const HOST: &str = "host";
 
-/// Reads all of the data, one call after the other.
+/// Reads all data, one call at a time.
 pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let back = model.back_to;
     let span = prost_types::Duration {

@@ -47,7 +47,7 @@ fn put(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
     effects.push(Effect::Copy(wanted));
 }
 
-/// Opens the menu of what to copy.
+/// Opens the menu for copying.
 pub(super) fn choose(model: &mut Model) {
     let items = model.copyable();
     if items.is_empty() {
@@ -175,7 +175,7 @@ impl Model {
         format!("curl -H \"authorization: Bearer {key}\" \"{rest}{path}\"")
     }
 
-    /// Returns the shell command that prints the same.
+    /// Returns the shell command that prints the same data.
     fn command_here(&self, id: &str) -> Option<String> {
         let bellwether = &self.shell.bellwether;
         let quoted = shell_quoted(id);

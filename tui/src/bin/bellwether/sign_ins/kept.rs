@@ -140,7 +140,7 @@ impl SignInFile {
         })
     }
 
-    /// Returns the sign-in at that address.
+    /// Returns the sign-in at this address.
     ///
     /// # Errors
     /// Returns an error if the file is unreadable.
@@ -173,7 +173,7 @@ impl SignInFile {
         }
     }
 
-    /// Stores the sign-in at that address, replacing an earlier one.
+    /// Stores the sign-in at this address, replacing an earlier one.
     ///
     /// # Errors
     /// Returns an error if the file is not writable, or has too many entries.
@@ -188,7 +188,7 @@ impl SignInFile {
         self.write(lock, &content)
     }
 
-    /// Deletes the sign-in at that address and returns whether there was one.
+    /// Deletes the sign-in at this address and returns whether there was one.
     ///
     /// # Errors
     /// Returns an error if the file is not writable.

@@ -15,7 +15,7 @@ use crate::{
 /// Tokens that expire within this time are renewed.
 const SOON: SignedDuration = SignedDuration::from_secs(60);
 
-/// Returns the token of the sign-in at that address; `None` if there is none.
+/// Returns the token of the sign-in at this address; `None` if there is none.
 ///
 /// # Errors
 /// Returns an error if the sign-in has expired.
@@ -67,7 +67,7 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     }
 }
 
-/// Returns the `login` command for that service, with the flags used here.
+/// Returns the `login` command for this service, with the flags used here.
 fn login(settings: &Settings, address: &str) -> String {
     let named = settings.in_force().get("connect").map(|it| &it.source);
     match (named, &settings.context) {

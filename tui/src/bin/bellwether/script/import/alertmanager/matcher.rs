@@ -182,7 +182,7 @@ impl Matcher {
     }
 }
 
-/// Reads the matchers of a route or inhibition: the list of that name, and the deprecated objects
+/// Reads the matchers of a route or inhibition: the list of this name, and the deprecated objects
 /// of texts and regular expressions.
 ///
 /// # Errors

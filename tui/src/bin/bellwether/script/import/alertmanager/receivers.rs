@@ -114,7 +114,7 @@ impl Global {
     }
 }
 
-/// Reads a secret with its path: the field of that name, or the one with the suffix `_file`.
+/// Reads a secret with its path: the field of this name, or the one with the suffix `_file`.
 fn secret(fields: &mut Fields, name: &str) -> Result<Option<(String, Secret)>, Failure> {
     let value = fields.text(name)?.map(Secret::Value);
     let file = format!("{name}_file");
