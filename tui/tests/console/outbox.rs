@@ -1,4 +1,4 @@
-//! Bulk retries of deliveries, and the open obligations.
+//! Bulk retries of deliveries, and the outstanding resolutions.
 
 use std::sync::Arc;
 
