@@ -94,7 +94,7 @@ async fn a_service_in_use_checks_itself_while_it_takes_events_in() {
     for sender in 0..4 {
         senders.spawn(keep_sending(world.rest(), sender, Arc::clone(&answered)));
     }
-    // Of a folder used by a service, and of a named service.
+    // Checks a folder in use by a service, and then a named service.
     let address = format!("http://{}", world.service().address("grpc"));
     let named = ["--connect", &address];
     for arguments in [&[][..], &named[..]] {

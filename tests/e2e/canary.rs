@@ -176,7 +176,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
         HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
         MAPPED, MAIL, METRICS,
     ];
-    // As sent: user, colon and password, encoded. A line of the private key, as in its file.
+    // Credentials as sent in an `authorization` header, and a line of the private key's file.
     secrets.push(identity.key.lines().nth(1).expect("a key has lines"));
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();

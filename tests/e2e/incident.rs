@@ -136,7 +136,7 @@ async fn dead_letters_of_a_destination_are_resent_and_go_with_seven_keys() {
         &["no match `state=dead resent=false destination=hook`"],
     );
     receiver.until_received(3).await;
-    // They are still there, and marked.
+    // The resent deliveries are still listed, and marked.
     console.press("\t", &["[delivered 3]"]);
     console.end(7);
     assert_eq!(deliveries(&world, "state=dead%20resent=true").await, 3);

@@ -119,7 +119,7 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     }
     let of_the_third = third.watch("").await.resume_token;
     third.service.kill();
-    // Back to an earlier incarnation, whose log does not reach that far.
+    // Returns to the second life, whose log does not reach that far.
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_third).await.gap);
     let goes_on = second.watch(&of_the_second).await;

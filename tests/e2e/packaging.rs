@@ -231,7 +231,7 @@ fn nodes_start_as_the_compose_file_and_the_chart_say() {
     let init = service("init");
     let made = process::run(machine.command(&init, "init"));
     assert!(made.status.success(), "{made:?}");
-    // It runs again at each start.
+    // The init service runs again at each start.
     let again = process::run(machine.command(&init, "init"));
     let said = String::from_utf8(again.stdout).unwrap();
     assert!(
@@ -318,7 +318,7 @@ fn the_examples_of_a_workflow_and_a_job_apply_what_is_beside_them() {
     let example = |name: &str| read(&fs::read_to_string(examples.join(name)).unwrap());
     let folder = world.folder().join("alerts");
     fs::create_dir(&folder).unwrap();
-    // Like a mounted ConfigMap: symbolic links, and read-only.
+    // A mounted ConfigMap is read-only and consists of symbolic links.
     fs::create_dir(folder.join("..2031")).unwrap();
     fs::copy(
         examples.join("disks.yaml"),

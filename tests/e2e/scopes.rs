@@ -64,7 +64,7 @@ async fn an_editor_that_is_kept_to_tags_changes_what_carries_them_and_nothing_el
     assert_eq!(answer.status, 403, "{}", answer.text());
     db.put(&ours, &trigger("ours", &["team:db"])).await.ok();
 
-    // As documents, also as a dry run.
+    // Applies a document, also as a dry run.
     for validate_only in [true, false] {
         let documents = json!({
             "validateOnly": validate_only,
@@ -111,7 +111,7 @@ async fn a_sender_that_is_kept_to_sources_sends_events_of_these_alone() {
     let (taken, answer) = send(json!({"host": "a"})).await;
     assert_eq!(taken, 0);
     assert!(answer.contains("is missing"), "{answer}");
-    // In another dialect.
+    // Sends an event in another dialect.
     let event = json!({ "specversion": "1.0", "id": "1", "type": "job", "source": "web" });
     let answer = rest.post("/v1/intake/cloudevents", &event).await;
     assert!(!answer.status.is_success(), "{}", answer.text());

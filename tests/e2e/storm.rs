@@ -449,7 +449,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
         let found = storm.rest.get(path).await.ok();
         let health = &found["destination"]["health"];
         let is_failing = health["state"] == "FAILING";
-        // It then fails since it was resumed.
+        // A low count means that it has failed since it was resumed.
         (is_failing && number(&health["attemptCount"]) < 10).then_some(())
     })
     .await;

@@ -233,7 +233,7 @@ async fn what_was_owed_is_sent(rest: &Rest) {
             let waiting = rest.get(query).await.ok();
             for row in waiting["deliveries"].as_array()? {
                 if row["state"] == "PENDING" || row["state"] == "RETRY" {
-                    // They have waited long enough.
+                    // Retries the delivery now, instead of waiting for its next attempt.
                     let id = row["id"].as_str()?;
                     rest.post(
                         &format!("/v1/notification/deliveries/{id}:retry"),

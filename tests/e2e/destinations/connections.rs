@@ -188,7 +188,7 @@ async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attemp
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
         assert_eq!(answered.len(), 4);
     }
-    // Also if the connection never worked, and repeatedly.
+    // The same for connections that never worked, several times in a row.
     for deed in [ServerAction::Refuses, ServerAction::GoesAway] {
         let rule = move |request: Request| match request.connection {
             1..=3 => deed,

@@ -214,7 +214,7 @@ pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, 
 #[tokio::test]
 async fn a_self_signed_certificate_of_a_server_is_good_where_it_is_named() {
     const NAMES: &str = "subjectAltName=DNS:localhost";
-    // As created by `openssl req -x509`, they are marked as authorities. The last one is not.
+    // Certificates created by `openssl req -x509` are marked as authorities; the last one is not.
     for (arguments, outcome, says) in [
         (
             &["-x509", "-days", "30", "-addext", NAMES][..],

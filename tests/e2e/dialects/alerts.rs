@@ -73,7 +73,7 @@ async fn alert_that_fires_again_after_its_expiry_notifies_again() {
     let open = json!({"query": {"filter": "name=Down status=open"}});
     let count = async || rest.post("/v1/events:count", &open).await.ok()["count"].clone();
     assert_eq!(count().await, 1);
-    // Nor does its delayed resolution close the alert that fires again.
+    // A delayed resolution does not close an alert that fires again.
     send("http://am-2:9093", Some(&ended)).await;
     assert_eq!(count().await, 1);
     send("http://am-1:9093", Some(&at(0))).await;

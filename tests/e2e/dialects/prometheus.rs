@@ -180,7 +180,7 @@ async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
     for host in ["gone", "here"] {
         send(&world, host, short).await;
     }
-    // It is open, to be resolved through a file.
+    // The alert is open, and its expiry time is stored.
     let open = events(&world.rest(), "DiskFull").await;
     assert_eq!(open[0].1["closeReason"], Value::Null, "{open:#?}");
     assert!(open[0].1["expireTime"].is_string(), "{open:#?}");

@@ -130,7 +130,7 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
             (is_amid() && is_amid()).then_some(())
         })
         .await;
-        // It does not return through another connection either.
+        // The node does not return over another connection either.
         cutter.set(Fate::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);

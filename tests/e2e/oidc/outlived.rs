@@ -68,7 +68,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
         }
         Some(told)
     };
-    // It reports events once it follows them.
+    // The command reports events once it follows the stream.
     let begun = async || {
         happen(&world, "begun").await;
         hears("it is begun", Duration::from_millis(500))
@@ -150,7 +150,7 @@ async fn a_console_says_that_the_sign_in_ended_and_goes_on_when_somebody_signs_i
     assert!(console.ended().success());
     says(&sentence);
     says("Connected as oidc:ada@example.org");
-    // It exits at the end of its input.
+    // The command exits at the end of its input.
     drop(lines.stdin.take());
     assert!(lines.wait().unwrap().success());
 }

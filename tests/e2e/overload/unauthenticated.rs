@@ -246,7 +246,7 @@ async fn what_one_client_does_not_finish_takes_no_place_from_another() {
         }
     }
     a_newcomer_is_served(&world, &world.admin_key()).await;
-    // Nor do complete calls whose responses are not read.
+    // Complete calls whose responses are not read do not block others either.
     let lists = grpc_call("/bellwether.v1.RuleService/ListRules", Some(&viewer));
     let mut unread = Http2::without_window(world.service().address("grpc")).await;
     unread.ask(&lists, Some(EMPTY), true, 100).await;

@@ -428,7 +428,7 @@ async fn what_flaps_is_one_incident_that_ends_when_it_settles() {
             stage.until_open(0).await;
         }
         if round == 3 {
-            // It flaps, and is open at every receiver.
+            // The event flaps, and is open at every receiver.
             stage.world.kill();
             stage.world.start_again();
         }

@@ -373,7 +373,7 @@ async fn mails_about_one_occurrence_are_one_thread() {
         mails(1).await;
         set_status(&wire, &name, &json!({"acknowledged": true})).await;
         mails(2).await;
-        // It is also known after a restart.
+        // The thread is also known after a restart.
         world.kill();
         world.start_again();
         let wire = world.wires()[at].clone();

@@ -96,7 +96,7 @@ async fn the_mask_is_refused_where_nothing_is_stored() {
                 );
             }
 
-            // Nor is it accepted in an update of a resource without that secret.
+            // The mask is also rejected in an update of a resource without this secret.
             if ["signingSecret", "headers", "refreshToken"].contains(&field) {
                 let plain = json!({"destination": destination(&without)});
                 wire.ok("DestinationService/CreateDestination", &plain)
@@ -157,7 +157,7 @@ async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other
                 assert_eq!(refusal.code, Code::AlreadyExists, "{case}");
                 assert!(refusal.message.contains(&first), "{case}");
 
-                // It can still be used by its exact name, and frees the name when deleted.
+                // The resource can still be used by its exact name, and deleting it frees the name.
                 let get = method("Get", kind);
                 wire.ok(&get, &json!({"name": first})).await;
                 wire.ok(&method("Delete", kind), &json!({"name": first}))

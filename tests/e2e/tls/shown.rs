@@ -53,7 +53,7 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     let reach = ["--connect", &url, "--tls-ca", &ca];
     let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
 
-    // With a key in addition, from the data folder.
+    // With an additional key, from the data folder.
     let create = ["client", "create", "boss", "--role", "admin"];
     let certificate = ["--certificate", "dns:boss.example.net"];
     let arguments = [&create[..], &certificate, &reach, &shown].concat();
@@ -93,7 +93,7 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     })
     .await;
 
-    // With a context of the settings, to which the console switches.
+    // With contexts in a settings file, between which the console switches.
     let file = home.path().join("settings.toml");
     let context = format!(
         "[contexts.prod]\nconnect = {url:?}\ntls_ca = {ca:?}\ntls_client_cert = {cert:?}\n\
@@ -247,7 +247,7 @@ async fn a_private_key_that_others_may_read_is_told_of_and_used() {
         listed.status.success() && told.contains(&sentence),
         "{told}"
     );
-    // In a terminal, it is printed after the console has closed.
+    // In a terminal, the warning is printed after the console has closed.
     let admin = secured.world.data_dir().join("admin.key");
     let key_file = ["--key-file", admin.to_str().unwrap()];
     let arguments = [&reach[..], &shown, &key_file].concat();

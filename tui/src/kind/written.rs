@@ -7,11 +7,12 @@ use crate::data::when;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// `call after 2m from error in office hours: phone=+49301234`
+    /// Methods of a contact, such as `call after 2m from error in office hours: phone=+49301234`.
     Methods,
-    /// `nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in office hours`
+    /// Layers of a schedule, such as `nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in
+    /// office hours`.
     Layers,
-    /// `schedule nights, contact cleo, chat wait 10m`
+    /// Steps of a policy, such as `schedule nights, contact cleo, chat wait 10m`.
     Steps,
 }
 

@@ -193,7 +193,7 @@ fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
 
 fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
-        // They show their keys themselves.
+        // These dialogs show their keys themselves.
         Overlay::Confirm(_)
         | Overlay::Clash(_)
         | Overlay::Bulk(_)

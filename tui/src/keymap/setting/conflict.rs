@@ -31,7 +31,7 @@ impl Bound<'_> {
 }
 
 pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
-    // By setting and message, so that each is reported once for all its screens.
+    // Keyed by setting and message, so that each conflict is reported once for all its screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
     for places in ActionPlace::screens() {
         let bound = bound(keymap, settings, &places);

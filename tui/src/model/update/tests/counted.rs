@@ -46,7 +46,7 @@ fn pause(took_ms: i64) -> i64 {
 fn the_longer_counting_takes_the_longer_the_next_count_waits() {
     // Together with the counts of the tabs, which are read every 5 s.
     assert_eq!(pause(0), 10);
-    // By name and by host.
+    // Counted twice: by name and by host.
     assert!(pause(1_000) >= 20, "{}", pause(1_000));
     assert!(pause(5_000) >= 100, "{}", pause(5_000));
 }
