@@ -1,5 +1,5 @@
-//! Budgets over REST: messages above a budget go into a digest, even if the service is killed
-//! meanwhile.
+//! Budgets over REST: messages above a budget go into a digest, even if the service is killed in
+//! the meantime.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -132,7 +132,7 @@ async fn what_is_beyond_a_budget_is_told_in_a_digest_over_a_kill() {
     let rest = world.rest();
     samples::disks_to_hook(&rest, &receiver).await;
     let mut hook = samples::webhook("hook", &receiver.url("/"));
-    // Long enough for a slow machine to be killed meanwhile.
+    // Long enough for the kill to come first on a slow machine.
     hook["delivery"] = json!({"budget": {"messages": 2, "per": "20s", "criticalShare": 0}});
     rest.put(&format!("{DESTINATIONS}/hook"), &hook).await.ok();
     let mut rule = samples::rule("page", "disk", "hook", "");

@@ -1,4 +1,4 @@
-//! Groups over REST: several events in one message, even if the service is killed meanwhile.
+//! Groups over REST: several events in one message, even if the service is killed in the meantime.
 
 use bellwether_tests::{
     eventually::eventually,

@@ -142,7 +142,7 @@ async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
     let body = samples::events(&[other]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
     receiver.until_received(4).await;
-    // The cause has closed meanwhile, but was open then.
+    // The cause has closed in the meantime, but was open then.
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
     let path = format!("{INHIBITIONS}:preview");
     let tried = rest.post(&path, &inhibition()).await.ok();

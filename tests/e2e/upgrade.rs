@@ -59,7 +59,8 @@ async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
 
 /// Asserts that existing data is counted at the first start, but earlier activity is not.
 async fn what_there_is_is_counted(rest: &Rest) {
-    // Pending deliveries arrive meanwhile: counts and lists are read at slightly different times.
+    // Pending deliveries arrive in the meantime: counts and lists are read at slightly different
+    // times.
     eventually("what is counted to be what is listed", async || {
         let found = rest.get("/v1/statistics?span=2592000s").await.ok();
         let now = |field: &str| &found["deliveries"][field];

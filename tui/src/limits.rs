@@ -11,7 +11,7 @@ pub(crate) const DELIVERY_PAGE: i32 = 200;
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
 /// Deliveries retried or cancelled per call; small, so that progress is visible.
 pub(crate) const BULK_STEP: i32 = 100;
-/// Events changed by one action, and per call: their ids are held meanwhile.
+/// Events changed by one action, and per call: their ids are kept in memory.
 pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
 pub(crate) const BULK_UNDO_STEP: usize = 500;

@@ -107,7 +107,7 @@ pub(crate) struct Model {
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
     pub(crate) overlay: Option<Overlay>,
-    /// A draft rejected because the stored resource changed meanwhile, until that is read.
+    /// A draft rejected because the stored resource changed in the meantime, until that is read.
     pub(crate) clash: Option<Box<Object>>,
     pub(crate) notice: Option<Notice>,
     pub(crate) filters: HashMap<&'static str, Vec<String>>,

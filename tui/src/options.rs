@@ -40,7 +40,7 @@ impl fmt::Debug for Key {
 }
 
 /// A function that reads the key again: it may have been renewed, or a user may have signed in
-/// meanwhile.
+/// since.
 #[derive(Clone)]
 pub struct Renewal(Arc<dyn Fn() -> Renewed + Send + Sync>);
 

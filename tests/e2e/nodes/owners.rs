@@ -281,8 +281,8 @@ async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered
     }
 }
 
-/// Runs a round: a node is killed or stopped under load and returns; returns the events accepted
-/// meanwhile.
+/// Runs a round: a node is killed or stopped under load and restarted. Returns the events accepted
+/// during the round.
 #[expect(
     clippy::print_stderr,
     reason = "what rounds came to is read by who asked for them"

@@ -1,4 +1,4 @@
-//! Expensive clients without a key, over TLS: others are served meanwhile, within the memory limit.
+//! Expensive clients without a key, over TLS: others are still served, within the memory limit.
 
 use std::time::{Duration, Instant};
 

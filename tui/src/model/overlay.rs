@@ -49,7 +49,7 @@ pub(crate) struct Confirm {
     pub(crate) then: Consequence,
 }
 
-/// An edit conflict: the draft, and the version stored meanwhile by someone else.
+/// An edit conflict: the draft, and the version stored in the meantime by someone else.
 #[derive(Clone, Debug)]
 pub(crate) struct Clash {
     pub(crate) mine: Object,

@@ -253,7 +253,7 @@ impl Service {
 }
 
 /// Restarts the parts after the database has lost commits. Retries for a while, as a failover may
-/// still be in progress. Returns `None` if the service was stopped meanwhile.
+/// still be in progress. Returns `None` if the service was stopped in the meantime.
 async fn again(
     settings: &Settings,
     parts: Parts,

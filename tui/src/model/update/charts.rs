@@ -49,7 +49,7 @@ pub(super) fn statistics(
     answer: Answer,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    // Another period was requested meanwhile.
+    // Another period was requested in the meantime.
     if model.store.wall.waiting != Some(ticket) {
         return false;
     }

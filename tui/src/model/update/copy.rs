@@ -73,7 +73,7 @@ pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Copies a requested event, unless another was requested meanwhile.
+/// Copies a requested event, unless another was requested in the meantime.
 pub(super) fn event_came(
     model: &mut Model,
     ticket: Ticket,

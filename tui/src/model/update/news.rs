@@ -179,7 +179,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         }
         Then::List(kind, before) => listed(model, kind, before, answer, effects),
         Then::One(kind) => store.replace(kind, resources::got(kind, answer), now),
-        // They were requested again with another filter meanwhile.
+        // They have since been requested with another filter.
         Then::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         Then::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
         Then::DeliveryCounts { of_all } => counted(model, ticket, of_all, answer),
@@ -237,7 +237,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
     };
 }
 
-/// Records the numbers of deliveries, unless another filter was requested meanwhile.
+/// Records the numbers of deliveries, unless another filter was requested in the meantime.
 fn counted(model: &mut Model, ticket: Ticket, of_all: bool, answer: Answer) -> bool {
     let counts = if of_all {
         &mut model.store.all_deliveries
@@ -248,7 +248,7 @@ fn counted(model: &mut Model, ticket: Ticket, of_all: bool, answer: Answer) -> b
     is_awaited && counts.set(deliveries::counted(answer), model.now_ms)
 }
 
-/// Records events counted by a field, unless another field was requested meanwhile.
+/// Records events counted by a field, unless another field was requested in the meantime.
 fn grouped(
     model: &mut Model,
     ticket: Ticket,
@@ -258,7 +258,7 @@ fn grouped(
     groups.waiting == Some(ticket) && groups.set(found.map(Grouped::from), model.now_ms)
 }
 
-/// Asks whether to save the form, and passes on the keys pressed meanwhile.
+/// Asks whether to save the form, and passes on the keys pressed in the meantime.
 fn looked_at(
     model: &mut Model,
     ticket: Ticket,

@@ -29,7 +29,7 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
         Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
-    // Another command may have renewed it meanwhile; a refresh token can be used only once.
+    // Another command may have renewed it in the meantime; a refresh token can be used only once.
     let lock = kept.lock().await?;
     let Some(mut sign_in) = kept.get(address)? else {
         return Ok(None);
