@@ -147,7 +147,8 @@ async fn every_number_is_exact_at_any_size_and_after_a_kill() {
         return;
     }
     let mut world = World::with_settings(SETTINGS);
-    // It accepts every other message, so that the rejections are attributed to the messages.
+    // The receiver accepts every other message, so that the rejections are attributed to the
+    // messages.
     let asked = AtomicUsize::new(0);
     let receiver = Receiver::answering(move |request| match request.path.as_str() {
         "/bad" if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => Reply::status(400),

@@ -346,7 +346,7 @@ async fn a_browser_keeps_what_no_script_reads_and_is_led_to_no_other_place() {
             assert!(session.contains("; Path=/; Max-Age="), "{session}");
             assert!(session.contains("; HttpOnly; SameSite=Lax"), "{session}");
             assert!(session.ends_with(end), "{session}");
-            // Not valid longer than the token.
+            // The session expires with the token.
             let age = session.split("Max-Age=").nth(1).unwrap();
             let age: u32 = age.split(';').next().unwrap().parse().unwrap();
             assert!(age > 0 && age <= 600 + 60, "{session}");
