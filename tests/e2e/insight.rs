@@ -1,5 +1,5 @@
-//! Insight over the wire: the noise report as JSON and CSV, also after a kill, and suggestions whose drafts
-//! `diff` and `apply` accept.
+//! The noise report as JSON and CSV, also after a kill, and suggestions whose drafts `diff` and
+//! `apply` accept.
 
 use std::io::Write;
 
@@ -36,7 +36,7 @@ async fn row(rest: &Rest, by: &str, name: &str) -> Value {
         .clone()
 }
 
-/// 14 events, of which 3 are acknowledged and 2 others are closed by their sender.
+/// Sends 14 events, of which 3 are acknowledged and 2 others are closed by their sender.
 async fn lived_through(rest: &Rest, receiver: &Receiver) {
     samples::disks_to_hook(rest, receiver).await;
     let rule = samples::rule("page", "disk", "hook", "{{event.summary}}");

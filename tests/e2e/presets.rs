@@ -1,5 +1,5 @@
-//! The ready destinations of `tests/examples/presets`: stored by the command as they are but for
-//! the host, and sent to test servers that hold what comes to the receiver's published rules.
+//! The presets in `tests/examples/presets`: stored unchanged by the command except for the host,
+//! with messages checked against the receivers' published rules.
 
 mod incidents;
 mod watchdog;
@@ -19,23 +19,20 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 use watchdog::WATCHDOG;
 
-/// Tries to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
+/// Attempts to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
 const HOSTILE: &str =
     "x\",\"y\":\"z\"}\r\nx-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
-/// What a line produces from it.
+/// The hostile text as it must appear in one line.
 const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
 
-/// What a receiver asks for.
 struct Rules {
     file: &'static str,
-    /// The path of the address, where it is secret.
     secret_path: &'static str,
-    /// What else has to be in a variable.
+    /// Another variable that must be set.
     secret: &'static str,
     check: fn(&Received, Told),
 }
 
-/// What a message is to tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Told {
     Opening,
@@ -51,7 +48,7 @@ impl Told {
     }
 }
 
-/// The JSON of a `POST` to that path, which has these fields and no other.
+/// Returns the JSON of a `POST` to this path, which must have exactly these fields.
 fn posted(received: &Received, path: &str, fields: &[&str]) -> Value {
     assert_eq!(
         (received.method.as_str(), received.path.as_str()),
@@ -71,26 +68,25 @@ fn fielded(received: &Received, fields: &[&str]) -> Value {
     body
 }
 
-/// A text that holds the hostile summary whole, in at most so many characters.
+/// Asserts that a text contains the complete hostile summary, in at most this many characters.
 fn whole(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(plain(text).contains(SHOWN), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// A text without what keeps its signs from being markup.
+/// Returns the text without escapes.
 fn plain(text: &str) -> String {
     text.replace(['\u{2060}', '\\'], "")
 }
 
-/// A text that begins like the hostile summary, in at most so many characters.
+/// Asserts that a text starts like the hostile summary, in at most this many characters.
 fn title(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(text.starts_with("x\",\"y\""), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// The fields of a form, each of which is there once.
 fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
     assert_eq!(
         (received.method.as_str(), received.path.as_str()),
@@ -108,7 +104,7 @@ fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
     fields
 }
 
-/// Opsgenie's Alert API, version 2, which Jira Service Management took over.
+/// Checks a request of Opsgenie's Alert API, version 2, which Jira Service Management has adopted.
 fn genie(received: &Received, told: Told, path: &str) {
     assert_eq!(received.header("authorization"), "GenieKey canary");
     let fields = [
@@ -455,7 +451,6 @@ fn every_preset_has_its_rules_and_its_line() {
     }
 }
 
-/// Stores a preset that leads to a receiver in place of the real one, whose addresses begin so.
 fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
     let file = folder().join(format!("{}.yaml", rules.file));
     let text = fs::read_to_string(file).unwrap();
@@ -518,7 +513,7 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
         let received = receiver.received();
         let shown = |it: &Received| format!("{} {} {}", it.method, it.path, it.text());
         for (received, told) in received.iter().zip([Told::Opening, Told::Closing]) {
-            // Shown when what follows fails.
+            // Shown if a later check fails.
             println!("{} {told:?}: {}", rules.file, shown(received));
             (rules.check)(received, told);
         }
@@ -531,12 +526,12 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
     assert!(!stored.contains("canary"), "{stored}");
 }
 
-/// What chats read as a call of a room, a mention, a link or a tag.
+/// Text that chats interpret as a broadcast, a mention, a link or a tag.
 const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channel> <!here> <users/all> \
                      <@U1> <at>x</at> [x](https://evil.example) <https://evil.example|x>";
 
-/// The texts of messages that chats read markup in. Other presets send plain text alone, which the
-/// fields in `RULES` show.
+/// Fields in which chats interpret markup. Other presets send plain text, as the fields in `RULES`
+/// show.
 const MARKUP: [(&str, &str); 12] = [
     ("apprise", "/body"),
     ("apprise", "/title"),
@@ -552,7 +547,7 @@ const MARKUP: [(&str, &str); 12] = [
     ("msteams", "/attachments/0/content/body/0/text"),
 ];
 
-/// A text with a mark in place of every sign behind a backslash.
+/// Replaces each escaped character by a placeholder.
 fn without_escapes(text: &str) -> String {
     let mut chars = text.chars();
     let mut read = String::new();
@@ -563,7 +558,7 @@ fn without_escapes(text: &str) -> String {
     read
 }
 
-/// What a chat would read as markup, in lower case.
+/// Text that a chat would interpret as markup, in lower case.
 const READ: [&str; 13] = [
     "@all",
     "@channel",
@@ -580,7 +575,7 @@ const READ: [&str; 13] = [
     "](",
 ];
 
-/// The text there in JSON, or the field of that name of a form.
+/// Returns the text at a JSON pointer, or the form field of this name.
 fn text_at(received: &Received, place: &str) -> String {
     if place.starts_with('/') {
         let body = received.json();
@@ -590,7 +585,7 @@ fn text_at(received: &Received, place: &str) -> String {
     pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
 }
 
-/// Receivers of all chats, each with three rules.
+/// Starts receivers of all chats, each with three rules.
 async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
     let rest = world.rest();
     let mut receivers = BTreeMap::new();
@@ -617,7 +612,7 @@ async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
                 .ok();
         }
         receivers.insert(file, receiver);
-        // By default, and in the words of a rule in each language.
+        // The default message, and a rule's message in each template language.
         for (name, message, language) in [
             ("default", "", "MUSTACHE"),
             ("mustache", "{{event.summary}}", "MUSTACHE"),
@@ -651,12 +646,12 @@ async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
         for received in receiver.received() {
             let text = text_at(&received, place);
             if file != "slack-webhook" {
-                // As far as titles go.
+                // Within the length of titles.
                 assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
             }
             let read = without_escapes(&text).to_lowercase();
             for call in READ {
-                // Slack knows no Markdown links.
+                // Slack has no Markdown links.
                 let is_read = read.contains(call) && !(file == "slack" && call == "](");
                 assert!(!is_read, "{file}: {call} in {text}");
             }

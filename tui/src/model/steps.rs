@@ -1,4 +1,4 @@
-//! What is still to be done on a new service before a message goes out, in its order.
+//! The steps of setting up a new service until its first message is delivered.
 
 use bellwether_proto::v1::GetOverviewResponse;
 
@@ -8,7 +8,6 @@ use crate::{
     route::Route,
 };
 
-/// One step of a new service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Destination,
@@ -19,11 +18,10 @@ pub(crate) enum Step {
     Delivered,
 }
 
-/// How long a service is new: after it nothing is learnt from a rule that was never needed.
+/// Time for which a service counts as new; after that, an enabled rule is enough.
 const NEW_MS: i64 = 24 * 3_600_000;
 
 impl Step {
-    /// All of them, in order.
     const ALL: [Self; 6] = [
         Self::Destination,
         Self::Event,
@@ -33,7 +31,7 @@ impl Step {
         Self::Delivered,
     ];
 
-    /// What it is, with actions for [`Model::tell`].
+    /// Returns the description, with actions for [`Model::tell`].
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Destination => "Add a destination, where messages go (‹form_test› tests it)",
@@ -49,7 +47,7 @@ impl Step {
         }
     }
 
-    /// What to do next, said when the step before is done.
+    /// Returns the hint shown when the previous step is done.
     fn next(self) -> &'static str {
         match self {
             Self::Destination => "next: a destination (‹go_destinations›, ‹new›)",
@@ -63,7 +61,6 @@ impl Step {
         }
     }
 
-    /// The step that storing an object does.
     fn done_by(route: &Route) -> Option<Self> {
         match route {
             Route::Object(Kind::Destination, _) => Some(Self::Destination),
@@ -74,21 +71,21 @@ impl Step {
     }
 }
 
-/// Whether any event is known to have come: one that is open, or one of the last hour.
+/// Whether any event was received: one is open, or arrived in the last hour.
 fn has_seen_events(overview: &GetOverviewResponse) -> bool {
     let open = overview.open_by_severity.values();
     open.chain(&overview.events_per_minute)
         .any(|count| *count > 0)
 }
 
-/// Whether a message about an event was delivered, as far as the overview looks back; tests are none.
+/// Whether a message about an event was delivered recently, other than tests.
 fn has_delivered(overview: &GetOverviewResponse) -> bool {
     let mut all = overview.destinations.iter();
     all.any(|one| one.delivered_count > Some(0))
 }
 
 impl Model {
-    /// The steps and whether each is done; none when all are, or when that is not known yet.
+    /// Returns the steps and whether each is done; `None` if all are, or that is unknown.
     pub(crate) fn first_steps(&self) -> Option<[(Step, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
@@ -107,7 +104,7 @@ impl Model {
             };
             (step, done)
         });
-        // With a rule at work, a day without messages is no reason to begin again.
+        // With an enabled rule, a day without messages does not restart the setup.
         let [.., (_, is_enabled), (_, is_delivered)] = steps;
         let since = millis(overview.counted_since_time.as_ref());
         let is_new = since.is_some_and(|ms| self.now_ms.saturating_sub(ms) < NEW_MS);
@@ -115,7 +112,6 @@ impl Model {
         (!is_at_work).then_some(steps)
     }
 
-    /// Says, beside what was just stored, what comes after it on a new service.
     pub(crate) fn say_next_step(&mut self, stored: Option<&Route>) {
         let Some(done) = stored.and_then(Step::done_by) else {
             return;

@@ -1,4 +1,4 @@
-//! The noise report and the suggestions, whose drafts open in the form.
+//! The noise report and the suggestions, whose drafts open in a form.
 
 use super::{flows::assert_shows, *};
 

@@ -1,4 +1,4 @@
-//! The service manager that started this process, such as systemd: it is notified of the state.
+//! State notifications to the service manager that started this process, such as systemd.
 
 use std::time::Duration;
 
@@ -7,24 +7,23 @@ use tokio::time;
 
 /// The service manager; without one, nothing is sent.
 pub(crate) struct Manager {
-    /// How often it wants a sign of life.
+    /// Interval of watchdog notifications; `None` if the watchdog is disabled.
     pulse: Option<Duration>,
 }
 
 impl Manager {
-    /// The one whose socket the environment names.
+    /// Reads the environment that the service manager has set.
     pub(crate) fn of_this_process() -> Self {
-        // Half of the time after which it takes the process for dead.
+        // Half of the watchdog timeout.
         let pulse = sd_notify::watchdog_enabled().map(|deadline| deadline / 2);
         Self { pulse }
     }
 
-    /// Everything answers.
     pub(crate) fn ready() {
         tell(&[NotifyState::Ready]);
     }
 
-    /// Files are read again; [`Self::ready`] ends it.
+    /// Notifies that files are being reloaded; [`Self::ready`] ends that state.
     pub(crate) fn reloading() {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => tell(&[NotifyState::Reloading, now]),
@@ -32,17 +31,15 @@ impl Manager {
         }
     }
 
-    /// What is under way is drained.
     pub(crate) fn stopping() {
         tell(&[NotifyState::Stopping]);
     }
 
-    /// The loop that serves goes round.
     pub(crate) fn sign_of_life() {
         tell(&[NotifyState::Watchdog]);
     }
 
-    /// Waits until the next sign of life is due; for ever when none is wanted.
+    /// Waits until the next watchdog notification is due; forever if the watchdog is disabled.
     pub(crate) async fn next_sign_of_life(&self) {
         match self.pulse {
             Some(pulse) => time::sleep(pulse).await,

@@ -1,4 +1,4 @@
-//! How much of what was sent was noise, and what would make it less.
+//! The noise report and its suggestions.
 
 use bellwether_proto::{
     filter, json,
@@ -16,12 +16,10 @@ use crate::{
     theme::Token,
 };
 
-/// Cells of the names in the table.
 const NAME: usize = 24;
-/// The columns of numbers, each of eight cells.
 const COLUMNS: [&str; 6] = ["sent", "acked", "soon", "unacted", "night", "skipped"];
 
-/// What the rows are about.
+/// Returns the subject of the rows.
 pub(super) fn by(by: NoiseBy) -> &'static str {
     match by {
         NoiseBy::Unspecified | NoiseBy::Rule => "rule",
@@ -109,7 +107,6 @@ fn numbers(row: &NoiseRow) -> String {
     cells.concat()
 }
 
-/// Where a row is shown.
 fn route(by: NoiseBy, name: &str) -> Option<Link> {
     let kind = match by {
         _ if name.is_empty() => return None,
@@ -164,7 +161,7 @@ fn what(kind: SuggestionKind) -> &'static str {
     }
 }
 
-/// The changed resource.
+/// Returns the changed resource of a suggestion.
 fn draft(suggestion: &Suggestion) -> Option<Object> {
     let wire = json::to_json(suggestion.draft.as_ref()?).ok()?;
     let mut read: Value = serde_json::from_slice(&wire).ok()?;

@@ -1,4 +1,4 @@
-//! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
+//! Actions that only affect the screen: tabs, marks, filters, sorting, the clipboard.
 
 use super::{charts, confirm, forms, grouped, navigate, read};
 use crate::{
@@ -29,7 +29,6 @@ pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the deliveries of the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     let (typed, clock) = (&model.page.list.filter, model.clock());
     let next = filter::delivery_tab(typed, &clock).map_or(0, |tab| tab + 1);
@@ -37,13 +36,11 @@ pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::set_filter(model, text, effects);
 }
 
-/// Shows the next longer span in the charts of the overview.
 pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
     model.back_to = model.back_to.next();
     charts::read(model, effects);
 }
 
-/// Asks what to look for in the text on the screen.
 pub(super) fn search(model: &mut Model) {
     let everywhere = model.page.route == Route::Reference;
     model.overlay = Some(Overlay::Prompt(Prompt {
@@ -74,7 +71,7 @@ pub(super) fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Back; first to none marked, then to the filter that the list was opened with.
+/// Goes back: clears marks first, then restores the filter that the list was opened with.
 pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = &mut model.page.list;
     if !list.marks.is_empty() {
@@ -133,7 +130,6 @@ pub(super) fn mark_all(model: &mut Model) {
     );
 }
 
-/// Reports what a list is sorted by now, or why it is not.
 fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
@@ -148,7 +144,7 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     }
 }
 
-/// Lets the operator choose the columns of the list.
+/// Opens the picker of columns.
 pub(super) fn columns(model: &mut Model) {
     let Some(table) = model.store.table(&model.page.route) else {
         return;
@@ -174,7 +170,7 @@ pub(super) fn columns(model: &mut Model) {
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// Shows these columns of the list from now on; none leaves the choice to the console.
+/// Sets the columns of the list; none for the console's choice.
 pub(super) fn columns_chosen(model: &mut Model, chosen: Vec<String>) {
     let screen = model.page.route.screen();
     if chosen.is_empty() {
@@ -218,7 +214,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     model.say(Token::Info, words);
 }
 
-/// Shows what is selected beside lists, or lists alone; reports it where there is no room for it.
+/// Shows or hides the selected item beside lists; shows a notice if the screen is too narrow.
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
@@ -228,7 +224,6 @@ pub(super) fn toggle_split(model: &mut Model) {
     model.is_split = !model.is_split;
 }
 
-/// Shows the palette; the help when it is of what can be done `here`.
 pub(super) fn palette(model: &mut Model, here: bool) {
     model.overlay = Some(Overlay::Palette(Palette {
         here,
@@ -236,7 +231,6 @@ pub(super) fn palette(model: &mut Model, here: bool) {
     }));
 }
 
-/// Lets the filter be typed.
 pub(super) fn filter(model: &mut Model) {
     let field = TextField::selected(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
@@ -249,14 +243,13 @@ pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
     sorted_now(model, sorted, effects);
 }
 
-/// Reports what a list is sorted by now; events are read in that order.
 pub(super) fn sorted_now(
     model: &mut Model,
     sorted: Result<Sort, &'static str>,
     effects: &mut Vec<Effect>,
 ) {
     if sorted.is_ok() && model.page.route == Route::Events {
-        // Who has chosen a row keeps it; else one begins at the first.
+        // A chosen row stays selected; otherwise the selection starts at the first row.
         let list = &mut model.page.list;
         if list.index == 0 && !list.pinned {
             list.selected = None;

@@ -1,4 +1,4 @@
-//! `report`: how much of what was sent was noise, and what would make it less.
+//! `report`: noise among notifications, and suggestions to reduce it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
     output,
 };
 
-/// How long the service may take to replay what it suggests.
+/// Timeout of replaying suggestions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Failure> {
@@ -74,7 +74,6 @@ async fn suggestions(arguments: SuggestionsArguments, api: &mut Api) -> Result<(
     )
 }
 
-/// Prints the changed resources as documents.
 fn drafts(answer: &Value) -> Result<(), Failure> {
     let found = answer["suggestions"].as_array().into_iter().flatten();
     let documents = found.filter_map(|suggestion| {
@@ -95,7 +94,6 @@ fn lines(
     entries.map(line).collect::<Vec<_>>().into_iter()
 }
 
-/// A row for people, separated by tabs.
 fn row(row: &Value) -> String {
     let number = |field: &str| row[field].as_u64().unwrap_or_default();
     let name = match answer::inline(&row["name"]) {
@@ -116,7 +114,7 @@ fn row(row: &Value) -> String {
     )
 }
 
-/// Writes an answer, or its list as CSV.
+/// Prints a response, or its list as CSV.
 fn write(
     answer: &Value,
     (how, message, list): (&TableArguments, &str, &str),
