@@ -63,8 +63,8 @@ impl Whereabouts for Folder {
     }
 }
 
-/// Opens the store in the database, if one is set, else the one in the data folder; creates it if
-/// missing.
+/// Opens the store: in the database if one is configured, otherwise in the data folder. Creates it
+/// if missing.
 ///
 /// # Errors
 /// Returns an [`OpenError`]. Only after [`OpenError::Io`] can there be an incomplete store, which

@@ -1,4 +1,4 @@
-//! A piece, one file of a backup: steps, each preceded by its length and checksum.
+//! One file of a backup, a piece: steps, each preceded by its length and checksum.
 
 use std::{io, path::Path};
 
