@@ -6,7 +6,12 @@ use std::{error::Error, fs, path::PathBuf};
 const FOLDERS: [&str; 3] = ["bellwether/options", "bellwether/v1", "zenoss/cloud"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for folder in ["bellwether", "google", "zenoss"] {
+    for folder in [
+        "bellwether",
+        "google",
+        "zenoss",
+        "src/json/tests/kinds.proto",
+    ] {
         println!("cargo:rerun-if-changed={folder}");
     }
     let mut compiler = protox::Compiler::new(["."])?;
@@ -22,6 +27,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.join("descriptors.bin"),
         compiler.encode_file_descriptor_set(),
     )?;
+    // For tests. As a dev-dependency, protox would give `cargo test` other features than `cargo build`.
+    let mut kinds = protox::Compiler::new(["src/json/tests"])?;
+    kinds.include_imports(true).open_file("kinds.proto")?;
+    fs::write(out.join("kinds.bin"), kinds.encode_file_descriptor_set())?;
 
     let mut prost = tonic_prost_build::Config::new();
     // Sorted maps make the wire, and so every response and test, reproducible.

@@ -6,8 +6,6 @@ mod product;
 mod reference;
 mod table;
 
-use std::path::Path;
-
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor};
 
 use crate::json::{
@@ -26,13 +24,8 @@ struct Subject {
 impl Subject {
     /// A message with every kind of field.
     fn kinds() -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/json/tests");
-        let mut compiler = protox::Compiler::new([folder]).unwrap();
-        compiler
-            .include_imports(true)
-            .open_file("kinds.proto")
-            .unwrap();
-        Self::of(&compiler.encode_file_descriptor_set(), "kinds.Kinds")
+        let set = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.bin"));
+        Self::of(set, "kinds.Kinds")
     }
 
     fn of_product(name: &str) -> Self {
