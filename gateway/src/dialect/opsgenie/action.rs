@@ -1,0 +1,126 @@
+//! The actions of a request, and later requests for their outcome. Request ids are not stored, so an
+//! id encodes the request itself.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::StatusCode;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{accepted, answer, captured};
+use crate::dialect::{Fault, Incoming, Success, Translated};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Create,
+    Close,
+    Acknowledge,
+    Unacknowledge,
+    AddNote,
+    Delete,
+    UpdateMessage,
+    UpdateDescription,
+    UpdatePriority,
+    Snooze,
+    Assign,
+    Escalate,
+    AddResponder,
+    AddTeam,
+    Custom,
+    AddTags,
+    RemoveTags,
+    AddDetails,
+    RemoveDetails,
+}
+
+impl Action {
+    const ALL: [Self; 19] = [
+        Self::Create,
+        Self::Close,
+        Self::Acknowledge,
+        Self::Unacknowledge,
+        Self::AddNote,
+        Self::Delete,
+        Self::UpdateMessage,
+        Self::UpdateDescription,
+        Self::UpdatePriority,
+        Self::Snooze,
+        Self::Assign,
+        Self::Escalate,
+        Self::AddResponder,
+        Self::AddTeam,
+        Self::Custom,
+        Self::AddTags,
+        Self::RemoveTags,
+        Self::AddDetails,
+        Self::RemoveDetails,
+    ];
+
+    /// Returns the name of the action, and its description once it is done.
+    pub(super) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Create => ("Create", "Created alert"),
+            Self::Close => ("Close", "Closed alert"),
+            Self::Acknowledge => ("Acknowledge", "Acknowledged alert"),
+            Self::Unacknowledge => ("UnAcknowledge", "UnAcknowledged alert"),
+            Self::UpdateMessage => ("UpdateMessage", "Message updated"),
+            Self::UpdateDescription => ("UpdateDescription", "Description updated"),
+            Self::UpdatePriority => ("UpdatePriority", "Priority updated"),
+            Self::Snooze => ("Snooze", "Snoozed alert"),
+            Self::Assign => ("Assign", "Assigned alert"),
+            Self::Escalate => ("Escalate", "Escalated alert"),
+            Self::AddResponder => ("AddResponder", "Responder added"),
+            Self::AddTeam => ("AddTeam", "Team added"),
+            Self::Custom => ("ExecuteCustomAction", "Custom action executed"),
+            Self::AddTags => ("AddTags", "Tags added"),
+            Self::RemoveTags => ("RemoveTags", "Tags removed"),
+            Self::AddDetails => ("AddDetails", "Details added"),
+            Self::RemoveDetails => ("RemoveDetails", "Details removed"),
+            Self::AddNote => ("AddNote", "Note added"),
+            Self::Delete => ("Delete", "Deleted alert"),
+        }
+    }
+}
+
+/// Builds the response for a processed request, with an id that encodes it.
+pub(super) fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
+    let (name, _) = action.words();
+    let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
+    Success::whole(move |outcome| {
+        let mut result = "Request will be processed".to_owned();
+        if let Some(why) = &outcome.note_lost {
+            result = format!("{result}; its note is not kept: {why}");
+        }
+        accepted(&result, outcome, &request_id)
+    })
+}
+
+pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let request_id = captured(incoming).to_owned();
+    let Some((action, at_ms, alias)) = carried_out(&request_id) else {
+        let message = "Request not found: it is none that was answered here";
+        return Err(Fault::new(StatusCode::NOT_FOUND, message));
+    };
+    let (name, status) = action.words();
+    let data = json!({
+        "success": true,
+        "isSuccess": true,
+        "action": name,
+        "status": status,
+        "processedAt": Timestamp::from_millisecond(at_ms).unwrap_or_default().to_string(),
+        "integrationId": "",
+        "alertId": alias,
+        "alias": alias,
+    });
+    let success =
+        Success::whole(move |outcome| answer(StatusCode::OK, &data, outcome, &request_id));
+    Ok(Translated::of(Vec::new(), success))
+}
+
+/// Decodes action, time and alias from a request id.
+fn carried_out(request_id: &str) -> Option<(Action, i64, String)> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(request_id).ok()?).ok()?;
+    let (name, rest) = text.split_once('\n')?;
+    let (at_ms, alias) = rest.split_once('\n')?;
+    let action = Action::ALL.into_iter().find(|it| it.words().0 == name)?;
+    Some((action, at_ms.parse().ok()?, alias.to_owned()))
+}

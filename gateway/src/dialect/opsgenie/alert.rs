@@ -1,0 +1,288 @@
+//! Alerts: creating, changing and reading them.
+
+use std::borrow::Cow;
+
+use bellwether_proto::cloud::{Event, Severity as WireSeverity, Status};
+use http::StatusCode;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{
+    action::{Action, processed},
+    answer, captured, optional_body,
+    search::search,
+    unprocessable,
+};
+use crate::dialect::{
+    Fault, Incoming, Note, Severity, StoredEvent, Success, Translated,
+    draft::Draft,
+    identity,
+    json::{self, Object, Value},
+    quoted,
+};
+
+/// Name of every alert of this dialect; the dimension distinguishes them.
+const NAME: &str = "opsgenie";
+const ALIAS: &str = "alias";
+
+const KEPT: [&str; 9] = [
+    "entity",
+    "tags",
+    "details",
+    "source",
+    "user",
+    "note",
+    "responders",
+    "visibleTo",
+    "actions",
+];
+
+pub(super) fn create(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let body = json::body(incoming.body)?;
+    let (event, alias) = alert(&body, incoming.fresh).map_err(unprocessable)?;
+    let success = processed(Action::Create, &alias, incoming.now_ms);
+    Ok(Translated::of(vec![event], success))
+}
+
+fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
+    let alert = Object::of(body, "")?;
+    let message = alert.required_text("message")?;
+    let alias = alert.text(ALIAS).filter(|alias| !alias.is_empty());
+    let alias = alias.map_or_else(|| fresh.to_owned(), Cow::into_owned);
+    let mut draft = Draft::new(NAME);
+    draft.dimension(ALIAS, &*alias);
+    draft.summary(&message);
+    draft.body(&alert.text("description").unwrap_or_default());
+    draft.severity(match alert.get("priority") {
+        Some(Value::Str(priority)) if !priority.is_empty() => stated(priority)?,
+        // Values other than text are stored unchanged.
+        _ => Severity::Warning,
+    });
+    if alert.get("priority").is_none_or(|it| it.as_str().is_none()) {
+        draft.keep_members(&alert, &["priority"]);
+    }
+    draft.keep_members(&alert, &KEPT);
+    Ok((draft.finish(), alias))
+}
+
+fn stated(priority: &str) -> Result<Severity, Fault> {
+    severity(priority).ok_or_else(|| {
+        let found = quoted(priority);
+        Fault::invalid(format!("`priority` has to be `P1` to `P5`, and is {found}"))
+    })
+}
+
+fn severity(priority: &str) -> Option<Severity> {
+    Some(match &*priority.to_uppercase() {
+        "P1" => Severity::Critical,
+        "P2" => Severity::Error,
+        "P3" => Severity::Warning,
+        "P4" => Severity::Info,
+        "P5" => Severity::Debug,
+        _ => return None,
+    })
+}
+
+fn priority(severity: i32) -> &'static str {
+    match WireSeverity::try_from(severity) {
+        Ok(WireSeverity::Critical) => "P1",
+        Ok(WireSeverity::Error) => "P2",
+        Ok(WireSeverity::Info) => "P4",
+        Ok(WireSeverity::Debug) => "P5",
+        _ => "P3",
+    }
+}
+
+pub(super) fn close(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    change(incoming, Action::Close)
+}
+
+pub(super) fn acknowledge(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    change(incoming, Action::Acknowledge)
+}
+
+pub(super) fn delete(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    change(incoming, Action::Delete)
+}
+
+pub(super) fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let alias = captured(incoming).to_owned();
+    check_identifier(incoming.query).map_err(unprocessable)?;
+    let mut draft = Draft::new(NAME);
+    draft.dimension(ALIAS, &*alias);
+    let event = draft.finish();
+    let request_id = incoming.fresh.to_owned();
+    let query = identity::event_id(&event.name, &event.dimensions);
+    let success = Success::whole(move |outcome| {
+        let found = outcome.found.as_ref();
+        let data = found.map_or_else(Default::default, |found| stored(found, &alias));
+        answer(StatusCode::OK, &data, outcome, &request_id)
+    });
+    Ok(Translated {
+        query: Some(query),
+        ..Translated::of(Vec::new(), success)
+    })
+}
+
+fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
+    let newest = event.occurrences.last().cloned().unwrap_or_default();
+    let is_closed = newest.status == i32::from(Status::Closed);
+    let time = |ms| {
+        let moment = Timestamp::from_millisecond(ms).unwrap_or_default();
+        moment.to_string()
+    };
+    let fields = newest.metadata_fields.unwrap_or_default().fields;
+    let kept = fields
+        .iter()
+        .map(|(name, value)| (name.clone(), json::plain(value)));
+    let mut alert: serde_json::Map<_, _> = kept.collect();
+    // Clients expect an id, so entries with only a name are dropped.
+    for list in ["responders", "visibleTo"] {
+        if let Some(serde_json::Value::Array(list)) = alert.get_mut(list) {
+            list.retain(|it| it["id"].is_string());
+        }
+    }
+    let own = json!({
+        "id": alias,
+        "tinyId": newest.number.to_string(),
+        "alias": alias,
+        "message": newest.summary,
+        "description": newest.body,
+        "status": if is_closed { "closed" } else { "open" },
+        "acknowledged": newest.acknowledged.unwrap_or_default(),
+        "isSeen": newest.acknowledged.unwrap_or_default(),
+        "owner": newest.assignee,
+        "count": event.count.unwrap_or_default(),
+        "priority": priority(newest.severity),
+        "createdAt": time(newest.start_time),
+        "lastOccurredAt": time(newest.last_seen),
+        "updatedAt": time(newest.close_time.unwrap_or(newest.last_seen)),
+    });
+    if let serde_json::Value::Object(own) = own {
+        alert.extend(own);
+    }
+    alert.into()
+}
+
+pub(super) fn note(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    change(incoming, Action::AddNote)
+}
+
+pub(super) fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> {
+    let alias = captured(incoming);
+    check_identifier(incoming.query).map_err(unprocessable)?;
+    let body = optional_body(incoming)?;
+    let is_note = action == Action::AddNote;
+    let mut text = note_text(&body, is_note).map_err(unprocessable)?;
+    let mut draft = Draft::new(NAME);
+    draft.dimension(ALIAS, alias);
+    let mut is_event = true;
+    let new = |name: &str| {
+        let body = Object::of(&body, "").map_err(unprocessable)?;
+        body.required_text(name).map_err(unprocessable)
+    };
+    match action {
+        Action::Close | Action::Delete => draft.closed(),
+        Action::Acknowledge => draft.acknowledged(true),
+        Action::Unacknowledge => draft.acknowledged(false),
+        Action::UpdateMessage => draft.summary(&new("message")?),
+        Action::UpdateDescription => draft.body(&new("description")?),
+        Action::UpdatePriority => {
+            draft.severity(stated(&new("priority")?).map_err(unprocessable)?);
+        }
+        other => {
+            is_event = false;
+            if !is_note {
+                text = Some(note_of(other, incoming, &body));
+            }
+        }
+    }
+    if matches!(
+        action,
+        Action::Unacknowledge
+            | Action::UpdateMessage
+            | Action::UpdateDescription
+            | Action::UpdatePriority
+    ) {
+        // A closed alert stays closed.
+        draft.update_only();
+    }
+    let event = draft.finish();
+    let note = text.map(|text| Note {
+        event_id: identity::event_id(&event.name, &event.dimensions),
+        text,
+        required: is_note,
+    });
+    let events = if is_event { vec![event] } else { Vec::new() };
+    let success = processed(action, alias, incoming.now_ms);
+    Ok(Translated {
+        note,
+        ..Translated::of(events, success)
+    })
+}
+
+/// Checks the identifier type. All types refer to the alias, but an unknown one is an error.
+fn check_identifier(query: &str) -> Result<(), Fault> {
+    const KINDS: [&str; 3] = ["id", "alias", "tiny"];
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let mut kinds = pairs.filter_map(|(key, value)| (key == "identifierType").then_some(value));
+    match kinds.find(|kind| !KINDS.contains(kind)) {
+        None => Ok(()),
+        Some(other) => Err(Fault::invalid(format!(
+            "`identifierType` has to be `id`, `alias` or `tiny`, and is {}",
+            quoted(other)
+        ))),
+    }
+}
+
+fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Fault> {
+    let body = Object::of(body, "")?;
+    let note = if is_required {
+        Some(body.required_text("note")?)
+    } else {
+        body.text("note").filter(|note| !note.trim().is_empty())
+    };
+    let user = body.text("user").filter(|user| !user.is_empty());
+    Ok(note.map(|note| match user {
+        Some(user) => format!("{user}: {note}"),
+        None => note.into_owned(),
+    }))
+}
+
+/// Returns a note about an action that only Opsgenie supports, with its details.
+fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String {
+    let (_, done) = action.words();
+    let mut parts = vec![match (action, incoming.captures.get(1)) {
+        (Action::Custom, Some(name)) => format!("Opsgenie: {done}: {name}"),
+        _ => format!("Opsgenie: {done}"),
+    }];
+    if let Value::Object(members) = body {
+        let members = members.iter().filter(|(_, value)| !value.is_null());
+        parts.extend(members.map(|(name, value)| match value {
+            Value::Str(text) => format!("{name}: {text}"),
+            other => format!("{name}: {other}"),
+        }));
+    }
+    if !incoming.query.is_empty() {
+        parts.push(incoming.query.to_owned());
+    }
+    parts.join("\n")
+}
+
+pub(super) fn list(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    search(incoming, NAME, |outcome| {
+        let alerts = outcome.listed.results.iter().map(|event| {
+            let alias = event.dimensions.get(ALIAS).map_or("", String::as_str);
+            stored(event, alias)
+        });
+        alerts.collect()
+    })
+}
+
+pub(super) fn count(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    search(incoming, NAME, |outcome| {
+        let page = outcome.listed.page_info.clone().unwrap_or_default();
+        let count = page.total_count.or(page.count).unwrap_or_default();
+        json!({"count": count})
+    })
+}
