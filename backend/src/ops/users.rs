@@ -257,9 +257,12 @@ fn in_use(used: Used<'_>, rules: &[Stored<Rule>]) -> Error {
         more => format!(" and {more} more"),
     };
     let rules = if rules.len() == 1 { "rule" } else { "rules" };
-    Error::FailedPrecondition(format!(
-        "{} is used by the {rules} {}{more}; remove it there first, or delete with `force`",
-        used.describe(),
-        named.join(", ")
-    ))
+    Error::Refused {
+        reason: Reason::InUse,
+        message: format!(
+            "{} is used by the {rules} {}{more}; remove it there first, or delete with `force`",
+            used.describe(),
+            named.join(", ")
+        ),
+    }
 }

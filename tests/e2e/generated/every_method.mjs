@@ -55,7 +55,7 @@ function details(error) {
   });
 }
 
-// Makes a call; tells how it ended.
+// Makes a call, and returns how it ended.
 async function endOf(call) {
   const ended = { path: call.path, sent: call.sent, code: "OK" };
   try {
@@ -74,8 +74,9 @@ const calls = asked.calls.values();
 async function work() {
   for (const call of calls) {
     let ended = await endOf(call);
-    // Too many others of its kind run.
-    for (let turn = 0; ended.code === "UNAVAILABLE" && turn < 100; turn++) {
+    // The service asks for a retry while too many calls of its kind run.
+    const isBusy = () => ended.details?.some((it) => it["@type"].includes("RetryInfo"));
+    for (let turn = 0; isBusy() && turn < 100; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 200));
       ended = await endOf(call);
     }

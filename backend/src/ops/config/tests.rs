@@ -5,6 +5,7 @@ use bellwether_proto::v1::{self, destination_type::Type, webhook_signature::Sche
 use super::*;
 use crate::{
     clock::ManualClock,
+    error::Reason,
     ops::{
         samples::{self, START_MS},
         trigger::event_type,
@@ -178,7 +179,11 @@ async fn what_its_owner_describes_no_more_is_deleted_and_what_others_need_is_not
     let gone = world.apply(&[destination, disk], "a").await.unwrap();
     assert_eq!(gone, ["=destination ops", "=trigger disk", "-rule page"]);
     let error = world.apply(&[], "a").await.unwrap_err();
-    assert!(matches!(&error, Error::FailedPrecondition(_)), "{error}");
+    let reason = Reason::InUse;
+    assert!(
+        matches!(&error, Error::Refused { reason: it, .. } if *it == reason),
+        "{error}"
+    );
     assert!(error.to_string().contains("other"), "{error}");
 
     let without_tag = world.apply(&[trigger("disk")], "a").await.unwrap_err();
