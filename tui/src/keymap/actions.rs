@@ -64,7 +64,6 @@ pub(crate) enum Action {
     LongerTry,
     NoiseReport,
     NoiseBy,
-    Suggestions,
     PreviewRule,
     TestWithEvent,
     SendWaiting,

@@ -228,8 +228,6 @@ actions! {
         "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
     NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
         "noise": "Noise report: notifications of 7 days, and how many led to no action";
-    Suggestions ["<A-g>"] in ANYWHERE, VIEW, 0
-        "suggestions": "Suggestions that would send less, with evidence, effect and draft";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Audit history of this resource, or of everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14

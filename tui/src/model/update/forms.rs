@@ -75,16 +75,6 @@ pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// A suggested resource, as a form with changes.
-pub(super) fn suggested(model: &mut Model, suggested: &Object, effects: &mut Vec<Effect>) {
-    let (name, etag) = (suggested.name().to_owned(), suggested.etag().to_owned());
-    let stored = (!etag.is_empty()).then_some((name, etag));
-    let Object { kind, json } = kind::draft(suggested);
-    let mut form = Form::new(kind, stored, json);
-    form.changed(model.now_ms);
-    open(model, form, effects);
-}
-
 pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((draft, stored)) = stored(model) {
         let edit = TextEdit {

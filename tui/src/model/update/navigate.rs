@@ -171,7 +171,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             model.follow.push_back(action);
         }
         // Those are questions, which are asked where the link is opened.
-        Link::Restore(_) | Link::Draft(_) | Link::Shift(..) => {}
+        Link::Restore(_) | Link::Shift(..) => {}
     }
 }
 

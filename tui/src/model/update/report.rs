@@ -112,20 +112,12 @@ pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     again(model, effects);
 }
 
-/// How much of what was sent was noise.
+/// Opens the noise report; the forms of its rows need the resources.
 pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
+    let counted = [Kind::Rule, Kind::Trigger, Kind::Destination, Kind::Contact];
+    read::resources(model, &counted, effects);
     let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
     report(model, "Noise".to_owned(), inquiry, effects);
-}
-
-/// What would have sent less.
-pub(super) fn suggestions(model: &mut Model, effects: &mut Vec<Effect>) {
-    report(
-        model,
-        "Suggestions".to_owned(),
-        Inquiry::Suggestions,
-        effects,
-    );
 }
 
 /// Counts by the next of what can be counted by.

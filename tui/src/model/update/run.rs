@@ -156,7 +156,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::NoiseReport => report::noise(model, effects),
         Action::NoiseBy => report::noise_by(model, effects),
-        Action::Suggestions => report::suggestions(model, effects),
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
         Action::SendWaiting => confirm::send_waiting(model, effects),

@@ -282,7 +282,6 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     } else {
         match model.linked() {
             Some(Link::Restore(version)) => confirm::restore(model, *version),
-            Some(Link::Draft(draft)) => forms::suggested(model, &draft, effects),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
             _ => navigate::follow_link(model, effects),
         }
