@@ -11,7 +11,6 @@ pub(crate) mod following;
 pub(crate) mod form;
 pub(crate) mod inquiry;
 pub(crate) mod list;
-pub(crate) mod map;
 pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod on_call;

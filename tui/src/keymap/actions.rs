@@ -38,15 +38,11 @@ pub(crate) enum Action {
     GoOnCall,
     GoEvents,
     GoDeliveries,
-    GoMap,
     GoReference,
     /// To the list of a kind of resource.
     Go(Kind),
     GoCriticals,
     LongerCharts,
-    MapLeft,
-    MapRight,
-    MapAround,
     Search,
     NextMatch,
     MatchBefore,
@@ -147,7 +143,6 @@ pub(crate) enum ActionPlace {
     One(Kind),
     Deliveries,
     Delivery,
-    Map,
     Reference,
     Report,
     Form,
@@ -167,7 +162,6 @@ impl ActionPlace {
         let others = [
             Self::Deliveries,
             Self::Delivery,
-            Self::Map,
             Self::Reference,
             Self::Report,
             Self::Form,
@@ -189,7 +183,7 @@ impl ActionPlace {
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
-            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries | Self::Map => {
+            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries => {
                 [self, Self::List, Self::Anywhere]
             }
             _ => [self, Self::Document, Self::Anywhere],

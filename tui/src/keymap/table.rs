@@ -73,7 +73,6 @@ const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Deliv
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// In forms too, where keys that type text are not looked at.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
-const MAP: &[ActionPlace] = &[ActionPlace::Map];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
@@ -240,12 +239,6 @@ actions! {
         "next link": "Go to the next link";
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
-    MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
-        "across": "To the column on the right";
-    MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
-        "back across": "To the column on the left";
-    MapAround ["f"] in MAP, Need::None, 12
-        "only around": "Show only related resources";
     Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text";
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
@@ -288,8 +281,6 @@ actions! {
         "deliveries": "Go to Deliveries";
     Go(Client) ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
-    GoMap ["8"] in ANYWHERE, Need::None, 0
-        "map": "Go to Map: triggers, rules and destinations, with unused ones";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     Go(Silence) ["0"] in ANYWHERE, Need::None, 0

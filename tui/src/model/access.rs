@@ -91,7 +91,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false
             }
-            Action::Columns => model.page.route != Route::Map && model.page.list.count > 0,
+            Action::Columns => model.page.list.count > 0,
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()

@@ -55,8 +55,6 @@ pub(crate) struct List {
     pub(crate) index: usize,
     /// How many rows there were.
     pub(crate) count: usize,
-    /// The column that the cursor is in, where a row has several things to open.
-    pub(crate) column: usize,
     /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,

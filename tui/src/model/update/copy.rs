@@ -104,9 +104,6 @@ impl Model {
     /// The id or name of what is selected or shown; empty when there is none.
     fn id_here(&self) -> String {
         match &self.page.route {
-            Route::Map => self
-                .map_node()
-                .map_or_else(String::new, |node| node.name().to_owned()),
             route if route.is_list() => self.selected().unwrap_or_default(),
             route => route.object().to_owned(),
         }

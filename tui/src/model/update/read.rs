@@ -43,7 +43,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             resources(model, kind::spec(kind).beside, effects);
             shifts(model, name, effects);
         }
-        Route::Map | Route::Form => resources(model, &JOINED, effects),
+        Route::Form => resources(model, &JOINED, effects),
         Route::Deliveries => {
             deliveries(model, effects);
             count_deliveries(model, effects);
@@ -53,7 +53,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What links, forms and the map refer to.
+/// The kinds that links and forms refer to.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
 
 /// Who is on call, and who was paged.

@@ -64,7 +64,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::GoOnCall => navigate::go_screen(model, Route::OnCall, effects),
         Action::GoEvents => navigate::go_screen(model, Route::Events, effects),
         Action::GoDeliveries => navigate::go_screen(model, Route::Deliveries, effects),
-        Action::GoMap => navigate::go_screen(model, Route::Map, effects),
         Action::GoReference => navigate::go_screen(model, Route::Reference, effects),
         Action::Go(kind) => navigate::go_screen(model, Route::List(kind), effects),
         Action::GoCriticals => {
@@ -72,9 +71,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             navigate::go_filtered(model, Route::Events, filter, effects);
         }
         Action::LongerCharts => screen::longer_charts(model, effects),
-        Action::MapLeft => navigate::step(model, -1),
-        Action::MapRight => navigate::step(model, 1),
-        Action::MapAround => screen::map_around(model, effects),
         Action::Search => screen::search(model),
         Action::NextMatch => navigate::next_match(model, true),
         Action::MatchBefore => navigate::next_match(model, false),
