@@ -485,7 +485,7 @@ impl Modules {
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
-        let impacts = Impacts::new(self.configuration(), self.deciding.clone());
+        let impacts = Arc::new(Impacts::new(self.configuration(), self.deciding.clone()));
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {

@@ -117,11 +117,6 @@ pub(crate) enum Action {
     FormCurl,
     FormBench,
     FormText,
-    FormAddClause,
-    FormRemoveClause,
-    FormNegateClause,
-    FormNestClause,
-    FormUnnestClause,
     FormReveal,
     FormReference,
 }

@@ -355,16 +355,6 @@ actions! {
         "bench": "Show request and response in place of the form, where there is no room for both";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Edit as text in $EDITOR";
-    FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
-        "add part": "Add a condition after this one";
-    FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
-        "remove part": "Remove this condition";
-    FormNegateClause ["<C-l>"] in FORM, Need::None, 0 [LINES.screen()]
-        "not": "Negate this condition";
-    FormNestClause ["<A-i>"] in FORM, Need::None, 0 [LINES.screen()]
-        "in": "Group with the previous condition";
-    FormUnnestClause ["<A-o>"] in FORM, Need::None, 0 [LINES.screen()]
-        "out": "Move out of its group";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
         "reveal": "Show or hide typed secrets";
     FormReference ["<C-o>"] in FORM, Need::None, 24

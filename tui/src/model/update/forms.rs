@@ -13,7 +13,7 @@ use crate::{
     model::{
         Model, document,
         field::TextField,
-        form::{ClauseInput, Form, Input, curl},
+        form::{Form, Input, curl},
         inquiry::Inquiry,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
@@ -172,7 +172,6 @@ enum Typed {
 }
 
 fn typed(form: &mut Form, key: KeyEvent) -> Typed {
-    let part = form.part;
     let turns = matches!(
         key.code,
         KeyCode::Char(' ') | KeyCode::Left | KeyCode::Right
@@ -191,12 +190,7 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
             *at = if forward { *at + 1 } else { *at + choices - 1 } % choices;
             return Typed::Changed;
         }
-        Input::Clause(clause) => {
-            if turns && clause.turn(part) {
-                return Typed::Changed;
-            }
-            clause.text_mut(part)
-        }
+        Input::Clause(clause) => Some(&mut clause.line),
         Input::Section(is_open) if turns || key.code == KeyCode::Enter => {
             *is_open = !*is_open;
             return Typed::Moved;
@@ -223,10 +217,9 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     let Some(form) = model.page.form_mut() else {
         return;
     };
-    let part = form.part;
     let field = match form.input_mut() {
         Input::Text(field) => Some(field),
-        Input::Clause(clause) => clause.text_mut(part),
+        Input::Clause(clause) => Some(&mut clause.line),
         _ => None,
     };
     if let Some(field) = field {
@@ -247,7 +240,7 @@ pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     }
 }
 
-/// Moves the focus to the next or the previous part.
+/// Moves the focus to the next or the previous field.
 pub(super) fn step(model: &mut Model, forward: bool) {
     if let Some(form) = model.page.form_mut() {
         form.step(forward);
@@ -334,34 +327,6 @@ pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
         topic => Route::Topic(topic.to_owned()),
     };
     navigate::go(model, route, effects);
-}
-
-/// Changes the query of the form, which gets the focus; returns why it cannot be.
-pub(super) fn clause(
-    model: &mut Model,
-    change: impl FnOnce(&mut ClauseInput, usize) -> Result<usize, String>,
-) {
-    let now_ms = model.now_ms;
-    let Some(form) = model.page.form_mut() else {
-        return;
-    };
-    let is_clause = |at: &usize| form.specs[*at].kind == FieldKind::Clause && form.is_shown(*at);
-    let focused = Some(form.focus).filter(is_clause);
-    let Some(at) = focused.or_else(|| (0..form.specs.len()).find(is_clause)) else {
-        return model.say(Token::Info, "nothing in this form is a condition");
-    };
-    let part = if form.focus == at { form.part } else { 0 };
-    form.focus = at;
-    let Input::Clause(clause) = &mut form.inputs[at] else {
-        return;
-    };
-    match change(clause, part) {
-        Ok(part) => {
-            form.part = part;
-            form.changed(now_ms);
-        }
-        Err(message) => model.say(Token::Warning, message),
-    }
 }
 
 /// Asks whether to save the form, once the service finds nothing wrong with it.

@@ -457,9 +457,9 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
         Ok(_) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
             // A check on a pause does not move the focus under a user's hands.
-            let focus = (form.focus, form.part);
+            let focus = form.focus;
             form.take_failure(&failure);
-            (form.focus, form.part) = focus;
+            form.focus = focus;
         }
         // Anything else is reported when it is saved.
         Err(_) => {}

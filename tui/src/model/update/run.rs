@@ -8,7 +8,7 @@ use crate::{
     client::StatusChange,
     data::{Status, Transition},
     keymap::{self, Action},
-    model::{Model, access, form::ClauseInput, message::Effect},
+    model::{Model, access, message::Effect},
     route::Route,
     theme::Token,
 };
@@ -167,10 +167,5 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::FormText => forms::as_text(model, effects),
         Action::FormReveal => forms::reveal(model),
         Action::FormReference => forms::reference(model, effects),
-        Action::FormAddClause => forms::clause(model, ClauseInput::add),
-        Action::FormRemoveClause => forms::clause(model, |clause, part| Ok(clause.remove(part))),
-        Action::FormNegateClause => forms::clause(model, |clause, part| Ok(clause.negate(part))),
-        Action::FormNestClause => forms::clause(model, ClauseInput::nest),
-        Action::FormUnnestClause => forms::clause(model, ClauseInput::unnest),
     }
 }
