@@ -1,7 +1,7 @@
 //! What triggers, destinations and rules have in common: being named, found, stored and listed.
 
-mod confusables;
 mod list;
+mod name_index;
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -25,8 +25,8 @@ use crate::{
     store::{Changes, Direction, Lane, Range, Store, Stored},
 };
 
-use confusables::Confusables;
-pub(super) use confusables::alike;
+use name_index::NameIndex;
+pub(super) use name_index::alike;
 
 pub use list::Filter;
 
@@ -269,7 +269,7 @@ pub struct Resources<T> {
     /// Where destinations may lead.
     pub(super) guard: Arc<Guard>,
     /// Held while one is made, so that no two that look alike are created concurrently.
-    looks: Arc<Mutex<Confusables>>,
+    names: Arc<Mutex<NameIndex>>,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -280,7 +280,7 @@ impl<T: Drafted> Resources<T> {
             recent: Recent::new(store.clone(), Arc::clone(&clock)),
             fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
             guard: Arc::default(),
-            looks: Arc::default(),
+            names: Arc::default(),
             store,
             clock,
             kind: PhantomData,
@@ -330,10 +330,10 @@ impl<T: Drafted> Resources<T> {
 
     async fn store_new(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {
         let origin = Origin::new(self.clock.now_ms());
-        let mut looks = self.looks.lock().await;
+        let mut names = self.names.lock().await;
         let text = draft.name();
         let alike = match Name::parse(text) {
-            Ok(name) => looks.alike::<T>(&self.store, &name).await?,
+            Ok(name) => names.alike::<T>(&self.store, &name).await?,
             Err(_fault) => None,
         };
         let decide = async || {
