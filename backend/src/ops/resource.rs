@@ -13,13 +13,13 @@ use crate::{
     domain::{Name, RecordId},
     error::Error,
     ops::{
-        bounds::Bounds,
         commit::commit,
         etag,
         fields::FieldsSeen,
         page::{Page, PageRequest},
         recent::Recent,
         revision,
+        tag_scope::TagScope,
         wire::Shows,
     },
     store::{Changes, Direction, Lane, Range, Store, Stored},
@@ -365,8 +365,8 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::NotFound`], and [`Error::PermissionDenied`] when it carries none of the caller's tags.
     pub async fn find_own(&self, name: &str) -> Result<T, Error> {
         let found = self.find(name).await?;
-        if let Some(bounds) = Bounds::of_caller() {
-            bounds.check("name", &found)?;
+        if let Some(scope) = TagScope::of_caller() {
+            scope.check("name", &found)?;
         }
         Ok(found)
     }
@@ -477,8 +477,8 @@ impl<T: Drafted> Resources<T> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
             // Before its users, which are of no concern to who may not delete it.
-            if let Some(bounds) = Bounds::of_caller() {
-                bounds.check("name", &stored.value)?;
+            if let Some(scope) = TagScope::of_caller() {
+                scope.check("name", &stored.value)?;
             }
             check_etag(etag, &stored.value)?;
             // The resource before what uses it: what takes it up in between touches it.

@@ -22,9 +22,9 @@ use crate::{
     },
     matching,
     ops::{
-        bounds::Bounds,
         refers::Refers,
         resource::{Drafted, Origin, Resources, resource},
+        tag_scope::TagScope,
         validate::Faults,
         wire::Shows,
     },
@@ -129,8 +129,8 @@ impl Drafted for Silence {
         let calendar = refers
             .if_any::<Calendar>("calendar.calendarName", &draft.calendar)
             .await?;
-        if let (Some(bounds), Some(query), []) = (Bounds::of_caller(), &draft.query, &*rules) {
-            bounds.check_query("query", query)?;
+        if let (Some(scope), Some(query), []) = (TagScope::of_caller(), &draft.query, &*rules) {
+            scope.check_query("query", query)?;
         }
         let span = span(draft, stored, now_ms, &mut faults);
         lengths(draft, span, &mut faults);

@@ -14,8 +14,8 @@ use crate::{
         field::TextField,
         filter::{self, held::HeldFilter},
         list::Rows,
+        setup_checklist::SetupStep,
         sort::Sort,
-        steps::Step,
     },
     route::Route,
     text,
@@ -348,7 +348,7 @@ fn first_steps(model: &Model) -> String {
     let mut events = steps
         .iter()
         .flatten()
-        .filter(|(step, _)| *step == Step::Event);
+        .filter(|(step, _)| *step == SetupStep::Event);
     if events.all(|(_, is_done)| *is_done) {
         if !model.store.events.filter.open_only {
             return "No events.".to_owned();

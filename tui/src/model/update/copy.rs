@@ -12,7 +12,7 @@ use crate::{
         message::Effect,
         overlay::{Menu, MenuItem, Overlay, What},
         page::Content,
-        then::Then,
+        reply_purpose::ReplyPurpose,
     },
     route::Route,
     text,
@@ -68,7 +68,7 @@ pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
         What::Field(_) | What::View(_) => {}
         What::Text(text) => put(model, text, effects),
         What::Event(id) => {
-            let ticket = send(model, events::get(&id), Then::Copy, effects);
+            let ticket = send(model, events::get(&id), ReplyPurpose::Copy, effects);
             model.copies = Some(ticket);
             model.say(Token::Dim, "…");
         }

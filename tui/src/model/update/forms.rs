@@ -18,7 +18,7 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page},
-        then::{Saving, Then},
+        reply_purpose::{ReplyPurpose, Saving},
         write::TextEdit,
     },
     route::Route,
@@ -357,7 +357,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
         stored,
         before,
     };
-    let ticket = call(model, check, Then::Save(Box::new(saving)), effects);
+    let ticket = call(model, check, ReplyPurpose::Save(Box::new(saving)), effects);
     if let Some(form) = model.page.form_mut() {
         form.saving = Some(ticket);
     }
@@ -505,7 +505,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         form.checked = true;
         return;
     };
-    let ticket = call(model, validate, Then::Check, effects);
+    let ticket = call(model, validate, ReplyPurpose::Check, effects);
     if let Some(form) = model.page.form_mut() {
         form.checking = Some((ticket, version));
     }
@@ -535,7 +535,7 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         form.live.made = None;
         return;
     };
-    let ticket = call(model, live, Then::Live, effects);
+    let ticket = call(model, live, ReplyPurpose::Live, effects);
     if let Some(form) = model.page.form_mut() {
         form.live.waiting = Some(ticket);
     }

@@ -309,7 +309,7 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     model.page.list.filter = text;
     if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
         model.page.list.marks.clear();
-        model.page.list.following.restart(false);
+        model.page.list.anchor.restart(false);
         read::refresh(model, effects);
     }
 }
