@@ -398,15 +398,6 @@ pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that an impact shows of those that would notify no one any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
-/// Suggestions that are answered.
-pub const SUGGESTIONS_MAX: usize = 20;
-/// Changes of which the effect is computed for them.
-pub const SUGGESTIONS_TRIED_MAX: usize = 12;
-/// How long that takes at most.
-pub const SUGGESTIONS_TIME_MAX: Duration = Duration::from_secs(20);
-/// Messages that a suggested change saves at least.
-pub const SUGGESTION_SAVES_MIN: usize = 10;
-
 /// Threads for searches, previews, explanations and exports, and as many for reviews, releases and
 /// retention, at most; half the processors otherwise.
 pub const BACKGROUND_THREADS_MAX: usize = 4;

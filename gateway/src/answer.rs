@@ -10,19 +10,19 @@ use bellwether_process::listen::Permit;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::{holder::Holder, limits};
+use crate::{limits, share_of::ShareOf};
 
 /// A body that is all in memory. Holds the request's permit among those under way until the
 /// connection has taken the last piece.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    _place: Option<Permit<Holder>>,
+    _place: Option<Permit<ShareOf>>,
 }
 
 impl Answer {
     /// A body of these bytes, which holds on to the request's permit.
-    pub(crate) fn new(rest: Bytes, permit: Option<Permit<Holder>>) -> Self {
+    pub(crate) fn new(rest: Bytes, permit: Option<Permit<ShareOf>>) -> Self {
         Self {
             rest,
             _place: permit,

@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::holder::Holder;
+use crate::share_of::ShareOf;
 
 /// Upper bounds of the histogram's buckets, in seconds.
 const BUCKETS: [f64; 12] = [
@@ -40,7 +40,7 @@ pub(crate) struct Metrics {
     answer_body_bytes: Counter,
     connections: Counter,
     panics: Counter,
-    under_way: Arc<Pool<Holder>>,
+    under_way: Arc<Pool<ShareOf>>,
 }
 
 impl Metrics {
@@ -48,7 +48,7 @@ impl Metrics {
     /// `under_way` is where requests have their places meanwhile.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
-        under_way: Arc<Pool<Holder>>,
+        under_way: Arc<Pool<ShareOf>>,
     ) -> Self {
         let names = operations.chain([UNMATCHED.to_owned()]);
         let mut metrics = Self {

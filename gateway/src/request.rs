@@ -36,14 +36,13 @@ use crate::{
     answer::Answer,
     config::Config,
     dialect::Senders,
-    docs,
-    holder::Holder,
-    limits,
+    docs, limits,
     metrics::{Metrics, UNMATCHED},
     openapi,
     operation::{self, Operation},
     problem::Problem,
     route::{RouteMatch, Router},
+    share_of::ShareOf,
     upstream::Upstream,
 };
 use linked::Linked;
@@ -83,11 +82,11 @@ pub(crate) struct Handler {
     upstream: Upstream,
     cors: Cors,
     recognised: Recognised,
-    under_way: Arc<Pool<Holder>>,
+    under_way: Arc<Pool<ShareOf>>,
     /// Memory for bodies, in KiB.
-    memory: Arc<Pool<Holder>>,
+    memory: Arc<Pool<ShareOf>>,
     /// The same for bodies that have to be read before the key is known.
-    strange_memory: Arc<Pool<Holder>>,
+    strange_memory: Arc<Pool<ShareOf>>,
     openapi: Bytes,
     docs: Bytes,
     /// Where people sign in by a browser, and when the backend reported it.
@@ -332,7 +331,7 @@ impl Handler {
         request: Request<Incoming>,
         target: RequestTarget<'_>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         if let Some(fault) = host_fault(&request) {
             return self.problem(&Problem::invalid(fault));

@@ -48,8 +48,6 @@ pub(crate) enum Link {
     Shift(i64, i64),
     /// To the question whether a resource is to be as it was.
     Restore(Box<Object>),
-    /// To the form of a suggested resource, with its etag where it is stored.
-    Draft(Box<Object>),
 }
 
 impl Link {

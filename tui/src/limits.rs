@@ -55,8 +55,6 @@ pub(crate) const DOCUMENT_LINES: usize = 5_000;
 pub(crate) const CLIPBOARD_BYTES: usize = 64 * 1024;
 /// Bytes of a message from the service.
 pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// Clauses of a query that a form shows as a list.
-pub(crate) const FORM_CLAUSES: usize = 50;
 
 /// Concurrent calls: a service gives one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;

@@ -77,7 +77,7 @@ pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
 pub use schedule::Schedule;
 pub use settings::{SettingDifference, Settings, SharedSettings};
-pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};
+pub use silence::{Comment, Progress, Silence, SilenceState, Stage};
 pub use sort_field::SortField;
 pub use template_language::TemplateLanguage;
 pub use trace::TraceContext;

@@ -14,9 +14,9 @@ use crate::{
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
         etag::etag,
+        references::References,
         refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
-        users::Users,
         validate::Faults,
         wire::{Shows, time::timestamp},
     },
@@ -86,8 +86,8 @@ impl Drafted for Calendar {
             }
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
-            let users = Users::of(&all.store, Kind::Calendar, name).await?;
-            if let Some(user) = users.first("calendar") {
+            let references = References::of(&all.store, Kind::Calendar, name).await?;
+            if let Some(user) = references.first("calendar") {
                 let fault = format!("is not allowed: calendar `{user}` excludes this one");
                 faults.add(EXCEPT_PATH, fault);
             }
@@ -109,13 +109,13 @@ impl Drafted for Calendar {
     }
 
     async fn released(all: &Calendars, calendar: &Self, _force: bool) -> Result<Changes, Error> {
-        let users = Users::of(&all.store, Kind::Calendar, &calendar.name).await?;
-        users.refuse(Self::WORD, &calendar.name)?;
+        let references = References::of(&all.store, Kind::Calendar, &calendar.name).await?;
+        references.refuse(Self::WORD, &calendar.name)?;
         Ok(all.store.changes())
     }
 
     async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
-        let users = Users::of(&all.store, Kind::Calendar, &calendar.name).await?;
+        let references = References::of(&all.store, Kind::Calendar, &calendar.name).await?;
         let prepared = prepared(&all.store, &calendar).await?;
         let standing = prepared.map(|it| it.at(all.clock.now_ms()));
         let user = |(kind, name): (&str, &Name)| v1::CalendarUser {
@@ -125,10 +125,10 @@ impl Drafted for Calendar {
         let view = v1::Calendar {
             in_window: standing.map(|it| it.in_window),
             next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
-            used_by: users.all().map(user).collect(),
+            used_by: references.all().map(user).collect(),
             ..v1::Calendar::of(calendar)
         };
-        Ok((view, users.bytes()))
+        Ok((view, references.bytes()))
     }
 }
 

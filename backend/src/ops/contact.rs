@@ -12,9 +12,9 @@ use crate::{
     },
     ops::{
         etag::etag,
+        references::References,
         refers::Refers,
         resource::{Drafted, Origin, Resource as _, Resources, resource},
-        users::Users,
         validate::{Faults, within},
         wire::{
             Shows,
@@ -79,8 +79,8 @@ impl Drafted for Contact {
     }
 
     async fn released(all: &Contacts, contact: &Self, _force: bool) -> Result<Changes, Error> {
-        let users = Users::of(&all.store, Kind::Contact, &contact.name).await?;
-        users.refuse(Self::WORD, &contact.name)?;
+        let references = References::of(&all.store, Kind::Contact, &contact.name).await?;
+        references.refuse(Self::WORD, &contact.name)?;
         Ok(all.store.changes())
     }
 }

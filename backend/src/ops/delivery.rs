@@ -21,7 +21,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{bounds::own_delivery, commit::commit, deciding::new_id, fields::FieldsSeen},
+    ops::{commit::commit, deciding::new_id, fields::FieldsSeen, tag_scope::own_delivery},
     store::{Direction, Index, Lane, Store, Stored, engine::Range},
 };
 use again::Templates;

@@ -27,7 +27,6 @@ use crate::{
     matching::{self, field::Field},
     ops::{
         beats::awaited,
-        bounds::{is_bound, own},
         commit::commit,
         deciding::Deciding,
         etag::etag,
@@ -36,6 +35,7 @@ use crate::{
         page::{PageRequest, Scope},
         refers::Refers,
         resource::{Drafted, Origin, Resources, find, resource},
+        tag_scope::{is_bound, own},
         validate::Faults,
         wire::{
             Shows, query,

@@ -8,7 +8,6 @@ use crate::{
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
-        bounds::own,
         cause_lookup::settle,
         commit::commit,
         deciding::{Deciding, new_id},
@@ -17,6 +16,7 @@ use crate::{
         resource::find,
         revision,
         search::{Filter, NEWEST_FIRST, Walk},
+        tag_scope::own,
     },
     scan,
     store::{Lane, Stored},

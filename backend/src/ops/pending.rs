@@ -9,7 +9,6 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        bounds::own_rule,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
@@ -18,6 +17,7 @@ use crate::{
         loop_guard::Reports,
         page::{PageRequest, Scope},
         revision,
+        tag_scope::own_rule,
     },
     store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
 };

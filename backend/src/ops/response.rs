@@ -14,7 +14,6 @@ use crate::{
     lifecycle::StateChange,
     limits::{DELIVERIES_SCANNED_MAX, ITEMS_PER_REQUEST_MAX},
     ops::{
-        bounds::own_rule,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
@@ -25,6 +24,7 @@ use crate::{
         page::{PageRequest, Scope},
         revision,
         set_status::{StatusItem, set_status},
+        tag_scope::own_rule,
         wire::time::timestamp,
     },
     store::{

@@ -21,10 +21,10 @@ use crate::{
     },
     ops::{
         etag::etag,
+        references::References,
         refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
         revision,
-        users::Users,
         validate::Faults,
         wire::{Shows, time::timestamp},
     },
@@ -101,8 +101,8 @@ impl Drafted for Schedule {
     }
 
     async fn released(all: &Schedules, schedule: &Self, _force: bool) -> Result<Changes, Error> {
-        let users = Users::of(&all.store, Kind::Schedule, &schedule.name).await?;
-        users.refuse(Self::WORD, &schedule.name)?;
+        let references = References::of(&all.store, Kind::Schedule, &schedule.name).await?;
+        references.refuse(Self::WORD, &schedule.name)?;
         Ok(all.store.changes())
     }
 

@@ -8,7 +8,6 @@ use crate::{
     error::Error,
     lifecycle::{Assignment, Cause, StateChange},
     ops::{
-        bounds::own_event,
         cause_lookup::settled,
         commit::commit,
         deciding::Deciding,
@@ -17,6 +16,7 @@ use crate::{
         loop_guard::Reports,
         page_cancel::cancel_pages,
         revision,
+        tag_scope::own_event,
     },
     store::{Changes, Lane, Store},
 };

@@ -485,8 +485,7 @@ impl Modules {
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
-        let impacts = Impacts::new(self.configuration(), self.deciding.clone());
-        let impacts = Arc::new(impacts);
+        let impacts = Arc::new(Impacts::new(self.configuration(), self.deciding.clone()));
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {
@@ -523,8 +522,8 @@ impl Modules {
                 DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
-            ConfigServiceServer: ConfigApi::new(self.configuration(), Arc::clone(&impacts)),
-            InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock()), impacts),
+            ConfigServiceServer: ConfigApi::new(self.configuration(), impacts),
+            InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock())),
             DeliveryServiceServer: DeliveryCalls::new(deliveries.clone(), installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status, metadata::MetadataMap};
 
-use super::{Exchange, Handler, Holder, Reply, body, headers, session};
+use super::{Exchange, Handler, Reply, ShareOf, body, headers, session};
 use crate::{
     feed, limits,
     linked::{self, Entry, Notice},
@@ -96,7 +96,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
             return self.problem(&Problem::invalid("the path is not validly encoded"));
@@ -157,7 +157,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let mut asked = AcknowledgeRequest {
             id: id.to_owned(),
@@ -173,7 +173,7 @@ impl Handler {
             }
         }
         let asking = async {
-            *permit = Some(self.admit(Holder::at(exchange.peer))?);
+            *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
             self.ask_json("LinkService/Acknowledge", &asked, metadata, exchange)
                 .await
@@ -198,7 +198,7 @@ impl Handler {
         name: &str,
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
         let sign = query.find(|(name, _)| name == "sign");
@@ -207,7 +207,7 @@ impl Handler {
             sign: sign.map(|(_, sign)| sign).unwrap_or_default(),
         };
         let asking = async {
-            *permit = Some(self.admit(Holder::at(exchange.peer))?);
+            *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
             self.ask_json("LinkService/OpenFeed", &asked, metadata, exchange)
                 .await
@@ -231,7 +231,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Result<Shown, Problem> {
         let query = request.uri().query().unwrap_or_default();
         let (mut until, mut sign) = (0, String::new());
@@ -246,7 +246,7 @@ impl Handler {
             let why = "this link requires a key";
             return Err(Problem::new(Code::Unauthenticated, why));
         }
-        *permit = Some(self.admit(Holder::at(exchange.peer))?);
+        *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
         let id = id.to_owned();
         let asked = OpenLinkRequest { id, until, sign };
         let metadata = headers::metadata(&HeaderMap::new(), &exchange);
@@ -262,7 +262,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Form, Problem> {
         let is_own = session::is_of_this_page(request.headers());
-        let mut memory = body::Memory::new(&self.strange_memory, Holder::at(exchange.peer));
+        let mut memory = body::Memory::new(&self.strange_memory, ShareOf::at(exchange.peer));
         let body = request.into_body();
         let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
         let mut form = Form::read(&body.await?);
@@ -283,7 +283,7 @@ impl Handler {
         id: &str,
         form: Form,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Result<Shown, Problem> {
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
@@ -291,8 +291,8 @@ impl Handler {
         key.set_sensitive(true);
         own.insert(header::AUTHORIZATION, key);
         let metadata = || headers::metadata(&own, &exchange);
-        let holder = self.recognise(&metadata(), exchange).await;
-        *permit = Some(self.admit(holder.map_err(|status| self.problem_of(&status))?)?);
+        let share_of = self.recognise(&metadata(), exchange).await;
+        *permit = Some(self.admit(share_of.map_err(|status| self.problem_of(&status))?)?);
         let notice = match form.what.as_str() {
             "acknowledge" => Some(true),
             "unacknowledge" => Some(false),

@@ -15,7 +15,7 @@ use super::client;
 use crate::samples;
 
 /// Methods that only read or compute: they are for everyone with the role, whatever the scope.
-const READING: [&str; 81] = [
+const READING: [&str; 80] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
     "CalendarService/GetCalendar",
@@ -52,7 +52,6 @@ const READING: [&str; 81] = [
     "InhibitionService/ListInhibitions",
     "InhibitionService/PreviewInhibition",
     "InsightService/GetNoise",
-    "InsightService/GetSuggestions",
     "IntakeMappingService/GetIntakeMapping",
     "IntakeMappingService/ListIntakeMappings",
     "IntakeMappingService/TestIntakeMapping",

@@ -38,15 +38,11 @@ pub(crate) enum Action {
     GoOnCall,
     GoEvents,
     GoDeliveries,
-    GoMap,
     GoReference,
     /// To the list of a kind of resource.
     Go(Kind),
     GoCriticals,
     LongerCharts,
-    MapLeft,
-    MapRight,
-    MapAround,
     Search,
     NextMatch,
     MatchBefore,
@@ -64,7 +60,6 @@ pub(crate) enum Action {
     LongerTry,
     NoiseReport,
     NoiseBy,
-    Suggestions,
     PreviewRule,
     TestWithEvent,
     SendWaiting,
@@ -122,11 +117,6 @@ pub(crate) enum Action {
     FormCurl,
     FormBench,
     FormText,
-    FormAddClause,
-    FormRemoveClause,
-    FormNegateClause,
-    FormNestClause,
-    FormUnnestClause,
     FormReveal,
     FormReference,
 }
@@ -148,7 +138,6 @@ pub(crate) enum ActionPlace {
     One(Kind),
     Deliveries,
     Delivery,
-    Map,
     Reference,
     Report,
     Form,
@@ -168,7 +157,6 @@ impl ActionPlace {
         let others = [
             Self::Deliveries,
             Self::Delivery,
-            Self::Map,
             Self::Reference,
             Self::Report,
             Self::Form,
@@ -190,7 +178,7 @@ impl ActionPlace {
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
-            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries | Self::Map => {
+            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries => {
                 [self, Self::List, Self::Anywhere]
             }
             _ => [self, Self::Document, Self::Anywhere],

@@ -73,7 +73,6 @@ const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Deliv
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// In forms too, where keys that type text are not looked at.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
-const MAP: &[ActionPlace] = &[ActionPlace::Map];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
@@ -228,8 +227,6 @@ actions! {
         "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
     NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
         "noise": "Noise report: notifications of 7 days, and how many led to no action";
-    Suggestions ["<A-g>"] in ANYWHERE, VIEW, 0
-        "suggestions": "Suggestions that would send less, with evidence, effect and draft";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Audit history of this resource, or of everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
@@ -242,12 +239,6 @@ actions! {
         "next link": "Go to the next link";
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
-    MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
-        "across": "To the column on the right";
-    MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
-        "back across": "To the column on the left";
-    MapAround ["f"] in MAP, Need::None, 12
-        "only around": "Show only related resources";
     Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text";
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
@@ -290,8 +281,6 @@ actions! {
         "deliveries": "Go to Deliveries";
     Go(Client) ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
-    GoMap ["8"] in ANYWHERE, Need::None, 0
-        "map": "Go to Map: triggers, rules and destinations, with unused ones";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     Go(Silence) ["0"] in ANYWHERE, Need::None, 0
@@ -366,16 +355,6 @@ actions! {
         "bench": "Show request and response in place of the form, where there is no room for both";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Edit as text in $EDITOR";
-    FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
-        "add part": "Add a condition after this one";
-    FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
-        "remove part": "Remove this condition";
-    FormNegateClause ["<C-l>"] in FORM, Need::None, 0 [LINES.screen()]
-        "not": "Negate this condition";
-    FormNestClause ["<A-i>"] in FORM, Need::None, 0 [LINES.screen()]
-        "in": "Group with the previous condition";
-    FormUnnestClause ["<A-o>"] in FORM, Need::None, 0 [LINES.screen()]
-        "out": "Move out of its group";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
         "reveal": "Show or hide typed secrets";
     FormReference ["<C-o>"] in FORM, Need::None, 24

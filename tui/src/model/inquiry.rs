@@ -30,8 +30,6 @@ pub(crate) enum Inquiry {
     Audit(v1::ListAuditEntriesRequest),
     /// How much was noise.
     Noise(v1::NoiseBy),
-    /// What would have sent less.
-    Suggestions,
 }
 
 /// What was answered. Of lists it is all that was read; a token says that there is more.
@@ -45,7 +43,6 @@ pub(crate) enum Outcome {
     Obligations(v1::ListObligationsResponse),
     Audit(v1::ListAuditEntriesResponse),
     Noise(v1::GetNoiseResponse),
-    Suggestions(v1::GetSuggestionsResponse),
 }
 
 impl Inquiry {
@@ -95,9 +92,6 @@ impl Inquiry {
                 };
                 Call::of("InsightService", &request).long()
             }
-            (Self::Suggestions, _) => {
-                Call::of("InsightService", &v1::GetSuggestionsRequest {}).long()
-            }
         }
     }
 
@@ -136,7 +130,6 @@ impl Inquiry {
                 Outcome::Audit(read)
             }
             Self::Noise(_) => Outcome::Noise(message(answer)?),
-            Self::Suggestions => Outcome::Suggestions(message(answer)?),
         })
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    field::TextField, following::Following, matching::Matching, recall::Recalled, sort::Sort,
+    field::TextField, filter_history::HistoryPosition, matching::Matching, row_anchor::RowAnchor,
+    sort::Sort,
 };
 
 /// Rows that a list shows, by position and by id.
@@ -55,8 +56,6 @@ pub(crate) struct List {
     pub(crate) index: usize,
     /// How many rows there were.
     pub(crate) count: usize,
-    /// The column that the cursor is in, where a row has several things to open.
-    pub(crate) column: usize,
     /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
@@ -73,7 +72,7 @@ pub(crate) struct List {
     /// Whether the selected row was chosen by its id: the list does not follow from it.
     pub(crate) pinned: bool,
     /// What was under the cursor while it followed.
-    pub(crate) following: Following,
+    pub(crate) anchor: RowAnchor,
     /// How many rows came above the cursor since it left the first one.
     pub(crate) came: usize,
     /// The filter being typed.
@@ -81,7 +80,7 @@ pub(crate) struct List {
     /// What is known of how many events it leaves.
     pub(crate) matching: Matching,
     /// Which of the earlier filters is shown, if one was called back.
-    pub(crate) recalled: Option<Recalled>,
+    pub(crate) recalled: Option<HistoryPosition>,
 }
 
 impl List {
@@ -133,21 +132,21 @@ impl List {
         self.index = index.min(rows.len() - 1);
         self.came = self.came.min(self.index);
         self.selected = Some(rows.id(self.index).to_owned());
-        self.following.restart(self.index == 0);
+        self.anchor.restart(self.index == 0);
         self.scroll(rows.len(), height);
     }
 
     /// Stays still for a while after a key.
     pub(crate) fn hold(&mut self, now_ms: i64) {
         if self.index == 0 && !self.pinned {
-            self.following.returns = true;
+            self.anchor.returns = true;
         }
-        self.following.hold(now_ms);
+        self.anchor.hold(now_ms);
     }
 
     /// Puts the cursor back on the row that was under it long enough to be seen.
     pub(crate) fn select_seen(&mut self, rows: &dyn Rows, now_ms: i64) {
-        let seen = self.following.seen(now_ms).map(str::to_owned);
+        let seen = self.anchor.seen(now_ms).map(str::to_owned);
         let seen = seen.and_then(|id| Some((rows.position(&id)?, id)));
         if let Some((index, id)) = seen {
             (self.index, self.selected) = (index, Some(id));

@@ -191,7 +191,6 @@ impl World {
             query,
             rule_names: vec!["page".into()],
             calendar: String::new(),
-            flexible_ms: None,
             start_ms: None,
             end_ms: Some(self.clock.now_ms() + minutes * 60_000),
             expire_when_idle_ms: None,

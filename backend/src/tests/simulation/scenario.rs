@@ -361,7 +361,6 @@ impl Scenario {
         let text = Literal::Text(format!("s{site}"));
         SilenceDraft {
             calendar: String::new(),
-            flexible_ms: None,
             name: format!("q{}", self.silences),
             description: String::new(),
             tags: Vec::new(),

@@ -4,7 +4,7 @@
 use super::{AT_MS, delivery, id, name, occurrence, rule, trigger};
 use crate::domain::{
     CauseMark, Clause, Comment, Delivery, DeliveryState, EqualFields, Flapping, FlappingLimits,
-    Flexible, Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, Inhibition,
+    Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, Inhibition,
     LastNotified, Literal, MemberChange, Occurrence, Pending, Progress, Query, Rule, Severity,
     Silence, Stage, Status, ThreadOf,
 };
@@ -62,7 +62,6 @@ pub fn silence(called: &str) -> Silence {
         query: Some(trigger("disk").query),
         rule_names: vec![name("page")],
         calendar: None,
-        flexible: None,
         start_ms: AT_MS,
         end_ms: AT_MS + 90,
         expire_when_idle_ms: Some(0),
@@ -80,7 +79,6 @@ pub fn silence(called: &str) -> Silence {
             counted_revision: 1,
             has_covered: true,
             idle_since_ms: Some(AT_MS + 8),
-            has_begun: false,
         },
         revision: 2,
         create_ms: AT_MS,
@@ -95,18 +93,6 @@ pub fn nightly_silence() -> Silence {
         end_ms: i64::MAX,
         ..silence("nightly")
     }
-}
-
-/// A silence that began automatically.
-pub fn flexible_silence() -> Silence {
-    let mut silence = silence("flexible");
-    silence.flexible = Some(Flexible {
-        start_ms: AT_MS,
-        end_ms: AT_MS + 3_600_000,
-        duration_ms: 7_200_000,
-    });
-    silence.begin(AT_MS + 60_000);
-    silence
 }
 
 /// An inhibition.

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::visitors::Visit;
+use super::connection_quota::Visit;
 
 /// What happens on a connection.
 #[derive(Debug)]

@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Limits, Peer, Serve,
     activity::{Activity, UnderWay},
+    connection_quota::Visit,
     streams::Streams,
-    visitors::Visit,
 };
 
 /// How long a connection without a request may stay once it is stopped: long enough to tell an

@@ -20,7 +20,7 @@ use crate::{
     config::Settings,
     failure::Failure,
     ready,
-    sign_ins::{self, SignIn, SignInFile},
+    sign_ins::{self, SignIn, TokenFile},
     tls,
 };
 
@@ -30,7 +30,7 @@ use crate::{
 /// When the service has no sign-in, no one signs in, or the service gives them no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = SignInFile::of(settings)?;
+    let kept = TokenFile::of(settings)?;
     let message = ask(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
 /// When it cannot be forgotten.
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = SignInFile::of(settings)?;
+    let kept = TokenFile::of(settings)?;
     let lock = kept.lock().await?;
     let message = if kept.remove(&lock, &address)? {
         format!("Signed out of {address}.")

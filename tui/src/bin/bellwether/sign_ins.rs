@@ -1,20 +1,20 @@
 //! What signing in at services gave this user: kept for each, renewed before it ends.
 
-mod kept;
 mod renew;
+mod token_file;
 
 use bellwether_process::{oidc::Provider, plain_file};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 pub(crate) use self::{
-    kept::{SignIn, SignInFile},
     renew::token,
+    token_file::{SignIn, TokenFile},
 };
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
 /// Whether a user signed in at that address, and no one gave a key.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
-    let kept = SignInFile::of(settings).and_then(|kept| kept.get(address));
+    let kept = TokenFile::of(settings).and_then(|kept| kept.get(address));
     settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())
 }
 

@@ -201,7 +201,7 @@ impl Form {
         if let Input::Section(is_open) = &mut self.inputs[at] {
             *is_open = true;
         }
-        (self.focus, self.part) = (at, 0);
+        self.focus = at;
     }
 
     /// Where the failure that is shown leads.

@@ -216,14 +216,6 @@ impl Input {
             _ => None,
         }
     }
-
-    /// How many places of this field can be focused.
-    pub(super) fn parts(&self) -> usize {
-        match self {
-            Self::Clause(clause) => clause.parts(),
-            _ => 1,
-        }
-    }
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
 
-use super::{charts, confirm, forms, grouped, navigate, read};
+use super::{charts, confirm, grouped, navigate, read};
 use crate::{
     client::Command,
     document::Link,
@@ -10,7 +10,7 @@ use crate::{
     model::{
         Connection, Model,
         field::TextField,
-        filter, map,
+        filter,
         matching::Matching,
         message::Effect,
         overlay::{Overlay, Palette, Pick, Prompt, PromptPurpose},
@@ -21,13 +21,6 @@ use crate::{
     text,
     theme::Token,
 };
-
-/// Leaves on the map what touches the node under the cursor.
-pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(node) = model.map_node() {
-        navigate::set_filter(model, map::around(&node), effects);
-    }
-}
 
 /// Shows the deliveries of the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -282,7 +275,6 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     } else {
         match model.linked() {
             Some(Link::Restore(version)) => confirm::restore(model, *version),
-            Some(Link::Draft(draft)) => forms::suggested(model, &draft, effects),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
             _ => navigate::follow_link(model, effects),
         }

@@ -1,5 +1,5 @@
-//! So many places, shared by clients: one has at most a quarter, and the next goes to the one of those
-//! that wait that has the fewest.
+//! A limited number of slots, shared fairly by clients: one has at most a quarter, and a free slot goes
+//! to the waiting client with the fewest.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 
 use crate::{error::Error, limits::OVERLOAD_RETRY_AFTER};
 
-/// One client has at most one in so many.
+/// Divisor of the slots that give the maximum of one client.
 const SHARE: usize = 4;
 
-/// Places that are taken, waited for and given back.
+/// Slots for one kind of work.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct FairSlots {
     /// The work that takes them, in messages: a plural.
     work: &'static str,
     most: usize,
@@ -27,25 +27,25 @@ pub(crate) struct Places {
 struct State {
     taken: usize,
     by: HashMap<Arc<str>, usize>,
-    /// A waiting call cannot have a place now: all are taken, or those of its client are.
+    /// A waiting call cannot have a slot now: all are taken, or those of its client are.
     waiting: VecDeque<Waiting>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     client: Arc<str>,
-    place: oneshot::Sender<Place>,
+    slot: oneshot::Sender<Slot>,
 }
 
-/// A place, until it is dropped.
+/// A slot, until it is dropped.
 #[derive(Debug)]
-pub struct Place {
-    places: Arc<Places>,
+pub struct Slot {
+    slots: Arc<FairSlots>,
     client: Arc<str>,
 }
 
-impl Places {
-    /// So many places for that work, for which so many may wait.
+impl FairSlots {
+    /// Creates `most` slots for `work`, for which `waiting_most` calls may wait.
     pub(crate) fn new(most: usize, waiting_most: usize, work: &'static str) -> Arc<Self> {
         Arc::new(Self {
             work,
@@ -55,37 +55,37 @@ impl Places {
         })
     }
 
-    /// Waits for a place of that client.
+    /// Waits for a slot of that client.
     ///
     /// # Errors
     /// [`Error::Exhausted`] when as many wait as may, in all or of that client.
-    pub(crate) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Place, Error> {
-        let place = {
+    pub(crate) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Slot, Error> {
+        let slot = {
             let mut state = self.state();
-            state.waiting.retain(|it| !it.place.is_closed());
+            state.waiting.retain(|it| !it.slot.is_closed());
             if state.may_have(client, self.most) {
                 state.count(client);
-                return Ok(self.place(client));
+                return Ok(self.slot(client));
             }
             let own = state.waiting.iter().filter(|it| it.client == *client);
             let is_share = own.count() >= self.waiting_most / SHARE;
             if is_share || state.waiting.len() >= self.waiting_most {
                 return Err(busy(self.work, is_share));
             }
-            let (sender, place) = oneshot::channel();
+            let (sender, slot) = oneshot::channel();
             state.waiting.push_back(Waiting {
                 client: Arc::clone(client),
-                place: sender,
+                slot: sender,
             });
-            place
+            slot
         };
         let stopping = |_| Error::Unavailable("the service is stopping".into());
-        place.await.map_err(stopping)
+        slot.await.map_err(stopping)
     }
 
-    fn place(self: &Arc<Self>, client: &Arc<str>) -> Place {
-        Place {
-            places: Arc::clone(self),
+    fn slot(self: &Arc<Self>, client: &Arc<str>) -> Slot {
+        Slot {
+            slots: Arc::clone(self),
             client: Arc::clone(client),
         }
     }
@@ -110,20 +110,20 @@ impl State {
         *self.by.entry(Arc::clone(client)).or_default() += 1;
     }
 
-    /// Who is next: of those that may have a place, the first of the client that has the fewest.
+    /// Who is next: of those that may have a slot, the first of the client that has the fewest.
     fn next(&mut self, most: usize) -> Option<Waiting> {
-        self.waiting.retain(|it| !it.place.is_closed());
+        self.waiting.retain(|it| !it.slot.is_closed());
         let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
-        let places = (0..self.waiting.len()).filter(may);
-        let next = places.min_by_key(|at| self.held(&self.waiting[*at].client))?;
+        let slots = (0..self.waiting.len()).filter(may);
+        let next = slots.min_by_key(|at| self.held(&self.waiting[*at].client))?;
         self.waiting.remove(next)
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.places.state();
+            let mut state = self.slots.state();
             state.taken -= 1;
             if let Some(held) = state.by.get_mut(&self.client) {
                 *held -= 1;
@@ -131,15 +131,15 @@ impl Drop for Place {
                     state.by.remove(&self.client);
                 }
             }
-            let next = state.next(self.places.most);
+            let next = state.next(self.slots.most);
             if let Some(next) = &next {
                 state.count(&next.client);
             }
             next
         };
-        if let Some(Waiting { client, place }) = next {
+        if let Some(Waiting { client, slot }) = next {
             // One that is not received comes back here and is given to another.
-            drop(place.send(self.places.place(&client)));
+            drop(slot.send(self.slots.slot(&client)));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 
 /// One step of a new service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum SetupStep {
     Destination,
     Event,
     Trigger,
@@ -22,7 +22,7 @@ pub(crate) enum Step {
 /// How long a service is new: after it nothing is learnt from a rule that was never needed.
 const NEW_MS: i64 = 24 * 3_600_000;
 
-impl Step {
+impl SetupStep {
     /// All of them, in order.
     const ALL: [Self; 6] = [
         Self::Destination,
@@ -89,21 +89,21 @@ fn has_delivered(overview: &GetOverviewResponse) -> bool {
 
 impl Model {
     /// The steps and whether each is done; none when all are, or when that is not known yet.
-    pub(crate) fn first_steps(&self) -> Option<[(Step, bool); 6]> {
+    pub(crate) fn first_steps(&self) -> Option<[(SetupStep, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
         let has = |count: Option<i32>, kind| count > Some(0) || !store.of(kind).rows().is_empty();
-        let steps = Step::ALL.map(|step| {
+        let steps = SetupStep::ALL.map(|step| {
             let done = match step {
-                Step::Destination => has(overview.destination_count, Kind::Destination),
-                Step::Event => has_seen_events(overview) || store.events.len() > 0,
-                Step::Trigger => has(overview.trigger_count, Kind::Trigger),
-                Step::Rule => has(overview.rule_count, Kind::Rule),
-                Step::Enable => {
+                SetupStep::Destination => has(overview.destination_count, Kind::Destination),
+                SetupStep::Event => has_seen_events(overview) || store.events.len() > 0,
+                SetupStep::Trigger => has(overview.trigger_count, Kind::Trigger),
+                SetupStep::Rule => has(overview.rule_count, Kind::Rule),
+                SetupStep::Enable => {
                     let mut rules = store.of(Kind::Rule).rows().iter();
                     overview.enabled_rule_count > Some(0) || rules.any(|it| it.flag("enabled"))
                 }
-                Step::Delivered => has_delivered(overview),
+                SetupStep::Delivered => has_delivered(overview),
             };
             (step, done)
         });
@@ -117,7 +117,7 @@ impl Model {
 
     /// Says, beside what was just stored, what comes after it on a new service.
     pub(crate) fn say_next_step(&mut self, stored: Option<&Route>) {
-        let Some(done) = stored.and_then(Step::done_by) else {
+        let Some(done) = stored.and_then(SetupStep::done_by) else {
             return;
         };
         let steps = self.first_steps().into_iter().flatten();

@@ -1,43 +1,43 @@
-//! Who may read a file and write to it.
+//! File permissions.
 
 use std::{fmt, fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
 
-/// Others than the owner may read it or write to it.
+/// Any access of users other than the owner.
 const OTHERS: u32 = 0o077;
-/// Everybody may write to it.
+/// Write access of everybody.
 const ALL_WRITE: u32 = 0o002;
 
-/// The mode of a file; shown as `chmod` takes it.
+/// The permissions of a file; displayed as `chmod` accepts them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mode(u32);
+pub(crate) struct Permissions(u32);
 
-impl Mode {
-    /// That of an open file.
+impl Permissions {
+    /// Returns those of an open file.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns any error of the system.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         Ok(Self(file.metadata()?.mode() & 0o777))
     }
 
-    /// That of the file there, if there is one.
+    /// Returns those of the file at a path; `None` if there is none.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let found = path.metadata().ok()?;
         Some(Self(found.mode() & 0o777))
     }
 
-    /// Whether everybody may write to it, and so decides what is in it.
+    /// Whether everybody may write to the file.
     pub(crate) fn lets_all_write(self) -> bool {
         self.0 & ALL_WRITE != 0
     }
 
-    /// Whether others than its owner may read it or write to it.
+    /// Whether users other than the owner may read or write the file.
     pub(crate) fn lets_others_in(self) -> bool {
         self.0 & OTHERS != 0
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for Permissions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:o}", self.0)
     }

@@ -126,12 +126,12 @@ struct Content {
 }
 
 /// The file.
-pub(crate) struct SignInFile(PathBuf);
+pub(crate) struct TokenFile(PathBuf);
 
 /// No one else changes the file while it is there.
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
-impl SignInFile {
+impl TokenFile {
     /// The file of the user.
     ///
     /// # Errors
@@ -281,7 +281,7 @@ mod tests {
     async fn each_service_has_an_entry_that_only_the_user_reads() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/sign-ins.json");
-        let kept = SignInFile(path.clone());
+        let kept = TokenFile(path.clone());
         assert!(kept.get("http://a:1").unwrap().is_none());
         let lock = kept.lock().await.unwrap();
         let elsewhere = folder.path().join("elsewhere");

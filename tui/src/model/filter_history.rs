@@ -5,7 +5,7 @@ use crate::{limits, route::Route};
 
 /// Where a user who types a filter is among those of before.
 #[derive(Clone, Debug)]
-pub(crate) struct Recalled {
+pub(crate) struct HistoryPosition {
     /// How many steps back.
     steps: usize,
     /// What was typed before the first step.
@@ -34,7 +34,7 @@ impl Model {
         let known = known.map(Vec::as_slice).unwrap_or_default();
         let list = &mut self.page.list;
         let Some(field) = &list.typing else { return };
-        let recalled = list.recalled.take().unwrap_or_else(|| Recalled {
+        let recalled = list.recalled.take().unwrap_or_else(|| HistoryPosition {
             steps: 0,
             typed: field.text().to_owned(),
         });
@@ -51,6 +51,6 @@ impl Model {
         };
         list.typing = Some(TextField::new(text));
         list.matching = Matching::after_typing(self.now_ms);
-        list.recalled = Some(Recalled { steps, ..recalled });
+        list.recalled = Some(HistoryPosition { steps, ..recalled });
     }
 }

@@ -33,10 +33,10 @@ const HASH_BYTES: usize = 8;
 const IDENTITY: &str = "identity";
 
 /// Makes an event fit; one that fits stays as it is.
-pub(super) fn fit(event: &mut IncomingEvent) {
+pub(super) fn truncate_event(event: &mut IncomingEvent) {
     let mut aside = Fields::new();
-    fit_name(event, &mut aside);
-    fit_dimensions(event, &mut aside);
+    truncate_name(event, &mut aside);
+    truncate_dimensions(event, &mut aside);
     if event.summary.len() > EVENT_SUMMARY_BYTES_MAX {
         let cut = cut(&event.summary, EVENT_SUMMARY_BYTES_MAX);
         let whole = std::mem::replace(&mut event.summary, cut);
@@ -64,7 +64,7 @@ pub(super) fn fit(event: &mut IncomingEvent) {
     }
 }
 
-fn fit_name(event: &mut IncomingEvent, aside: &mut Fields) {
+fn truncate_name(event: &mut IncomingEvent, aside: &mut Fields) {
     let is_one = event.kind == event.name;
     if let Some(escaped) = escaped(&event.name) {
         event.name = escaped;
@@ -83,7 +83,7 @@ fn fit_name(event: &mut IncomingEvent, aside: &mut Fields) {
     }
 }
 
-fn fit_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
+fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
     let is_odd = |key: &String| escaped(key).is_some() || key.len() > EVENT_NAME_BYTES_MAX;
     let bytes = |pairs: &BTreeMap<String, String>| {
         let pairs = pairs.iter().map(|(key, value)| key.len() + value.len());
@@ -272,7 +272,7 @@ mod tests {
     fn event(change: impl FnOnce(&mut IncomingEvent)) -> IncomingEvent {
         let mut event = samples::event("a");
         change(&mut event);
-        fit(&mut event);
+        truncate_event(&mut event);
         let violations = check(&event, START_MS);
         assert!(violations.is_empty(), "{violations:?}");
         event
@@ -286,7 +286,7 @@ mod tests {
     fn what_fits_stays_as_it_is() {
         let whole = samples::event("a");
         let mut fitted = whole.clone();
-        fit(&mut fitted);
+        truncate_event(&mut fitted);
         assert_eq!(fitted, whole);
         let name = "x".repeat(EVENT_NAME_BYTES_MAX);
         assert_eq!(named(&name).name, name);

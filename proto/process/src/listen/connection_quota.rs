@@ -62,7 +62,7 @@ pub fn network_of(address: IpAddr) -> IpAddr {
 
 /// The connections of a listener.
 #[derive(Debug)]
-pub(super) struct Visitors {
+pub(super) struct ConnectionQuota {
     connections: usize,
     allowance: Allowance,
     table: Mutex<Table>,
@@ -98,14 +98,14 @@ struct Network {
 /// One connection among those of its listener, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Visit {
-    visitors: Arc<Visitors>,
+    quota: Arc<ConnectionQuota>,
     number: u64,
     is_known: AtomicBool,
     client: Mutex<Option<String>>,
     away: CancellationToken,
 }
 
-impl Visitors {
+impl ConnectionQuota {
     pub(super) fn new(connections: usize, allowance: Allowance) -> Arc<Self> {
         Arc::new(Self {
             connections,
@@ -142,7 +142,7 @@ impl Visitors {
         table.tell();
         drop(table);
         Some(Visit {
-            visitors: Arc::clone(self),
+            quota: Arc::clone(self),
             number,
             is_known: AtomicBool::new(false),
             client: Mutex::new(None),
@@ -247,7 +247,7 @@ impl Visit {
     }
 
     pub(super) fn allowance(&self) -> Allowance {
-        self.visitors.allowance
+        self.quota.allowance
     }
 
     /// A call was authenticated with the key of a client. The connection stays unauthenticated
@@ -256,8 +256,8 @@ impl Visit {
         if self.is_known() {
             return;
         }
-        let share = (self.visitors.connections / CLIENT_SHARE).max(1);
-        let mut table = self.visitors.table();
+        let share = (self.quota.connections / CLIENT_SHARE).max(1);
+        let mut table = self.quota.table();
         if table.clients.get(client).is_some_and(|open| *open >= share)
             || table.remove(self.number).is_none()
         {
@@ -274,8 +274,8 @@ impl Visit {
         if self.is_known() {
             return;
         }
-        let allowance = self.visitors.allowance;
-        let mut table = self.visitors.table();
+        let allowance = self.quota.allowance;
+        let mut table = self.quota.table();
         let table = &mut *table;
         let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number) else {
             return;
@@ -299,7 +299,7 @@ impl Visit {
         if self.is_known() {
             return;
         }
-        let mut table = self.visitors.table();
+        let mut table = self.quota.table();
         let table = &mut *table;
         // Calls that began before the connection was known were forgotten with its strangeness.
         if let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number)
@@ -315,7 +315,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut table = self.visitors.table();
+        let mut table = self.quota.table();
         table.open -= 1;
         table.remove(self.number);
         let named = self.client.get_mut();
@@ -343,8 +343,8 @@ mod tests {
         quiet: Duration::from_secs(1),
     };
 
-    fn visitors(connections: usize) -> Arc<Visitors> {
-        Visitors::new(connections, ALLOWANCE)
+    fn quota(connections: usize) -> Arc<ConnectionQuota> {
+        ConnectionQuota::new(connections, ALLOWANCE)
     }
 
     fn address(last: u8) -> IpAddr {
@@ -360,28 +360,28 @@ mod tests {
 
     #[test]
     fn the_oldest_unauthenticated_connections_of_an_address_go_and_others_stay() {
-        let visitors = visitors(100);
-        let other = visitors.arrive(address(9)).unwrap();
-        let arrive = |_| visitors.arrive(address(1)).unwrap();
+        let quota = quota(100);
+        let other = quota.arrive(address(9)).unwrap();
+        let arrive = |_| quota.arrive(address(1)).unwrap();
         let visits: Vec<_> = (0..5).map(arrive).collect();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
         assert!(!other.away().is_cancelled());
         // Authenticating makes room for another unauthenticated client.
         visits[2].known("ada");
-        let next = visitors.arrive(address(1)).unwrap();
+        let next = quota.arrive(address(1)).unwrap();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
         drop((next, visits));
-        assert_eq!(visitors.table().open, 1);
+        assert_eq!(quota.table().open, 1);
     }
 
     #[test]
     fn in_all_those_of_the_address_with_the_most_go_first() {
-        let visitors = visitors(100);
-        let few = visitors.arrive(address(9)).unwrap();
+        let quota = quota(100);
+        let few = quota.arrive(address(9)).unwrap();
         let mut many = Vec::new();
         for from in 1..=4 {
-            many.push(visitors.arrive(address(from)).unwrap());
-            many.push(visitors.arrive(address(from)).unwrap());
+            many.push(quota.arrive(address(from)).unwrap());
+            many.push(quota.arrive(address(from)).unwrap());
         }
         assert!(!few.away().is_cancelled());
         assert_eq!(gone(&many).iter().filter(|gone| **gone).count(), 3);
@@ -389,10 +389,10 @@ mod tests {
 
     #[test]
     fn one_network_of_ipv6_is_one_address() {
-        let visitors = visitors(100);
+        let quota = quota(100);
         let arrive = |last: u128| {
             let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) + last);
-            visitors.arrive(address.into()).unwrap()
+            quota.arrive(address.into()).unwrap()
         };
         let visits: Vec<_> = (0..5).map(arrive).collect();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
@@ -400,8 +400,8 @@ mod tests {
 
     #[test]
     fn calls_without_a_key_are_counted_until_they_end_or_the_key_is_shown() {
-        let visitors = visitors(100);
-        let [idle, first, second] = [1, 1, 1].map(|from| visitors.arrive(address(from)).unwrap());
+        let quota = quota(100);
+        let [idle, first, second] = [1, 1, 1].map(|from| quota.arrive(address(from)).unwrap());
         for _ in 0..3 {
             first.call_began();
         }
@@ -418,15 +418,15 @@ mod tests {
         }
         assert!(!second.away().is_cancelled());
         second.call_ended();
-        assert_eq!(visitors.table().calls, 0);
+        assert_eq!(quota.table().calls, 0);
     }
 
     #[test]
     fn one_client_has_a_share_of_the_connections_and_an_unauthenticated_one_makes_way_for_the_last()
     {
-        let visitors = visitors(8);
+        let quota = quota(8);
         let known = |client: &str| {
-            let visit = visitors.arrive(address(1)).unwrap();
+            let visit = quota.arrive(address(1)).unwrap();
             visit.known(client);
             visit
         };
@@ -436,11 +436,11 @@ mod tests {
         let others: Vec<_> = ["b", "b", "c", "c", "d"].map(known).into();
         assert!(others.iter().all(Visit::is_known));
         assert!(!ada[2].away().is_cancelled());
-        let ninth = visitors.arrive(address(2)).unwrap();
+        let ninth = quota.arrive(address(2)).unwrap();
         assert!(ada[2].away().is_cancelled());
         ninth.known("d");
         drop(ada);
         drop(others);
-        assert_eq!(visitors.table().clients.len(), 1);
+        assert_eq!(quota.table().clients.len(), 1);
     }
 }

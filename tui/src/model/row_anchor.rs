@@ -7,7 +7,7 @@ use crate::limits;
 
 /// The rows that a list followed to, and how long it stays still.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Following {
+pub(crate) struct RowAnchor {
     /// The rows under the cursor and since when, the newest last.
     shown: VecDeque<(String, i64)>,
     /// Until when it stays where it is after a key.
@@ -16,7 +16,7 @@ pub(crate) struct Following {
     pub(crate) returns: bool,
 }
 
-impl Following {
+impl RowAnchor {
     /// Of a cursor that was just moved: what it is on now is what was meant.
     pub(crate) fn restart(&mut self, returns: bool) {
         self.shown.clear();
@@ -70,30 +70,30 @@ mod tests {
 
     #[test]
     fn a_key_is_about_the_row_that_was_there_for_long_enough() {
-        let mut following = Following::default();
-        assert_eq!(following.seen(0), None);
-        following.show(Some("a"), 0);
-        assert_eq!(following.seen(10), Some("a"));
-        following.show(Some("b"), 1_000);
-        assert_eq!(following.seen(1_399), Some("a"));
-        assert_eq!(following.seen(1_400), Some("b"));
+        let mut anchor = RowAnchor::default();
+        assert_eq!(anchor.seen(0), None);
+        anchor.show(Some("a"), 0);
+        assert_eq!(anchor.seen(10), Some("a"));
+        anchor.show(Some("b"), 1_000);
+        assert_eq!(anchor.seen(1_399), Some("a"));
+        assert_eq!(anchor.seen(1_400), Some("b"));
         // Of a stream that no one can read, the row that was there when the eye was.
         for (at, id) in [(2_000, "c"), (2_100, "d"), (2_200, "e"), (2_300, "f")] {
-            following.show(Some(id), at);
+            anchor.show(Some(id), at);
         }
-        assert_eq!(following.seen(2_350), Some("b"));
-        assert_eq!(following.seen(2_500), Some("d"));
+        assert_eq!(anchor.seen(2_350), Some("b"));
+        assert_eq!(anchor.seen(2_500), Some("d"));
     }
 
     #[test]
     fn it_stays_still_after_a_key_and_keeps_few_rows() {
-        let mut following = Following::default();
-        following.hold(1_000);
-        assert!(following.is_held(3_999));
-        assert!(!following.is_held(4_000));
+        let mut anchor = RowAnchor::default();
+        anchor.hold(1_000);
+        assert!(anchor.is_held(3_999));
+        assert!(!anchor.is_held(4_000));
         for at in 0..100_000 {
-            following.show(Some(&at.to_string()), at);
+            anchor.show(Some(&at.to_string()), at);
         }
-        assert!(following.shown.len() <= 402, "{}", following.shown.len());
+        assert!(anchor.shown.len() <= 402, "{}", anchor.shown.len());
     }
 }

@@ -18,9 +18,9 @@ use crate::{
 
 /// The limits of one client.
 #[derive(Debug, Clone)]
-pub(super) struct Bounds(Arc<By>);
+pub(super) struct TagScope(Arc<By>);
 
-impl Bounds {
+impl TagScope {
     /// Those of the client that this task works for; none when it is kept to no tags.
     pub(super) fn of_caller() -> Option<Self> {
         let by = audit::current()?;
@@ -134,8 +134,8 @@ pub(super) fn own<T: Resource>(
     field: &str,
     owner: &Stored<T>,
 ) -> Result<(), Error> {
-    if let Some(bounds) = Bounds::of_caller() {
-        bounds.check(field, &owner.value)?;
+    if let Some(scope) = TagScope::of_caller() {
+        scope.check(field, &owner.value)?;
         changes.belong_to(owner);
     }
     Ok(())
@@ -144,10 +144,10 @@ pub(super) fn own<T: Resource>(
 /// As [`own`], for an event.
 ///
 /// # Errors
-/// As [`Bounds::check_event`].
+/// As [`TagScope::check_event`].
 pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Result<(), Error> {
-    if let Some(bounds) = Bounds::of_caller() {
-        bounds.check_event(occurrence)?;
+    if let Some(scope) = TagScope::of_caller() {
+        scope.check_event(occurrence)?;
         changes.belong_to_event(occurrence);
     }
     Ok(())
@@ -161,13 +161,13 @@ pub(super) async fn own_rule(
     (store, changes): (&Store, &mut Changes),
     (id, name): (RecordId, &Name),
 ) -> Result<(), Error> {
-    let Some(bounds) = Bounds::of_caller() else {
+    let Some(scope) = TagScope::of_caller() else {
         return Ok(());
     };
     let rule = store.get::<Rule>(name.as_str().into()).await?;
     match rule.filter(|it| it.value.id == id) {
         Some(rule) => own(changes, "ruleName", &rule),
-        None => Err(bounds.refused(&format!("ruleName: rule `{name}` is"))),
+        None => Err(scope.refused(&format!("ruleName: rule `{name}` is"))),
     }
 }
 
@@ -179,13 +179,13 @@ pub(super) async fn own_delivery(
     (store, changes): (&Store, &mut Changes),
     delivery: &Delivery,
 ) -> Result<(), Error> {
-    let Some(bounds) = Bounds::of_caller() else {
+    let Some(scope) = TagScope::of_caller() else {
         return Ok(());
     };
     let destination = delivery.destination_name.as_bytes().to_vec();
     let destination = store.get::<Destination>(destination).await?;
     let is_own = |it: &Stored<Destination>| {
-        it.value.id == delivery.destination && bounds.hold(&it.value.tags)
+        it.value.id == delivery.destination && scope.hold(&it.value.tags)
     };
     if let Some(destination) = destination.filter(is_own) {
         changes.belong_to(&destination);
@@ -194,13 +194,13 @@ pub(super) async fn own_delivery(
     let rule = delivery.content.rule.name.as_bytes().to_vec();
     let rule = store.get::<Rule>(rule).await?;
     let is_own =
-        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && bounds.hold(&it.value.tags);
+        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && scope.hold(&it.value.tags);
     if let Some(rule) = rule.filter(is_own) {
         changes.belong_to(&rule);
         return Ok(());
     }
     let (id, to) = (delivery.id, &delivery.destination_name);
-    Err(bounds.refused(&format!("delivery `{id}` to `{to}` is")))
+    Err(scope.refused(&format!("delivery `{id}` to `{to}` is")))
 }
 
 #[cfg(test)]
@@ -291,7 +291,7 @@ mod tests {
             tags: tags.iter().map(ToString::to_string).collect(),
             ..KeyScope::default()
         };
-        let bounds = Bounds(Arc::new(By {
+        let scope = TagScope(Arc::new(By {
             client: "db".into(),
             address: None,
             method: "",
@@ -326,10 +326,10 @@ mod tests {
             let clause = clause
                 .unwrap_or_else(|fault| panic!("{text}: {fault:?}"))
                 .clause;
-            let answer = bounds.check_query("query", &Query { clause });
+            let answer = scope.check_query("query", &Query { clause });
             assert_eq!(answer.is_ok(), is_within, "{text}: {answer:?}");
         }
-        let Err(Error::PermissionDenied(why)) = bounds.check_query(
+        let Err(Error::PermissionDenied(why)) = scope.check_query(
             "query",
             &Query {
                 clause: Clause::Exists("host".into()),

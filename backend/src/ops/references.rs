@@ -1,4 +1,4 @@
-//! What uses what: the rules, contacts, schedules and others that name something.
+//! References between resources: the rules, contacts, schedules and others that name one.
 
 use crate::{
     domain::{Name, Revised, Rule, Silence, Stage},
@@ -53,8 +53,8 @@ impl Used<'_> {
     }
 }
 
-/// The names of the rules that use it, in order; the first [`PAGE_SIZE_MAX`] of them.
-pub(super) async fn users_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
+/// Returns the names of the rules that use it, in order; the first [`PAGE_SIZE_MAX`] of them.
+pub(super) async fn rules_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
     names(store, (used.index(), used.kind()), used.name()).await
 }
 
@@ -73,9 +73,9 @@ async fn names(
 
 /// What uses something, each after the word for its kind; the first [`PAGE_SIZE_MAX`] of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Users(Vec<(&'static str, Name)>);
+pub(super) struct References(Vec<(&'static str, Name)>);
 
-impl Users {
+impl References {
     /// What uses the one of a kind with that name.
     ///
     /// # Errors

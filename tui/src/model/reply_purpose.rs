@@ -1,4 +1,4 @@
-//! What an answer is for.
+//! The purpose of a reply.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 
 /// What the answer to a call is for, with what was read by the calls before it.
 #[derive(Clone, Debug)]
-pub(crate) enum Then {
+pub(crate) enum ReplyPurpose {
     Overview,
     /// What was counted in that time.
     Statistics(Back),
