@@ -452,6 +452,7 @@ fn event(occurrence: &Occurrence) -> Value {
         "count": occurrence.count,
         "timestamp": domain_json::time(occurrence.last_seen_ms),
         "start_time": domain_json::time(occurrence.start_ms),
+        "start_time_ms": occurrence.start_ms,
         "last_seen": domain_json::time(occurrence.last_seen_ms),
         "dimensions": occurrence.dimensions,
         "metadata": domain_json::object(&occurrence.metadata),

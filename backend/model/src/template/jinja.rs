@@ -9,6 +9,7 @@ mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
+mod humanize;
 mod meter;
 mod replace;
 mod scan;

@@ -11,7 +11,7 @@ use minijinja::{
 use super::{
     super::{Escape, cut, escape::escaped},
     fault::wrong,
-    replace,
+    humanize, replace,
 };
 
 /// What a look-up of a zone and writing a date cost.
@@ -24,7 +24,7 @@ const TRUNCATE_CHARACTERS: usize = 255;
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
 /// The filters that templates have, in the order of the alphabet.
-pub const FILTERS: [&str; 59] = [
+pub const FILTERS: [&str; 63] = [
     "abs",
     "ago",
     "attr",
@@ -46,6 +46,10 @@ pub const FILTERS: [&str; 59] = [
     "format",
     "groupby",
     "html",
+    "humanize",
+    "humanizeBytes",
+    "humanizeDuration",
+    "humanizePercentage",
     "indent",
     "int",
     "items",
@@ -87,6 +91,7 @@ pub const FILTERS: [&str; 59] = [
 ];
 
 pub(super) fn add(environment: &mut Environment<'static>) {
+    humanize::add(environment);
     environment.add_filter("truncate", truncate);
     environment.add_filter("regex_replace", regex_replace);
     environment.add_filter("date", date);
@@ -313,7 +318,7 @@ fn duration(value: &Value) -> Result<String, Error> {
     Ok(format!("{sign}{}", spelled(whole)))
 }
 
-fn spelled(seconds: u64) -> String {
+pub(super) fn spelled(seconds: u64) -> String {
     let units = [
         (seconds / 86_400, "d"),
         (seconds / 3_600 % 24, "h"),
