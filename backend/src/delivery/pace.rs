@@ -181,7 +181,7 @@ impl Limit {
     /// Notes an accepted attempt that started after the last refusal.
     fn accepted(&mut self, start_ms: i64) {
         if self.refusals > 0 {
-            // A receiver that accepted several at once, or none yet, may accept the next ones as fast.
+            // A receiver that accepted a burst, or none yet, may accept the next ones as fast.
             if self.before.count == 1 {
                 self.short_runs += 1;
                 // A little more: messages do not arrive as regularly as they start.

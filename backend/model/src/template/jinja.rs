@@ -57,6 +57,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         environment.remove_global(global);
     }
     filters::add(&mut environment);
+    humanize::add(&mut environment);
     environment
 });
 

@@ -122,7 +122,7 @@ impl Reply {
     }
 
     /// Whether a later attempt may succeed though the code is permanent: the sender's quota is used up, or the
-    /// server says so.
+    /// server asks to try later.
     pub(super) fn is_deferral(&self) -> bool {
         let is_quota = match self.enhanced() {
             // Gmail's daily limits.

@@ -1,4 +1,4 @@
-//! Reads how long a receiver asks to wait: in `Retry-After`, in a header of its own, or in the body.
+//! Reads how long a receiver asks to wait: in `Retry-After`, in another header, or in the body.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use crate::{
 /// How much longer than an attempt a lease is, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Timeout of a conversation with a mail server up to the response to the text: a greeting alone may take 5 min
+/// Timeout of a conversation with a mail server up to the response to the text: a greeting may take 5 min
 /// (RFC 5321, 4.5.3.2).
 const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 

@@ -11,7 +11,7 @@ use minijinja::{
 use super::{
     super::{Escape, cut, escape::escaped},
     fault::wrong,
-    humanize, replace,
+    replace,
 };
 
 /// What a look-up of a zone and writing a date cost.
@@ -91,7 +91,6 @@ pub const FILTERS: [&str; 63] = [
 ];
 
 pub(super) fn add(environment: &mut Environment<'static>) {
-    humanize::add(environment);
     environment.add_filter("truncate", truncate);
     environment.add_filter("regex_replace", regex_replace);
     environment.add_filter("date", date);
