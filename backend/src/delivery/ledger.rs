@@ -311,6 +311,7 @@ impl Ledger {
                 queue.quick &= !left.again;
                 if let Some(backlog) = left.backlog {
                     queue.is_severe = backlog.is_severe;
+                    queue.sorted_ms = now_ms;
                     queue.has_backlog = !backlog.is_over;
                     if backlog.is_over {
                         self.ranks.forget(left.destination, None);

@@ -28,6 +28,9 @@ use crate::{
 /// next attempts need not wait for a commit.
 const LEASES_PER_PLACE: usize = 8;
 
+/// Time from one search for a severe message that is not due to the next, in milliseconds.
+const SORT_INTERVAL_MS: i64 = 1_000;
+
 /// Who is to deliver to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -76,6 +79,8 @@ pub(crate) struct DestinationQueue {
     pub(crate) has_backlog: bool,
     /// Whether a severe message may be waiting.
     pub(crate) is_severe: bool,
+    /// When what waits was last sorted, in milliseconds since 1970.
+    pub(crate) sorted_ms: i64,
     /// Whether the receiver has recovered, so that what waited for that is due.
     pub(crate) is_recovered: bool,
     pub(crate) width: Concurrency,
@@ -129,6 +134,7 @@ impl DestinationQueue {
             pace: Pace::default(),
             has_backlog: failures > 0,
             is_severe: true,
+            sorted_ms: i64::MIN,
             is_recovered: false,
             width: Concurrency::default(),
             cursor: Vec::new(),
@@ -191,7 +197,9 @@ impl DestinationQueue {
 
     /// Returns the time of the next attempt with a severe message that need not be due.
     fn early_ms(&self, held: usize) -> Option<i64> {
-        let at_ms = self.breaker.severe_probe_ms()?;
+        // A message that cannot be tried after all does not keep the dispatcher busy.
+        let sorted_ms = self.sorted_ms.saturating_add(SORT_INTERVAL_MS);
+        let at_ms = self.breaker.severe_probe_ms()?.max(sorted_ms);
         (self.is_severe && held == 0).then_some(at_ms)
     }
 
@@ -274,6 +282,7 @@ impl DestinationQueue {
             *start_ms = start_ms.saturating_add(by_ms);
         }
         self.pace.shift(by_ms);
+        self.sorted_ms = i64::MIN;
         self.asked_until_ms = self.asked_until_ms.saturating_add(by_ms);
         self.expect(i64::MIN);
     }

@@ -78,7 +78,7 @@ pub(crate) struct Chosen {
     /// Time at which the first of the others may be sent, in milliseconds since the epoch; `i64::MAX` if there are
     /// none.
     pub(crate) next_ms: i64,
-    /// Whether a severe one waits.
+    /// Whether a severe one waits that may be tried before it is due.
     pub(crate) is_severe: bool,
 }
 
@@ -120,12 +120,13 @@ pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
         let start = it.rank.thread.and_then(|thread| threads.get(&thread));
         let severity = start.map_or(it.rank.severity, |start| start.severity);
         let is_severe = breaker::is_severe(severity);
-        chosen.is_severe |= is_severe;
         let is_behind = start.is_some_and(|start| {
             let is_first = !it.rank.waits_for_all || start.any >= it.rank.place;
             !is_first || start.closing.is_some_and(|closing| closing < it.rank.place)
         });
-        let is_early = wanted.early && is_severe && it.rank.awaits_receiver;
+        let may_be_early = is_severe && it.rank.awaits_receiver;
+        chosen.is_severe |= !is_behind && (may_be_early || is_severe && it.due_ms <= now_ms);
+        let is_early = wanted.early && may_be_early;
         let is_due = it.due_ms <= now_ms || is_early;
         if is_behind && is_due {
             chosen.next_ms = chosen.next_ms.min(now_ms.saturating_add(BEHIND_MS));
