@@ -14,10 +14,12 @@ use rand::rngs::StdRng;
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
-    delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
+    delivery::{
+        backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues, rank::Ranks,
+    },
     destination::Report,
     domain::{
-        Attempt, Delivery, DeliveryState, Health, RecordId,
+        Attempt, Delivery, DeliveryState, Health, RecordId, Severity,
         counter::{Subject, Tally},
         destination::RefusedRecipient,
     },
@@ -45,6 +47,7 @@ pub(crate) struct Ledger {
     under_way: usize,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
+    ranks: Ranks,
 }
 
 /// A lease of ours whose end is not recorded yet.
@@ -55,6 +58,8 @@ struct Unrecorded {
     /// The delivery as it was read or written last; none when it is gone.
     delivery: Option<Arc<Stored<Delivery>>>,
     attempt: Option<Arc<Stored<Attempt>>>,
+    /// The time at which it was due, where that is after its attempt.
+    early_for_ms: Option<i64>,
     /// None while the attempt is under way or has not begun.
     end: Option<LeaseEnd>,
 }
@@ -78,8 +83,8 @@ pub(crate) struct Plan {
     paused: Vec<Health>,
     /// Destinations of which other addresses are refused than before, with all that are.
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
-    /// Deliveries that died: their destination, and what their last attempt said.
-    dead: Vec<(RecordId, String)>,
+    /// Deliveries that died: their destination, their severity, and what their last attempt said.
+    dead: Vec<(RecordId, Severity, String)>,
     /// Deliveries that died because the service stopped twice during their attempts, with their destinations.
     poison: Vec<(RecordId, RecordId)>,
     /// Digests that died: their destination, and which.
@@ -92,6 +97,8 @@ pub(crate) struct Plan {
     left: Vec<leases::Left>,
     /// What is to be sent.
     leases: Vec<leases::Leased>,
+    /// Destinations whose receiver has recovered, with whether anything became due, and whether that is all.
+    released: Vec<(RecordId, bool, bool)>,
 }
 
 impl Plan {
@@ -113,7 +120,8 @@ impl Plan {
     fn note_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
-            self.dead.push((delivery.destination, error));
+            let severity = delivery.content.occurrence.severity;
+            self.dead.push((delivery.destination, severity, error));
             if delivery.content.digest.is_some() {
                 self.dead_digests.push((delivery.destination, delivery.id));
             }
@@ -148,6 +156,7 @@ impl Ledger {
             recorded: HashMap::new(),
             under_way: 0,
             dead_digests: Vec::new(),
+            ranks: Ranks::default(),
         }
     }
 
@@ -210,6 +219,13 @@ impl Ledger {
         Some(self.unrecorded.get(&delivery)?.destination)
     }
 
+    /// Whether the reduced form of a delivery that is leased here is sent.
+    pub(crate) fn is_reduced(&self, delivery: RecordId) -> bool {
+        let found = self.unrecorded.get(&delivery);
+        let found = found.and_then(|it| it.delivery.as_ref());
+        found.is_some_and(|it| it.value.is_reduced)
+    }
+
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
@@ -246,9 +262,11 @@ impl Ledger {
             budgets: budget::Budgets::default(),
             left: Vec::new(),
             leases: Vec::new(),
+            released: Vec::new(),
         };
         self.plan_ends(&mut plan, queues).await?;
         if leasing {
+            self.plan_release(&mut plan, queues).await?;
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
@@ -289,10 +307,16 @@ impl Ledger {
     ) {
         let now_ms = self.clock.now_ms();
         for left in plan.left {
-            if left.again
-                && let Some(queue) = queues.get_mut(left.destination)
-            {
-                queue.quick = false;
+            if let Some(queue) = queues.get_mut(left.destination) {
+                queue.quick &= !left.again;
+                if let Some(backlog) = left.backlog {
+                    queue.is_severe = backlog.is_severe;
+                    queue.sorted_ms = now_ms;
+                    queue.has_backlog = !backlog.is_over;
+                    if backlog.is_over {
+                        self.ranks.forget(left.destination, None);
+                    }
+                }
             }
             let cursor = (!left.is_full).then_some(left.cursor).flatten();
             queues.served(left.destination, left.due_ms, cursor);
@@ -304,10 +328,20 @@ impl Ledger {
             if let Some(applied) = applied {
                 self.recorded.insert(delivery, applied.position);
             }
+            self.ranks.forget(finished.destination, Some(delivery));
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;
                 if let Some(due_ms) = due_ms {
                     queue.expect(due_ms);
+                }
+            }
+        }
+        for (destination, is_any, is_whole) in plan.released {
+            if let Some(queue) = queues.get_mut(destination) {
+                queue.is_recovered = !is_whole;
+                if is_any {
+                    queue.has_backlog = true;
+                    queue.expect(now_ms);
                 }
             }
         }
@@ -322,9 +356,9 @@ impl Ledger {
                 notices.refused(&queue.name, &refused);
             }
         }
-        for (destination, last_error) in plan.dead {
+        for (destination, severity, last_error) in plan.dead {
             if let Some(queue) = queues.get(destination) {
-                notices.dead(destination, &queue.name, &last_error);
+                notices.dead(destination, &queue.name, severity, &last_error);
             }
         }
         for (destination, delivery) in plan.poison {
@@ -334,6 +368,7 @@ impl Ledger {
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
+            let early_for_ms = leased.early_for_ms;
             // What is leased is changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.stored(version);
@@ -342,6 +377,7 @@ impl Ledger {
                 number: lease.delivery.value.attempts,
                 delivery: Some(Arc::clone(&lease.delivery)),
                 attempt: Some(Arc::clone(&lease.attempt)),
+                early_for_ms,
                 end: None,
             };
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);

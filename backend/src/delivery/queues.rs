@@ -10,10 +10,9 @@ use std::{
 use crate::{
     config::DeliveryConfig,
     delivery::{
-        backoff,
-        breaker::Probe,
-        decide,
+        backoff, decide,
         queue::{DestinationQueue, Lease},
+        rank::Wanted,
     },
     destination::Report,
     domain::{Destination, RecordId},
@@ -43,8 +42,8 @@ pub(crate) struct Ready {
     pub(crate) ours: usize,
     /// Where in the index to begin; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// Which message to take while it is failing.
-    pub(crate) probe: Option<Probe>,
+    /// Which deliveries to take where more wait than may be sent; `None` for the first ones.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 /// What happens to the next lease.
@@ -153,7 +152,12 @@ impl Queues {
                     places: queue.width(width_max).saturating_sub(queue.held()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
-                    probe: queue.breaker.probe(),
+                    wanted: queue.is_ranked().then(|| Wanted {
+                        count: opening.allowance,
+                        probe: queue.breaker.probe(),
+                        early: opening.is_early,
+                        only_severe: opening.only_severe,
+                    }),
                 });
             }
         }
@@ -195,7 +199,7 @@ impl Queues {
         if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
-        queue.running += 1;
+        queue.started(lease.delivery.value.id, now_ms);
         Some(Next::Begin(lease, timeout))
     }
 

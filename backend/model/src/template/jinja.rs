@@ -9,6 +9,7 @@ mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
+mod humanize;
 mod meter;
 mod replace;
 mod scan;
@@ -56,6 +57,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         environment.remove_global(global);
     }
     filters::add(&mut environment);
+    humanize::add(&mut environment);
     environment
 });
 

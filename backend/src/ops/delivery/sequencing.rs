@@ -205,6 +205,7 @@ fn stands_before(other: &Delivery, delivery: &Delivery) -> bool {
     other.place() < delivery.place() && (waits_for_all(delivery) || other.is_closing())
 }
 
-fn waits_for_all(delivery: &Delivery) -> bool {
+/// Whether a delivery waits for every earlier one of its thread, not only for closings.
+pub(crate) fn waits_for_all(delivery: &Delivery) -> bool {
     delivery.content.clear || delivery.content.group.is_some()
 }
