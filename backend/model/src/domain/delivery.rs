@@ -8,6 +8,10 @@ use crate::domain::{
 };
 
 /// One notification on its way to one destination.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each stored with the record"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// Its identity, the same over all attempts; `webhook-id` of a webhook.
