@@ -247,7 +247,7 @@ async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
             .unwrap();
         let found = found
             .into_iter()
-            .find(|it| it.value.heartbeat != crate::ops::beats::SERVICE);
+            .find(|it| it.value.heartbeat != crate::domain::heartbeat::SERVICE);
         found.unwrap().version
     };
     let mut versions = BTreeSet::new();
