@@ -100,6 +100,14 @@ pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_60
 pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
 /// See [`HEARTBEAT_RUN_MIN`].
 pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Time between two checks whether the clock was set.
+pub const CLOCK_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// A clock that is set forward by more than this was plainly wrong before: what is due by the new time is due.
+pub const CLOCK_FORWARD_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Time after which a step of the database's clock that the node that leads has not noticed is of one node alone.
+pub const CLOCK_STEP_OWN_AFTER: Duration = Duration::from_secs(60);
+/// The longest wait for decisions that are being stored when a step of the clock is applied.
+pub const CLOCK_STILL_WAIT_MAX: Duration = Duration::from_secs(1);
 /// A step of the clock that makes the windows of heartbeats wider for a time.
 pub const CLOCK_STEP_MIN: Duration = Duration::from_secs(2);
 /// By how much, at most.

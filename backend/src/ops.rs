@@ -7,6 +7,7 @@ pub mod calendar;
 pub mod cause_lookup;
 pub mod certificate;
 pub mod client;
+pub mod clock_watch;
 pub mod commit;
 pub mod config;
 pub mod contact;

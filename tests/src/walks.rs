@@ -1,10 +1,14 @@
 //! Lengths of the long walks: short by default, in full where `BELLWETHER_TEST_LENGTH=full` is set, as in
-//! `.ci/run`. A variable with the name of a walk sets that walk alone.
+//! `.ci/run`. A variable with the name of a walk sets that walk alone. `BELLWETHER_TEST_LENGTH=million` is for a
+//! test that is run by hand: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 10] = [
+const WALKS: [(&str, u64, u64); 12] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
+    // Steps of a walk in which the clock is set, and walks.
+    ("BELLWETHER_CLOCK_WALK", 1_000, 20_000),
+    ("BELLWETHER_CLOCK_WALKS", 1, 1),
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
     // Flipped bits.
@@ -23,6 +27,12 @@ const WALKS: [(&str, u64, u64); 10] = [
     ("BELLWETHER_TEST_SEED", 1, 1),
 ];
 
+/// The walks that have a length by hand.
+const MILLION: [(&str, u64); 2] = [
+    ("BELLWETHER_CLOCK_WALK", 1_000_000),
+    ("BELLWETHER_CLOCK_WALKS", 10),
+];
+
 /// Returns the length of a walk.
 ///
 /// # Panics
@@ -31,9 +41,14 @@ pub fn walk_length(walk: &str) -> u64 {
     let listed = WALKS.iter().find(|(name, ..)| *name == walk);
     let (_, default, full) = listed.unwrap_or_else(|| panic!("{walk} is not listed"));
     let variable = |name: &str| std::env::var_os(name).and_then(|it| it.into_string().ok());
-    match (variable(walk), variable("BELLWETHER_TEST_LENGTH")) {
+    let million = MILLION.iter().find(|(name, _)| *name == walk);
+    match (
+        variable(walk),
+        variable("BELLWETHER_TEST_LENGTH").as_deref(),
+    ) {
         (Some(set), _) => set.parse().expect("a number"),
-        (None, Some(length)) if length == "full" => *full,
+        (None, Some("full")) => *full,
+        (None, Some("million")) => million.map_or(*full, |(_, length)| *length),
         _ => *default,
     }
 }

@@ -37,6 +37,7 @@ pub mod template_language;
 pub mod trace;
 pub mod trigger;
 pub mod value;
+mod waits;
 
 pub use crate::secret::{self, Secret};
 pub use any_resource::AnyResource;
@@ -83,3 +84,4 @@ pub use template_language::TemplateLanguage;
 pub use trace::TraceContext;
 pub use trigger::Trigger;
 pub use value::Value;
+pub use waits::Shift;

@@ -125,6 +125,7 @@ pub fn receive(
     }
     newest.last_seen_ms = event.timestamp_ms;
     newest.received_ms = received_ms(arrival);
+    newest.age_shift_ms = 0;
     if replace_content(newest, event) {
         newest.content_ms = Some(now_ms);
     }
@@ -288,6 +289,7 @@ fn open(
         assignee: None,
         trace: arrival.trace,
         acknowledged_until_ms: None,
+        age_shift_ms: 0,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, settings);
     opened
@@ -362,6 +364,7 @@ pub fn alter(
             at_ms: cause.now_ms,
             reason: cause.reason,
         });
+        occurrence.age_shift_ms = 0;
     }
     if status.is_some() || (transition.severity_changed && occurrence.close.is_none()) {
         occurrence.review_ms = review_after(occurrence, cause.now_ms, settings);
@@ -403,7 +406,8 @@ pub enum Review {
 pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -> Review {
     let since_ms = occurrence
         .close
-        .map_or(occurrence.order_ms(), |close| close.at_ms);
+        .map_or(occurrence.order_ms(), |close| close.at_ms)
+        .saturating_add(occurrence.age_shift_ms);
     match review_after(occurrence, since_ms, settings) {
         due_ms if due_ms > now_ms => Review::Later(due_ms),
         _ if occurrence.close.is_some() => Review::Forget,

@@ -17,7 +17,6 @@ use crate::{
     clock::{Clock, millis},
     config::DeliveryConfig,
     delivery::{
-        clock_step::ClockWatch,
         decide,
         digest_cascade::DigestCascade,
         egress::Egress,
@@ -60,7 +59,8 @@ pub struct Dispatcher {
     clock: Arc<dyn Clock>,
     sender: Sender,
     ownership: Ownership,
-    clock_watch: ClockWatch,
+    /// The shift of the times in memory, see [`Store::shift_ms`].
+    shift_ms: i64,
     follower: Follower,
     queues: Queues,
     ledger: Ledger,
@@ -109,7 +109,7 @@ impl Dispatcher {
         let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
-            clock_watch: ClockWatch::new(a_store(), a_clock()),
+            shift_ms: store.shift_ms(),
             follower: Follower::new(a_store(), a_clock()),
             queues: Queues::new(config.clone()),
             ledger: Ledger::new(a_store(), a_clock(), config, random),
@@ -249,9 +249,10 @@ impl Dispatcher {
         self.adopt();
         let (queues, notices) = (&mut self.queues, &mut self.notices);
         let ownership = &self.ownership;
-        self.clock_watch
-            .look(queues, &self.ledger, ownership)
-            .await?;
+        let before_ms = std::mem::replace(&mut self.shift_ms, self.store.shift_ms());
+        if before_ms != self.shift_ms {
+            queues.shift(self.shift_ms.saturating_sub(before_ms));
+        }
         let mut followed = Followed {
             queues,
             ledger: &mut self.ledger,
@@ -448,6 +449,8 @@ impl Dispatcher {
     /// disk writes, attempts end and others begin.
     async fn commit(&mut self, leasing: bool) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
+            let store = self.store.clone();
+            let _steady = store.steady().await;
             let (queues, notices) = (&mut self.queues, &mut self.notices);
             let mut plan = self.ledger.plan(queues, notices, leasing).await?;
             let changes = plan.take_changes(&self.store);

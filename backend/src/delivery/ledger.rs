@@ -371,7 +371,7 @@ impl Ledger {
             let early_for_ms = leased.early_for_ms;
             // What is leased is changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
-            let lease = leased.stored(version);
+            let lease = leased.stored(version, &self.store);
             let unrecorded = Unrecorded {
                 destination: lease.destination.id,
                 number: lease.delivery.value.attempts,
@@ -416,10 +416,10 @@ impl Ledger {
 
 impl leases::Leased {
     /// The lease as the commit that gave it this version has stored it.
-    fn stored(self, version: u64) -> Lease {
+    fn stored(self, version: u64, store: &Store) -> Lease {
         Lease {
-            delivery: Arc::new(Stored::written(version, self.delivery)),
-            attempt: Arc::new(Stored::written(version, self.attempt)),
+            delivery: Arc::new(Stored::written(version, self.delivery, store)),
+            attempt: Arc::new(Stored::written(version, self.attempt, store)),
             destination: self.destination,
             opening: self.opening,
         }

@@ -55,7 +55,7 @@ use crate::{
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
     destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
-    error::Error,
+    error::{Error, log_failure},
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
     metrics::KnownLabels,
     oidc::SignIns,
@@ -64,6 +64,7 @@ use crate::{
         calendar::Calendars,
         certificate::CertificateWatch,
         client::{Clients, Keys},
+        clock_watch::ClockWatch,
         config::{Configuration, Impacts},
         contact::Contacts,
         deciding::Deciding,
@@ -140,6 +141,7 @@ use crate::{
 struct Modules {
     store: Store,
     clock: Arc<dyn Clock>,
+    clock_watch: Arc<ClockWatch>,
     clients: Clients,
     keys: Arc<Keys>,
     people: Option<Arc<People>>,
@@ -208,6 +210,10 @@ async fn assemble_over(
     let reviewing = Background::start("review").map_err(StartError::Threads)?;
     let (services, health) = modules.services(config, streams).await?;
     let mut work = modules.work(config, workers, (reviewing, health));
+    if modules.store.engine().is_shared() {
+        let clock_watch = Arc::clone(&modules.clock_watch);
+        work.add("clock watch", |stop| clock_watch.run(stop));
+    }
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
@@ -247,7 +253,16 @@ impl Modules {
         clock: Arc<dyn Clock>,
         own: SocketAddr,
     ) -> Result<(Self, IntakeWorkers), StartError> {
-        let clock = store.engine().clock().unwrap_or(clock);
+        let below = store.engine().clock().unwrap_or(clock);
+        let clock_watch = ClockWatch::open(store.clone(), below).await;
+        let clock_watch = Arc::new(clock_watch.map_err(Error::from)?);
+        if !store.engine().is_shared() {
+            // The clock may have been set while no process ran.
+            if let Err(error) = clock_watch.apply(&store).await {
+                log_failure("failed to apply a step of the clock", &error);
+            }
+        }
+        let clock: Arc<dyn Clock> = clock_watch.clock();
         let clients = Clients::new(store.clone(), Arc::clone(&clock));
         store
             .begin_counting(clock.now_ms())
@@ -295,6 +310,7 @@ impl Modules {
             telling: Telling::new(Arc::clone(store.engine())),
             store,
             clock,
+            clock_watch,
             clients,
         };
         Ok((modules, workers))
@@ -416,6 +432,7 @@ impl Modules {
     fn of_the_leader(&self) -> impl Fn() -> Work + Send + Sync + 'static {
         let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let (deciding, intake) = (self.deciding.leading(Duty::Review), self.intake.clone());
+        let clock_watch = Arc::clone(&self.clock_watch);
         move || {
             let store = || shared.leading(Duty::Sweep);
             let clock = || Arc::clone(&clock);
@@ -429,6 +446,8 @@ impl Modules {
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
+            let (steps, leading) = (Arc::clone(&clock_watch), store());
+            work.add("steps of the clock", |stop| steps.lead(leading, stop));
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("on call", |stop| on_call.run(stop));

@@ -9,26 +9,30 @@ mod kinds;
 #[cfg(test)]
 mod lane_tests;
 pub mod noise;
+mod shift;
 mod steps;
 mod table;
 mod v1;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
 };
 
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
 pub use self::kinds::{RUNNING, by_beat, by_response, by_start, in_thread, uses};
+use self::kinds::{shift_of, with_shift};
+pub use self::shift::ClockFact;
+pub(super) use self::shift::is_of_clock;
 pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},
     decide::Snapshot,
     domain::{
-        Name, Occurrence, RecordId,
+        Name, Occurrence, RecordId, Shift,
         counter::{Counted, Counter},
         noise::DecisionKey,
     },
@@ -66,7 +70,7 @@ fn defines(kind: Kind) -> bool {
 }
 
 /// A domain value that is kept as a record.
-pub trait Record: Clone + Send + Sync + Sized + 'static {
+pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// The kind of record.
     const KIND: Kind;
     /// The record's key.
@@ -125,18 +129,33 @@ pub struct Stored<T> {
     pub version: u64,
     /// How many bytes it has in the store.
     pub bytes: usize,
-    /// The value.
+    /// The value, with times that include [`Stored::shift_ms`].
     pub value: T,
+    /// The value as it is in the store, if its times there include another shift.
+    written: Option<Box<T>>,
+    /// The shift that its times include, in milliseconds.
+    shift_ms: i64,
 }
 
 impl<T> Stored<T> {
-    /// A record as the commit that gave it this version has left it.
-    pub fn written(version: u64, value: T) -> Self {
+    /// A record as the commit that gave it this version has left it in a store.
+    pub fn written(version: u64, value: T, store: &Store) -> Self {
         Self {
             version,
             bytes: 0,
             value,
+            written: None,
+            shift_ms: store.shift_ms(),
         }
+    }
+
+    /// Whether its times in the store, and the entries of indexes, include another shift.
+    pub fn is_shifted(&self) -> bool {
+        self.written.is_some()
+    }
+
+    fn as_written(&self) -> &T {
+        self.written.as_deref().unwrap_or(&self.value)
     }
 }
 
@@ -155,6 +174,10 @@ pub struct Store {
     owns: Option<watch::Receiver<Owned>>,
     /// The lane of what the service does for itself; none for what others wait for.
     own_lane: Option<Lane>,
+    /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
+    shift_ms: Arc<AtomicI64>,
+    /// Held while something is decided, and alone while a step of the clock is applied.
+    steady: Arc<RwLock<()>>,
 }
 
 impl Store {
@@ -169,6 +192,8 @@ impl Store {
             duty: None,
             owns: None,
             own_lane: None,
+            shift_ms: Arc::default(),
+            steady: Arc::default(),
         }
     }
 
@@ -297,17 +322,27 @@ impl Store {
 
     /// Reads a row that was found under a key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
-        let value = T::decode(&row.value, &self.sealer)?;
+        let mut value = T::decode(&row.value, &self.sealer)?;
         // A proof tells that a record was written, not where it was put.
         if Proven::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.word();
             let why = format!("a {word} lies under the key of another");
             return Err(EngineError::Corrupt(why));
         }
+        let (shift_ms, mut written) = (self.shift_ms(), None);
+        if T::MOVES {
+            let by_ms = shift_ms - shift_of::<T>(&row.value)?;
+            if by_ms != 0 {
+                written = Some(Box::new(value.clone()));
+                value.shift(by_ms);
+            }
+        }
         Ok(Stored {
             version: row.version,
             bytes: row.value.len(),
             value,
+            written,
+            shift_ms,
         })
     }
 
@@ -352,6 +387,9 @@ impl Store {
             decided: BTreeSet::new(),
             audited,
             owners: Vec::new(),
+            shift_ms: self.shift_ms(),
+            has_times: false,
+            is_outdated: false,
         }
     }
 
@@ -413,6 +451,8 @@ impl Store {
         let audited = Arc::default();
         let store = Self {
             staged: Some(Arc::clone(&audited)),
+            shift_ms: Arc::clone(&self.shift_ms),
+            steady: Arc::clone(&self.steady),
             ..Self::new(
                 Arc::clone(&engine) as Arc<dyn Engine>,
                 Arc::clone(&self.sealer),
@@ -432,6 +472,10 @@ impl Store {
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
         changes.check_scope()?;
+        if changes.is_outdated || changes.has_times && changes.shift_ms != self.shift_ms() {
+            // Decided while the clock was set: some times may be those from before.
+            return Err(EngineError::conflict());
+        }
         let Some(audited) = changes.audited.take().filter(|it| !it.changes.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
@@ -557,6 +601,12 @@ pub struct Changes {
     audited: Option<Audited>,
     /// What changed rows belong to, which has to be as it was read.
     owners: Vec<Change>,
+    /// The shift that the times of the records include,
+    shift_ms: i64,
+    /// if any has times that move,
+    has_times: bool,
+    /// and whether some were read with another one.
+    is_outdated: bool,
 }
 
 impl Changes {
@@ -630,8 +680,13 @@ impl Changes {
 
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
-        let value = new.encode(&self.sealer);
+        let value = self.encoded(new);
         self.insert_encoded(new, value);
+    }
+
+    fn encoded<T: Record>(&mut self, new: &T) -> Vec<u8> {
+        self.has_times |= T::MOVES;
+        with_shift::<T>(new.encode(&self.sealer), self.shift_ms, &self.sealer)
     }
 
     /// Stores a record that must not exist yet, in the bytes that it was read from.
@@ -658,13 +713,14 @@ impl Changes {
     /// Replaces a record that must still be as it was read. The key must be the same.
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
         self.check_single::<T>(&old.value.key());
+        self.is_outdated |= T::MOVES && old.shift_ms != self.shift_ms;
         self.own(&old.value);
         let (was, is) = (old.value.counted(), new.counted());
         self.counts.become_another(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
         self.note(Some(&old.value), new);
         self.tell(Some(&old.value), Some(new));
-        let (mut remove, mut add) = (old.value.entries(), new.entries());
+        let (mut remove, mut add) = (old.as_written().entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {
             Some(at) => {
                 add.swap_remove(at);
@@ -672,11 +728,12 @@ impl Changes {
             }
             None => true,
         });
+        let value = self.encoded(new);
         self.list.push(Change {
             kind: T::KIND,
             key: new.key(),
             expect: Expect::Version(old.version),
-            action: Action::Put(new.encode(&self.sealer)),
+            action: Action::Put(value),
             remove,
             add,
             is_logged: T::KIND.is_logged(),
@@ -696,7 +753,7 @@ impl Changes {
             key: old.value.key(),
             expect: Expect::Version(old.version),
             action: Action::Delete,
-            remove: old.value.entries(),
+            remove: old.as_written().entries(),
             add: Vec::new(),
             is_logged: T::KIND.is_logged(),
             adds: false,

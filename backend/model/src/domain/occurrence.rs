@@ -89,6 +89,9 @@ pub struct Occurrence {
     pub trace: Option<TraceContext>,
     /// Until when the acknowledgement counts, in milliseconds since 1970; none when no time ends it.
     pub acknowledged_until_ms: Option<i64>,
+    /// By how much the clock was set since its newest event or its end, in milliseconds: its age counts from
+    /// that later.
+    pub age_shift_ms: i64,
 }
 
 impl Occurrence {

@@ -137,6 +137,7 @@ impl Ledger {
             .filter(|it| it.destination.delivery.budget.is_some());
         plan.due = budgeted.filter_map(|due| id_at(&due.key, 0)).collect();
         let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
+        let now_ms = self.clock.now_ms();
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
                 if unreadable.contains(&due.key)
@@ -147,6 +148,13 @@ impl Ledger {
                 }
                 continue;
             };
+            let later_ms = delivery.value.state.due_ms().filter(|it| *it > now_ms);
+            if let Some(due_ms) = later_ms.filter(|_| delivery.is_shifted()) {
+                // Its entry is in the time before the clock was set.
+                plan.changes.update(&delivery, &delivery.value);
+                plan.leave(due.destination.id, due_ms);
+                continue;
+            }
             match delivery.value.state {
                 DeliveryState::Leased { .. } => {
                     self.plan_lost(plan, &delivery, &due.destination).await?;

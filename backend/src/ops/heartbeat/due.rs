@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use crate::{
     decide::LoadedHeartbeat,
-    domain::{Expectation, Heartbeat, RecordId, heartbeat::ExpectedWindow},
+    domain::{
+        Expectation, Heartbeat, RecordId,
+        heartbeat::{ExpectedWindow, SERVICE},
+    },
     error::Error,
-    ops::{beats::SERVICE, deciding::Deciding},
+    ops::deciding::Deciding,
     store::{EngineError, Store, Stored, record::bytes::Key},
 };
 

@@ -141,6 +141,7 @@ pub(super) async fn commit(
     jobs: &[&Job],
     recent: &Recent,
 ) -> Result<(Vec<Outcome>, Reports), Failed> {
+    let _steady = deciding.store.steady().await;
     let causes = recent.causes(&deciding.store).await?;
     loop {
         let decided = decide(deciding, jobs, &causes).await?;

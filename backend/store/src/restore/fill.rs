@@ -12,7 +12,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, Outcome},
     engine::{Action, Change, EngineError, Expect, Kind, Lane},
     open::is_of_keys,
-    record::{Changes, Proven, Record, Store, counters, proven_since, with_record},
+    record::{Changes, Proven, Record, Store, counters, is_of_clock, proven_since, with_record},
     verify::Findings,
 };
 
@@ -143,7 +143,9 @@ impl Filling<'_> {
         value: &[u8],
     ) -> Result<(), EngineError> {
         match kept.kind {
-            Kind::Meta if is_of_keys(&kept.key) => return self.plain(kept, value).await,
+            Kind::Meta if is_of_keys(&kept.key) || is_of_clock(&kept.key) => {
+                return self.plain(kept, value).await;
+            }
             Kind::Counter if counters::is_kept(&kept.key) => return self.plain(kept, value).await,
             // The layout is that of the version that restores, and deliveries are counted as they
             // are put into the store.

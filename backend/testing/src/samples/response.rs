@@ -212,6 +212,7 @@ pub fn expectation() -> Expectation {
         run_ms: None,
         gaps_ms: Vec::new(),
         window: None,
+        outages: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     domain::{
         Expectation, Heartbeat, HeartbeatEvent, OpenAlarm,
-        heartbeat::{ExpectedWindow, HeartbeatRun},
+        heartbeat::{ExpectedWindow, HeartbeatRun, Outage},
     },
     record::table::record,
 };
@@ -18,8 +18,10 @@ record! { HeartbeatEvent { 1 name, 2 severity, 3 summary, 4 dimensions } }
 
 record! { Expectation {
     1 heartbeat, 2 key, 3 values, 4 last_ms, 5 beat_service_ms, 6 has_failed, 7 open,
-    8 run, 9 run_ms, 10 gaps_ms as Packed, 11 window,
+    8 run, 9 run_ms, 10 gaps_ms as Packed, 11 window, 12 outages,
 } }
+
+record! { Outage { 1 service_ms, 2 away_ms } }
 
 record! { HeartbeatRun { 1 since_service_ms, 2 start_service_ms, 3 start_ms } }
 
