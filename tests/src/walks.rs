@@ -2,7 +2,7 @@
 //! `.ci/run`. A variable with the name of a walk sets that walk alone.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 10] = [
+const WALKS: [(&str, u64, u64); 11] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // Failed operations of a disk.
@@ -13,6 +13,8 @@ const WALKS: [(&str, u64, u64); 10] = [
     ("BELLWETHER_POWER_LIVES", 300, 2_000),
     // Acknowledgements beside an escalation step.
     ("BELLWETHER_RACES", 100, 1_000),
+    // Random schedules.
+    ("BELLWETHER_SCHEDULES", 300, 10_000),
     // Walks through pages beside writers.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
     // Simulated hours, and the seed of the first.

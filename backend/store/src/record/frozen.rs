@@ -147,6 +147,8 @@ fn heartbeats(differences: &mut Differences) {
     differences.record("expectation", &samples::expectation(), false);
     let in_windows = samples::window_heartbeat("reports");
     differences.record("heartbeat of a calendar", &in_windows, false);
+    let in_cron = samples::cron_heartbeat("nightly");
+    differences.record("heartbeat of a cron expression", &in_cron, false);
     let running = samples::running_expectation();
     differences.record("running expectation", &running, false);
 }
@@ -154,6 +156,8 @@ fn heartbeats(differences: &mut Differences) {
 fn on_call(differences: &mut Differences) {
     differences.record("contact", &samples::contact("ana"), false);
     differences.record("schedule", &samples::schedule("nights"), false);
+    differences.record("bounded schedule", &samples::bounded_schedule(), false);
+    differences.record("followed contact", &samples::followed_contact(), false);
     differences.record("policy", &samples::policy("database"), false);
     differences.record("paging rule", &samples::paging_rule(), false);
     differences.record("escalated occurrence", &samples::escalated(), false);
