@@ -91,6 +91,8 @@ pub const HEARTBEAT_EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const HEARTBEAT_GRACE_MIN: Duration = Duration::from_secs(10);
 /// See [`HEARTBEAT_GRACE_MIN`].
 pub const HEARTBEAT_GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// The grace of a heartbeat with a cron expression, unless given.
+pub const HEARTBEAT_GRACE_OF_CRON: Duration = Duration::from_secs(3_600);
 /// How long after its last beat a set of values is expected, unless a heartbeat says otherwise; and the
 /// longest.
 pub const HEARTBEAT_FORGET_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3_600);

@@ -15,6 +15,7 @@ pub mod deciding;
 pub mod delivery;
 pub mod destination;
 pub mod edit;
+mod ended;
 pub mod escalation_policy;
 pub mod etag;
 pub mod explain;

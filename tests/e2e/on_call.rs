@@ -1,6 +1,9 @@
 //! On call over REST: contacts, a schedule, a policy and a rule; an event pages one after the other, and
 //! one of them acknowledges by the link of the message.
 
+mod edits;
+mod feeds;
+
 use std::time::Duration;
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};

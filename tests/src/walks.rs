@@ -3,7 +3,7 @@
 //! test that is run by hand: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 12] = [
+const WALKS: [(&str, u64, u64); 13] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // Steps of a walk in which the clock is set, and walks.
@@ -17,6 +17,8 @@ const WALKS: [(&str, u64, u64); 12] = [
     ("BELLWETHER_POWER_LIVES", 300, 2_000),
     // Acknowledgements beside an escalation step.
     ("BELLWETHER_RACES", 100, 1_000),
+    // Random schedules.
+    ("BELLWETHER_SCHEDULES", 300, 10_000),
     // Walks through pages beside writers.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
     // Simulated hours, and the seed of the first.

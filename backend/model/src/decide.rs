@@ -59,7 +59,7 @@ pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pas
 pub use content::{of_update, rule_content, trigger_of_update};
 pub use flapping::{hand_over, reported as reported_flapping};
 pub use grouping::{freed_key, group_key, shared_text, shared_values};
-pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_faults};
+pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_faults, cron};
 pub use hold::{HOLDS, HoldCondition, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
 pub use notify::{MemberNotice, Notices, Unanswered, as_notified, notify, sending_state};

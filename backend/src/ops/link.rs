@@ -8,7 +8,7 @@ use bellwether_proto::text::percent_encoded;
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Heartbeat, Name, Schedule, Secret},
+    domain::{Contact, Heartbeat, Name, Schedule, Secret},
     error::Error,
     message::{Links, SignLinks},
     store::Store,
@@ -49,8 +49,10 @@ pub enum Grant<'a> {
         /// The contact.
         contact: &'a str,
     },
-    /// To read the shifts of a schedule, until its address is rotated.
+    /// To read the shifts of a schedule, until its address is revoked.
     Feed(&'a Schedule),
+    /// To read the shifts of a contact, until its address is revoked.
+    ContactFeed(&'a Contact),
     /// To beat a heartbeat, until its key is rotated.
     Beat(&'a Heartbeat),
 }
@@ -76,7 +78,9 @@ impl Grant<'_> {
     pub(super) fn is_proven(self, store: &Store, proof: &[u8]) -> bool {
         let is_issued = match self {
             Self::Beat(heartbeat) => heartbeat.key_number > 0,
-            Self::Read { .. } | Self::Acknowledge { .. } | Self::Feed(_) => true,
+            Self::Read { .. } | Self::Acknowledge { .. } | Self::Feed(_) | Self::ContactFeed(_) => {
+                true
+            }
         };
         is_issued && self.with_parts(|purpose, parts| store.is_proven(purpose, parts, proof))
     }
@@ -102,6 +106,10 @@ impl Grant<'_> {
                     0 => use_parts("feed", &[name, &id]),
                     number => use_parts("feed", &[name, &id, &number.to_be_bytes()]),
                 }
+            }
+            Self::ContactFeed(contact) => {
+                let (id, number) = (contact.id.to_bytes(), contact.feed_number);
+                use_parts("contact feed", &[&id, &number.to_be_bytes()])
             }
             Self::Beat(heartbeat) => {
                 let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number);
@@ -176,25 +184,39 @@ impl SignedLinks {
         ))
     }
 
-    /// The path of a schedule's feed, with what proves that it may be read.
+    /// Returns the path of the feed of a schedule, with its signature.
     pub fn feed(&self, schedule: &Schedule) -> String {
-        let sign = Grant::Feed(schedule).sign(&self.store);
-        let name = percent_encoded(schedule.name.as_str());
-        format!("/schedules/{name}.ics?sign={}", sign.reveal())
+        self.feed_path("schedules", &schedule.name, Grant::Feed(schedule))
     }
 
-    /// Refuses an address of a feed that was not made here, is no longer current, or is of another schedule.
+    /// Returns the path of the feed of a contact, with its signature.
+    pub fn contact_feed(&self, contact: &Contact) -> String {
+        self.feed_path("contacts", &contact.name, Grant::ContactFeed(contact))
+    }
+
+    fn feed_path(&self, kind: &str, name: &Name, grant: Grant<'_>) -> String {
+        let sign = grant.sign(&self.store);
+        let name = percent_encoded(name.as_str());
+        format!("/{kind}/{name}.ics?sign={}", sign.reveal())
+    }
+
+    /// Checks the address of a feed; `found` is the schedule or contact that it names.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] with a sentence for who followed it.
-    pub fn check_feed(&self, schedule: Option<&Schedule>, sign: &str) -> Result<(), Error> {
-        // The same error for a schedule that does not exist: only who has the address may know.
-        if schedule.is_some_and(|it| Grant::Feed(it).is_signed(&self.store, sign)) {
-            return Ok(());
-        }
-        Err(Error::Unauthenticated(
-            "the address is of no schedule that exists, or was replaced: ask for it again".into(),
-        ))
+    /// [`Error::Unauthenticated`] if the address was not issued here, is of another one, or was revoked.
+    pub fn check_feed<T>(
+        &self,
+        found: Option<T>,
+        grant: impl Fn(&T) -> Grant<'_>,
+        sign: &str,
+    ) -> Result<T, Error> {
+        // The same error for a name that does not exist: only who has the address may know.
+        let granted = found.filter(|it| grant(it).is_signed(&self.store, sign));
+        granted.ok_or_else(|| {
+            Error::Unauthenticated(
+                "the address of this feed is not valid, or was revoked: request it again".into(),
+            )
+        })
     }
 }
 

@@ -121,6 +121,16 @@ impl References {
         self.0.iter().map(|(word, name)| (*word, name))
     }
 
+    /// Takes all of them out, each after the word for its kind.
+    pub(super) fn take_all(&mut self) -> Vec<(&'static str, Name)> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Adds one of a kind.
+    pub(super) fn add(&mut self, word: &'static str, name: Name) {
+        self.0.push((word, name));
+    }
+
     /// Bytes that they have on the wire.
     pub(super) fn bytes(&self) -> usize {
         /// Beside each name: the word for its kind, numbers of fields and lengths.

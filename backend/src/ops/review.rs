@@ -55,11 +55,9 @@ impl Reviewer {
                     REVIEW_RETRY
                 };
                 self.sweep().await;
-                if let Err(error) = revision::forget(&self.deciding.store).await {
-                    log_failure(
-                        "failed to delete old revisions of triggers and rules",
-                        &error,
-                    );
+                let now_ms = self.deciding.clock.now_ms();
+                if let Err(error) = revision::forget(&self.deciding.store, now_ms).await {
+                    log_failure("failed to delete old revisions", &error);
                 }
                 self.wait(log, since_ms, latest).await;
             }

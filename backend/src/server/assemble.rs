@@ -524,7 +524,12 @@ impl Modules {
             BackupServiceServer: Backups::new(store(), streams.clone()),
             CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
             CheckServiceServer: Checks::new(store(), streams.clone()),
-            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock()), Arc::clone(&tester)),
+            ContactServiceServer: ContactApi::new(
+                Contacts::new(store(), clock()),
+                Arc::clone(&tester),
+                signed(),
+                &config.link_base,
+            ),
             EscalationPolicyServiceServer: EscalationPolicyApi::new(
                 EscalationPolicies::new(store(), clock()),
                 PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
@@ -577,6 +582,7 @@ impl Modules {
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
                 responses(),
                 Schedules::new(store(), clock()),
+                Contacts::new(store(), clock()),
                 Arc::clone(&self.audit),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),

@@ -25,7 +25,8 @@ use tonic::{Code, Status, metadata::MetadataMap};
 
 use super::{Exchange, Handler, Reply, ShareOf, body, headers, session};
 use crate::{
-    feed, limits,
+    feed::{self, FeedOf},
+    limits,
     linked::{self, Entry, Notice},
     problem::Problem,
 };
@@ -41,8 +42,8 @@ pub(super) enum Linked {
     Group,
     /// The acknowledgement of an occurrence by a contact, by id.
     Acknowledgement,
-    /// The feed of a schedule, by name.
-    Feed,
+    /// The feed of a schedule or a contact, by name.
+    Feed(FeedOf),
 }
 
 /// What a form asks for.
@@ -68,8 +69,11 @@ impl Linked {
             Some((Self::Acknowledgement, id))
         };
         let feed = || {
-            let name = path.strip_prefix("/schedules/")?.strip_suffix(".ics")?;
-            Some((Self::Feed, name))
+            let (of, name) = match path.strip_prefix("/schedules/") {
+                Some(name) => (FeedOf::Schedule, name),
+                None => (FeedOf::Contact, path.strip_prefix("/contacts/")?),
+            };
+            Some((Self::Feed(of), name.strip_suffix(".ics")?))
         };
         let found = events.or_else(groups).or_else(acknowledgement);
         let found = found.or_else(feed);
@@ -83,7 +87,8 @@ impl Linked {
             Self::Event => "/events/{id}",
             Self::Group => "/groups/{id}",
             Self::Acknowledgement => "/acknowledge/{id}",
-            Self::Feed => "/schedules/{name}.ics",
+            Self::Feed(FeedOf::Schedule) => "/schedules/{name}.ics",
+            Self::Feed(FeedOf::Contact) => "/contacts/{name}.ics",
         }
     }
 }
@@ -104,8 +109,8 @@ impl Handler {
         if what == Linked::Acknowledgement {
             return self.acknowledging(&id, request, exchange, permit).await;
         }
-        if what == Linked::Feed {
-            return self.feed(&id, &request, exchange, permit).await;
+        if let Linked::Feed(of) = what {
+            return self.feed((of, &id), &request, exchange, permit).await;
         }
         let path = request.uri().path().to_owned();
         let sign_in_page = self.sign_in_page(exchange).await;
@@ -192,20 +197,24 @@ impl Handler {
         }
     }
 
-    /// The shifts of a schedule as an iCalendar file.
+    /// The shifts of a schedule or a contact as an iCalendar file.
     async fn feed(
         &self,
-        name: &str,
+        (of, name): (FeedOf, &str),
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
         let sign = query.find(|(name, _)| name == "sign");
-        let asked = OpenFeedRequest {
-            name: name.to_owned(),
+        let mut asked = OpenFeedRequest {
             sign: sign.map(|(_, sign)| sign).unwrap_or_default(),
+            ..OpenFeedRequest::default()
         };
+        match of {
+            FeedOf::Schedule => name.clone_into(&mut asked.name),
+            FeedOf::Contact => name.clone_into(&mut asked.contact_name),
+        }
         let asking = async {
             *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
@@ -215,7 +224,7 @@ impl Handler {
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
         match found.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
             Ok(found) => {
-                let calendar = feed::write(name, &found);
+                let calendar = feed::write(of, name, &found);
                 let mut reply = Reply::ok("text/calendar; charset=utf-8", calendar);
                 let fixed = HeaderValue::from_static("no-store");
                 reply.headers.insert(header::CACHE_CONTROL, fixed);
@@ -310,7 +319,7 @@ impl Handler {
         };
         let found = match what {
             Linked::Service => self.service(metadata, exchange).await?,
-            Linked::Event | Linked::Acknowledgement | Linked::Feed => {
+            Linked::Event | Linked::Acknowledgement | Linked::Feed(_) => {
                 self.event(id, metadata, exchange).await?
             }
             Linked::Group => {

@@ -280,6 +280,8 @@ fn reaching(
         ),
         ("ScheduleService/GetScheduleFeed", named.clone()),
         ("ScheduleService/RotateScheduleFeed", named.clone()),
+        ("ContactService/GetContactFeed", named.clone()),
+        ("ContactService/RotateContactFeed", named.clone()),
         (
             "HeartbeatService/ForgetExpectation",
             json!({"name": "theirs", "key": ids["expectation"]}),

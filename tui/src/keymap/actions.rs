@@ -82,6 +82,8 @@ pub(crate) enum Action {
     AcknowledgeFor,
     Escalate,
     Override,
+    Feed,
+    RevokeFeed,
     ForgetExpectation,
     RotateHeartbeat,
     AcknowledgeGroup,

@@ -60,6 +60,12 @@ const SCHEDULES: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Schedule),
     ActionPlace::One(Kind::Schedule),
 ];
+const FEEDS: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Schedule),
+    ActionPlace::One(Kind::Schedule),
+    ActionPlace::Many(Kind::Contact),
+    ActionPlace::One(Kind::Contact),
+];
 const HEARTBEATS: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Heartbeat),
     ActionPlace::One(Kind::Heartbeat),
@@ -135,6 +141,10 @@ actions! {
         "escalate": "Take the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
         "override": "Put others on call for a while";
+    Feed ["f"] in FEEDS, OPERATE, 16
+        "feed": "Show the address of the iCalendar feed";
+    RevokeFeed ["F"] in FEEDS, EDIT, 0
+        "revoke feed": "Revoke the address of the iCalendar feed, and make a new one";
     RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
         "new address": "Make a new address with a key for cron jobs and scripts";
     ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18

@@ -32,10 +32,14 @@ pub struct Heartbeat {
     pub query: Option<Query>,
     /// The fields whose values distinguish beats.
     pub by: Vec<String>,
-    /// The longest time between two beats, in milliseconds; 0 where a calendar has the windows of beats.
+    /// The longest time between two beats, in milliseconds; 0 with a calendar or a cron expression.
     pub every_ms: i64,
     /// The calendar in each window of which a beat is expected.
     pub calendar: Option<Name>,
+    /// The cron expression of the times after which a beat is expected; empty if there is none.
+    pub cron: String,
+    /// The time zone of the cron expression; empty for UTC.
+    pub time_zone: String,
     /// The longest time between the start of a run and its end, in milliseconds; none for any.
     pub max_run_ms: Option<i64>,
     /// How much later a beat may be, in milliseconds.
@@ -77,11 +81,17 @@ impl Heartbeat {
     /// The least time between two beats that are stored: with the time until the next flush, a beat is stored
     /// within a tenth of the time between two and half of the grace. A crash loses no more.
     pub fn stored_apart_ms(&self) -> i64 {
-        let within_ms = match self.calendar {
-            Some(_) => STORED_APART_IN_WINDOWS_MS,
-            None => self.every_ms / 10,
+        let within_ms = if self.has_windows() {
+            STORED_APART_IN_WINDOWS_MS
+        } else {
+            self.every_ms / 10
         };
         (within_ms.min(self.grace_ms / 2) - FLUSHED_EVERY_MS).max(0)
+    }
+
+    /// Whether beats are expected in windows: of a calendar, or of a cron expression.
+    pub fn has_windows(&self) -> bool {
+        self.calendar.is_some() || !self.cron.is_empty()
     }
 }
 

@@ -192,7 +192,7 @@ impl HeartbeatWatch {
         let mut kept: HashSet<RecordId> = ids.collect();
         self.deciding.beats.keep(&kept);
         let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
-        let of_calendars = of_calendars.filter(|it| it.calendar.is_some());
+        let of_calendars = of_calendars.filter(|it| it.has_windows());
         let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
         self.sweep_windows(|it| of_calendars.contains(&it)).await?;
         kept.insert(SERVICE);
@@ -261,7 +261,7 @@ impl HeartbeatWatch {
         if heartbeat.by.is_empty() {
             self.expect(loaded, time).await?;
         }
-        let next_ms = if heartbeat.calendar.is_some() {
+        let next_ms = if heartbeat.has_windows() {
             self.look_at_window(loaded, time).await?
         } else {
             let waiting = Waiting {
@@ -330,7 +330,7 @@ impl HeartbeatWatch {
             ..Range::under(&of(Standing::Late).build())
         };
         let mut forgotten = self.found(forgotten).await?;
-        if heartbeat.calendar.is_some() {
+        if heartbeat.has_windows() {
             // Windows may lie further apart than that.
             forgotten.retain(|it| {
                 let open = it.value.open;
@@ -417,7 +417,7 @@ impl HeartbeatWatch {
         };
         let due_ms = if let Some((run, max_ms)) = overrun {
             Some(wall_ms(run.since_service_ms.saturating_add(max_ms)))
-        } else if heartbeat.calendar.is_some() {
+        } else if heartbeat.has_windows() {
             let window = stored_window(&self.deciding.store, heartbeat.id).await?;
             let window = window.and_then(|it| it.value.window);
             window.map(|it| it.start_ms.saturating_add(it.length_ms))

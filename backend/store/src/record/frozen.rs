@@ -310,3 +310,11 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
         differences.join("\n")
     );
 }
+
+#[test]
+fn fields_that_older_records_lack_are_read_as_they_were_written() {
+    lossless("bounded schedule", &samples::bounded_schedule(), false);
+    lossless("followed contact", &samples::followed_contact(), false);
+    let in_cron = samples::cron_heartbeat("nightly");
+    lossless("heartbeat of a cron expression", &in_cron, false);
+}

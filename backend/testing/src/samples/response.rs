@@ -5,7 +5,7 @@ use crate::domain::{
     Clause, Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep,
     EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, Occurrence, OpenAlarm,
     Paged, PagedContact, Query, QueuedMethod, Response, Rule, Schedule, Severity,
-    calendar::{Window, WindowText},
+    calendar::{Window, WindowText, date_time},
     heartbeat::{ExpectedWindow, HeartbeatRun},
     schedule::{Layer, Override, Slot},
 };
@@ -27,6 +27,7 @@ pub fn contact(called: &str) -> Contact {
             min_severity: Some(Severity::Error),
             calendar: Some(name("office hours")),
         }],
+        feed_number: 0,
         revision: 2,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
@@ -68,6 +69,8 @@ pub fn schedule(called: &str) -> Schedule {
             ],
             hand_offs,
             calendar: Some(name("office hours")),
+            from: None,
+            until: None,
         }],
         gaps_allowed: true,
         overrides: vec![Override {
@@ -82,6 +85,24 @@ pub fn schedule(called: &str) -> Schedule {
         revision: 4,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
+    }
+}
+
+/// A schedule with a layer that has a start, an end and an empty slot.
+pub fn bounded_schedule() -> Schedule {
+    let mut schedule = schedule("summer");
+    let layer = &mut schedule.layers[0];
+    layer.from = date_time("2027-06-01T09:00:00").ok();
+    layer.until = date_time("2027-09-01T00:00:00").ok();
+    layer.slots[0].contacts.clear();
+    schedule
+}
+
+/// A contact whose feed has another address.
+pub fn followed_contact() -> Contact {
+    Contact {
+        feed_number: 3,
+        ..contact("ana")
     }
 }
 
@@ -174,6 +195,8 @@ pub fn heartbeat(called: &str) -> Heartbeat {
         by: vec!["host".into(), "dimensions.job".into()],
         every_ms: 86_400_000,
         calendar: None,
+        cron: String::new(),
+        time_zone: String::new(),
         max_run_ms: None,
         grace_ms: 600_000,
         forget_ms: 864_000_000,
@@ -226,7 +249,17 @@ pub fn window_heartbeat(called: &str) -> Heartbeat {
     }
 }
 
-/// What that heartbeat expects, while it runs.
+/// A heartbeat with a beat after each time of a cron expression.
+pub fn cron_heartbeat(called: &str) -> Heartbeat {
+    Heartbeat {
+        every_ms: 0,
+        cron: "0 3 * * *".into(),
+        time_zone: "Europe/Berlin".into(),
+        ..heartbeat(called)
+    }
+}
+
+/// What a heartbeat with a calendar expects, while it runs.
 pub fn running_expectation() -> Expectation {
     Expectation {
         has_failed: false,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{call, completion, confirm, navigate, read, report};
 use crate::{
-    client::{Answer, Ticket, message, resources},
+    client::{Answer, Ticket, resources},
     data::{FailureKind, Kind, Object},
     editor,
     kind::{self, FieldKind},
@@ -346,6 +346,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let check = match draft.kind {
         _ if !is_up => None,
         Kind::Silence => Some(resources::preview_silence(&draft)),
+        Kind::Schedule if stored.is_some() => Some(resources::preview_schedule(&draft)),
         _ if form.checked => None,
         _ => resources::validate(&draft, stored.is_some()),
     };
@@ -387,11 +388,10 @@ pub(super) fn looked_at(
         }
         // Whatever else is wrong is reported when it is saved.
         answer => {
-            let is_silence = draft.kind == Kind::Silence;
+            let kind = draft.kind;
             confirm::save(model, draft, stored.as_ref(), &before, None);
-            let found = message(answer).ok().filter(|_| is_silence);
-            if let (Some(found), Some(Overlay::Confirm(confirm))) = (found, &mut model.overlay) {
-                confirm::cover(confirm, found);
+            if let Some(Overlay::Confirm(confirm)) = &mut model.overlay {
+                confirm::add_preview(confirm, kind, answer);
             }
         }
     }

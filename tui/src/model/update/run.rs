@@ -120,6 +120,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::AcknowledgeFor => on_call::ask_acknowledge_for(model),
         Action::Escalate => on_call::escalate(model),
         Action::Override => on_call::ask_override(model),
+        Action::Feed => on_call::feed(model),
+        Action::RevokeFeed => on_call::revoke_feed(model),
         Action::ForgetExpectation => heartbeats::ask_forget(model),
         Action::RotateHeartbeat => heartbeats::rotate(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),

@@ -11,7 +11,7 @@ use crate::{
 record! { Heartbeat {
     1 id, 2 name, 3 description, 4 tags, 5 enabled, 6 query, 7 by, 8 every_ms, 9 grace_ms,
     10 forget_ms, 11 event, 12 key_number, 13 revision, 14 create_ms, 15 update_ms,
-    16 calendar, 17 max_run_ms,
+    16 calendar, 17 max_run_ms, 18 cron, 19 time_zone,
 } }
 
 record! { HeartbeatEvent { 1 name, 2 severity, 3 summary, 4 dimensions } }
