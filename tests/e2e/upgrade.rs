@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
 /// Nothing of it ages out or is forgotten, however long ago it was written.
-const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
+pub(crate) const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 
 const SENDER: &str = "bw_egPuoFG_Iy80HTrjuOfG5iZFWTZGeqRY12nHcp7Rsyw";
@@ -21,7 +21,8 @@ const LOOKER: &str = "bw_OfwfIcLObaA-AqTwZGOW4ys0ufKnyzVy5yaS-OblM5A";
 const SIGNING: &str = "whsec_a2VwdC1zaWduaW5nLXNlY3JldC1rZXB0LXNlY3JldA==";
 const MASK: &str = "********";
 
-fn unpack(release: &str, data_dir: &Path) {
+/// Unpacks the data folder of a release.
+pub(crate) fn unpack(release: &str, data_dir: &Path) {
     let archive = tree::root().join(format!("tests/fixtures/data-{release}.tgz"));
     let folder = data_dir.parent().expect("the data folder lies in one");
     let unpacked = Command::new("tar")

@@ -2,11 +2,13 @@
 //! `.ci/run`. A variable with the name of a walk sets that walk alone.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 10] = [
+const WALKS: [(&str, u64, u64); 11] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
+    // Positions of a failing call of each command.
+    ("BELLWETHER_FAILED_CALLS", 2, 30),
     // Flipped bits.
     ("BELLWETHER_FLIPS", 50, 100),
     // Lives of a store that end with the power.
