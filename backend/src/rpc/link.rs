@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     ops::{
         audit::AuditLog,
-        link::SignedLinks,
+        link::{ACKNOWLEDGE, SignedLinks},
         response::{Responses, acknowledged_by},
         schedule::Schedules,
     },
@@ -31,7 +31,6 @@ const MEMBERS: i32 = 100;
 /// The methods, as the audit log names them.
 const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
 const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
-const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
 
 /// Serves what signed links are about. Who has a link is a caller: what is done and read by it is recorded.
 #[derive(Debug)]
