@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
 /// Nothing of it ages out or is forgotten, however long ago it was written.
-pub(crate) const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
+const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 
 const SENDER: &str = "bw_egPuoFG_Iy80HTrjuOfG5iZFWTZGeqRY12nHcp7Rsyw";

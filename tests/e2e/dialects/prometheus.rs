@@ -165,6 +165,7 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one journey")]
 async fn alertmanager_opens_updates_and_closes_an_alert_of_opsgenie() {
     let Some([alertmanager]) = programs(["prometheus-alertmanager"]) else {
         return;

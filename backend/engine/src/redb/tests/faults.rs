@@ -43,7 +43,7 @@ async fn is_there(engine: &RedbEngine, number: u32) -> bool {
 async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     let context = format!("operation {operation}, {failures} times");
     let disk = SimulatedDisk::default();
-    if operation % 3 == 0 {
+    if operation.is_multiple_of(3) {
         disk.evict_failed_pages();
     }
     let engine = open_with(&disk, settings).unwrap();
@@ -82,7 +82,7 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     check(&engine, &done, "meanwhile").await;
     let dark = disk.without_unsynced();
     check(&open_with(&dark, settings).unwrap(), &done, "without power").await;
-    if failures % 2 == 0 {
+    if failures.is_multiple_of(2) {
         disk.kill();
     }
     drop(engine);

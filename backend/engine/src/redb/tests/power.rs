@@ -57,7 +57,7 @@ async fn live(seed: u64) {
         fan: random.random_range(2..5),
         ..SETTINGS
     };
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         disk.evict_failed_pages();
     }
     let open = || open_with(&disk, settings);
