@@ -45,7 +45,7 @@ fn event(host: &str) -> Value {
 }
 
 /// Whether all of them were accepted; what is refused is refused for lack of space, and may come again.
-async fn send(rest: &Rest, hosts: &[String]) -> bool {
+pub(crate) async fn send(rest: &Rest, hosts: &[String]) -> bool {
     let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
     let body = samples::events(&events);
     let answer = rest.post("/v1/data-receiver/events", &body).await;

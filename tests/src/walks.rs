@@ -3,7 +3,7 @@
 //! test that is run by hand: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 13] = [
+const WALKS: [(&str, u64, u64); 14] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // Steps of a walk in which the clock is set, and walks.
@@ -11,6 +11,8 @@ const WALKS: [(&str, u64, u64); 13] = [
     ("BELLWETHER_CLOCK_WALKS", 1, 1),
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
+    // Positions of a failing call of each command.
+    ("BELLWETHER_FAILED_CALLS", 2, 30),
     // Flipped bits.
     ("BELLWETHER_FLIPS", 50, 100),
     // Lives of a store that end with the power.

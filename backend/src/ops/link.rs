@@ -11,16 +11,29 @@ use crate::{
     domain::{Contact, Heartbeat, Name, Schedule, Secret},
     error::Error,
     message::{Links, SignLinks},
-    store::Store,
+    ops::audit::AuditLog,
+    store::{Store, audit::By},
 };
 
+/// The method that a link to acknowledge calls.
+pub const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
+/// The reason of the entry about a link that was issued.
+const ISSUED: &str = "a link to acknowledge it was issued in a message";
 /// How far the clock may have been set back since a link was made.
 const STEP_MS: i64 = 60_000;
 
 /// Where the links in messages lead, signed where they can be followed without a key.
-pub fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
+pub fn links(
+    config: &Config,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    audit: &Arc<AuditLog>,
+) -> Links {
     let lifetime = config.link_lifetime;
-    let signed = || SignedLinks::new(store.clone(), Arc::clone(clock), lifetime);
+    let signed = || SignedLinks {
+        audit: Some(Arc::clone(audit)),
+        ..SignedLinks::new(store.clone(), Arc::clone(clock), lifetime)
+    };
     Links {
         base: config.link_base.clone(),
         template: config.link_template.clone(),
@@ -125,6 +138,8 @@ pub struct SignedLinks {
     store: Store,
     clock: Arc<dyn Clock>,
     lifetime_ms: i64,
+    /// Records the links that are issued in messages.
+    audit: Option<Arc<AuditLog>>,
 }
 
 impl SignedLinks {
@@ -134,6 +149,7 @@ impl SignedLinks {
             store,
             clock,
             lifetime_ms: i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX),
+            audit: None,
         }
     }
 
@@ -234,6 +250,18 @@ impl SignLinks for SignedLinks {
             contact: contact.as_str(),
         };
         grant.sign(&self.store)
+    }
+
+    fn issued(&self, thread: &str, contact: &Name) {
+        let Some(audit) = &self.audit else { return };
+        let by = By {
+            client: Name::of_contact(contact).to_string(),
+            address: None,
+            method: ACKNOWLEDGE,
+            time_ms: self.clock.now_ms(),
+            scope: Arc::default(),
+        };
+        audit.read_by_grant(by, "occurrence", thread, ISSUED);
     }
 }
 

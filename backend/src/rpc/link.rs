@@ -17,7 +17,7 @@ use crate::{
     ops::{
         audit::AuditLog,
         contact::Contacts,
-        link::{Grant, SignedLinks},
+        link::{ACKNOWLEDGE, Grant, SignedLinks},
         response::{Responses, acknowledged_by},
         schedule::Schedules,
     },
@@ -30,7 +30,6 @@ const MEMBERS: i32 = 100;
 /// The methods, as the audit log names them.
 const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
 const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
-const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
 
 /// Serves what signed links are about. Who has a link is a caller: what is done and read by it is recorded.
 #[derive(Debug)]

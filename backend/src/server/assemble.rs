@@ -288,19 +288,20 @@ impl Modules {
             let sign_ins = SignIns::new(oidc, Arc::clone(&clock));
             Arc::new(People::new(Arc::new(sign_ins), Arc::clone(&clock)))
         });
+        let audit = Arc::new(AuditLog::new(store.clone(), Arc::clone(&clock)));
         let modules = Self {
             people,
             keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
-            audit: Arc::new(AuditLog::new(store.clone(), Arc::clone(&clock))),
             sender: Sender::new(
                 config,
                 deciding.ruleset.settings(),
                 Arc::clone(&egress),
                 Arc::clone(&clock),
-                links(config, &store, &clock),
+                links(config, &store, &clock, &audit),
                 Some(sink),
             )
             .counting(store.metrics().clone()),
+            audit,
             deciding,
             intake,
             egress,
@@ -480,7 +481,7 @@ impl Modules {
         let installation = Installation {
             settings: self.deciding.ruleset.settings(),
             // What is previewed is for readers and not for receivers.
-            links: links(config, &self.store, &self.clock).masked(),
+            links: links(config, &self.store, &self.clock, &self.audit).masked(),
             renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));

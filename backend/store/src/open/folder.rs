@@ -177,7 +177,12 @@ impl Folder {
             // What the store needs beside it is there before the store is.
             folder.sync_all()?;
             fs::rename(&unfinished, &path)?;
-            folder.sync_all()
+            let synced = folder.sync_all();
+            if synced.is_err() {
+                // What is reported as not made is not there.
+                fs::rename(&path, &unfinished)?;
+            }
+            synced
         };
         finish().map_err(|error| OpenError::io("make", path, error))
     }
