@@ -2,9 +2,12 @@
 //! `.ci/run`. A variable with the name of a walk sets that walk alone.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 10] = [
+const WALKS: [(&str, u64, u64); 12] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
+    // Walks of decisions, and the steps of each.
+    ("BELLWETHER_DECISION_WALKS", 2, 100),
+    ("BELLWETHER_DECISION_STEPS", 300, 1_000),
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
     // Flipped bits.

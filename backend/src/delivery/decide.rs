@@ -110,6 +110,7 @@ pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i6
         state,
         end_ms,
         last_error: attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation),
+        may_have_arrived: true,
         ..delivery.clone()
     }
 }
@@ -176,6 +177,7 @@ pub(crate) fn after(
         state,
         end_ms,
         last_error: ended.explanation.clone(),
+        may_have_arrived: delivery.may_have_arrived || ended.outcome == Some(Outcome::Unknown),
         ..delivery.clone()
     })
 }

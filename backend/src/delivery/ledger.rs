@@ -17,7 +17,7 @@ use crate::{
     delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
     destination::Report,
     domain::{
-        Attempt, Delivery, DeliveryState, Health, RecordId,
+        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId,
         counter::{Subject, Tally},
         destination::RefusedRecipient,
     },
@@ -80,8 +80,8 @@ pub(crate) struct Plan {
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
     /// Deliveries that died: their destination, and what their last attempt said.
     dead: Vec<(RecordId, String)>,
-    /// Deliveries that died because the service stopped twice during their attempts, with their destinations.
-    poison: Vec<(RecordId, RecordId)>,
+    /// Deliveries that died because the service stopped twice during their attempts, with the events about that.
+    poison: Vec<(RecordId, OwnEvent)>,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
     /// The deliveries to destinations with a budget that were looked at because they are due.
@@ -92,6 +92,12 @@ pub(crate) struct Plan {
     left: Vec<leases::Left>,
     /// What is to be sent.
     leases: Vec<leases::Leased>,
+    /// What waits for an earlier delivery.
+    held: Vec<leases::Held>,
+    /// The deliveries whose versions are raised by that,
+    touched: Vec<RecordId>,
+    /// and those that have no due time any more.
+    waiting: Vec<RecordId>,
 }
 
 impl Plan {
@@ -246,12 +252,16 @@ impl Ledger {
             budgets: budget::Budgets::default(),
             left: Vec::new(),
             leases: Vec::new(),
+            held: Vec::new(),
+            touched: Vec::new(),
+            waiting: Vec::new(),
         };
         self.plan_ends(&mut plan, queues).await?;
         if leasing {
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
+        plan.hold_back();
         Ok(plan)
     }
 
@@ -327,10 +337,8 @@ impl Ledger {
                 notices.dead(destination, &queue.name, &last_error);
             }
         }
-        for (destination, delivery) in plan.poison {
-            if let Some(queue) = queues.get(destination) {
-                notices.poison(delivery, &queue.name);
-            }
+        for (delivery, said) in plan.poison {
+            notices.poison(delivery, said);
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
@@ -347,6 +355,18 @@ impl Ledger {
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);
             self.under_way += 1;
             queues.hold(lease, now_ms);
+        }
+        if let Some(applied) = applied {
+            let waiting = plan.waiting.into_iter();
+            self.recorded
+                .extend(waiting.map(|it| (it, applied.position)));
+        }
+        for touched in plan.touched {
+            let unrecorded = self.unrecorded.get_mut(&touched);
+            let known = unrecorded.and_then(|it| it.delivery.as_mut());
+            if let (Some(known), Some(applied)) = (known, applied) {
+                *known = Arc::new(Stored::written(applied.version, known.value.clone()));
+            }
         }
     }
 

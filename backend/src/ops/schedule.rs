@@ -21,6 +21,7 @@ use crate::{
     },
     ops::{
         etag::etag,
+        oncall_watch,
         refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
         revision,
@@ -103,7 +104,10 @@ impl Drafted for Schedule {
     async fn released(all: &Schedules, schedule: &Self, _force: bool) -> Result<Changes, Error> {
         let users = Users::of(&all.store, Kind::Schedule, &schedule.name).await?;
         users.refuse(Self::WORD, &schedule.name)?;
-        Ok(all.store.changes())
+        let mut changes = all.store.changes();
+        let now_ms = all.clock.now_ms();
+        oncall_watch::close_for_deleted(&all.store, &schedule.name, now_ms, &mut changes).await?;
+        Ok(changes)
     }
 
     async fn view(all: &Schedules, schedule: Self) -> Result<(v1::Schedule, usize), Error> {

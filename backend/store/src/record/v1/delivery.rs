@@ -22,7 +22,7 @@ record! {
         18 origin,
         19 reached = it.recipients.reached,
         20 refused = it.recipients.refused,
-        21 in_thread,
+        21 in_thread, 22 behind, 23 may_have_arrived,
     } with {
         state: state(number, due_ms)?,
         folding: folding(folded_into, alone),
