@@ -274,8 +274,6 @@ pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub const GROUP_BY_MAX: usize = 10;
 /// How long the first message of a group waits for more, where the rule does not say.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
-/// How long after a message the next one of the group goes out, where the rule does not say.
-pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
 /// How long the first message of a group waits for more, at most.
 pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// How long after a message the next one of the group goes out, at least.
@@ -284,12 +282,6 @@ pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that join a group with one message, and that a message tells a change of.
 pub const GROUP_JOINING_MAX: usize = 1_000;
-/// Occurrences that a group takes.
-pub const GROUP_MEMBERS_MAX: u32 = 10_000;
-/// Members whose text a message keeps.
-pub const GROUP_SHOWN_MAX: usize = 100;
-/// Bytes of their texts together.
-pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// The longest time that a setting which all nodes share may be: a million days.
 pub const SETTING_TIME_MAX: Duration = Duration::from_secs(1_000_000 * 24 * 3_600);
 /// Characters of the name of an installation.

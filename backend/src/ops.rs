@@ -25,6 +25,7 @@ pub mod footprint;
 pub mod group;
 pub mod heartbeat;
 pub mod hold_watch;
+mod identity;
 pub mod inhibition;
 pub mod intake;
 pub mod intake_mapping;

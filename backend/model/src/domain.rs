@@ -52,13 +52,14 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
-    IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own, is_reserved, own_dimensions,
+    IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own, is_own, is_reserved,
+    own_dimensions,
 };
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
-pub use hold::{HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
+pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
     IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     decide::Transition,
     domain::{
-        Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastNotified, Name, Occurrence,
-        RecordId, Reports, Severity, SharedSettings, Status, TraceContext,
+        Close, CloseReason, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
+        Reports, Severity, SharedSettings, Status, TraceContext,
     },
     limits::{HISTORY_MAX, REPORT_LATE_MAX_MS},
 };
@@ -305,17 +305,13 @@ pub fn alter(
 ) -> Transition {
     let mut transition = Transition {
         from: Some(occurrence.status),
-        before: Some(LastNotified {
-            severity: occurrence.severity,
-            acknowledged: occurrence.acknowledged,
-        }),
-        ..Transition::default()
+        closed: false,
     };
+    let before = occurrence.state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
         let from = occurrence.severity.word();
         note(occurrence, cause, Field::Severity, from, severity.word());
         occurrence.severity = severity;
-        transition.severity_changed = true;
     }
     if let Some(flag) = change
         .acknowledged
@@ -328,11 +324,9 @@ pub fn alter(
         };
         note(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
-        transition.acknowledgement_changed = true;
-        if let (true, Some(before)) = (change.without_updates, &mut transition.before) {
-            // As if those who were notified knew of it.
-            before.acknowledged = flag;
-        }
+    }
+    if occurrence.state() != before {
+        occurrence.note_change(before, change.without_updates);
     }
     if change.acknowledged.is_some() {
         let for_ms = change.acknowledge_for_ms;
@@ -366,7 +360,8 @@ pub fn alter(
         });
         occurrence.age_shift_ms = 0;
     }
-    if status.is_some() || (transition.severity_changed && occurrence.close.is_none()) {
+    let is_other_severity = occurrence.severity != before.severity;
+    if status.is_some() || is_other_severity && occurrence.close.is_none() {
         occurrence.review_ms = review_after(occurrence, cause.now_ms, settings);
     }
     transition

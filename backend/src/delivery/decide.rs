@@ -114,6 +114,7 @@ pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i6
         state,
         end_ms,
         last_error: attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation),
+        may_have_arrived: true,
         ..delivery.clone()
     }
 }
@@ -192,6 +193,7 @@ pub(crate) fn after(
         awaits_receiver,
         is_reduced: delivery.is_reduced || is_first_refusal,
         last_error: ended.explanation.clone(),
+        may_have_arrived: delivery.may_have_arrived || ended.outcome == Some(Outcome::Unknown),
         ..delivery.clone()
     };
     if is_deferred && next.deferrals < DEFERRALS_MAX {

@@ -78,8 +78,6 @@ pub struct Dispatcher {
     /// Held while a message is rendered that may be what stops the service: one at a time, so that no other is
     /// taken for it.
     trial: Arc<Mutex<()>>,
-    /// Messages that ended for the fault of their destination, and are to be sent again, by destination.
-    wronged: Vec<(RecordId, RecordId)>,
 }
 
 /// What a dispatcher is doing.
@@ -123,7 +121,6 @@ impl Dispatcher {
             unreached: watch::Sender::default(),
             quiet: Quiet::default(),
             trial: Arc::default(),
-            wronged: Vec::new(),
             ownership,
             store,
             clock,
@@ -238,8 +235,6 @@ impl Dispatcher {
             );
         }
         self.tasks.retain(|_, delivery| ledger.holds(*delivery));
-        self.wronged
-            .retain(|(destination, _)| !moved.has_lost(*destination));
         self.digest_cascade.follow(&moved);
         self.follower.take_over(moved);
     }
@@ -282,7 +277,7 @@ impl Dispatcher {
 
     /// Reports what can be left to another process.
     fn vacate(&self) {
-        let to_send_again = self.wronged.iter().map(|(destination, _)| *destination);
+        let to_send_again = self.queues.ids_where(|queue| !queue.wronged.is_empty());
         let under_way = self.ledger.destinations().chain(to_send_again);
         self.ownership.vacate(&self.store, under_way);
     }
@@ -290,15 +285,18 @@ impl Dispatcher {
     /// Sends messages again that ended before it was known that their destination is at fault.
     async fn send_again(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
-        // One whose end is not recorded yet waits for that.
-        let (held, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wronged)
-            .into_iter()
-            .partition(|(_, delivery)| self.ledger.holds(*delivery));
-        self.wronged = held;
-        for (_, delivery) in ended {
-            match deliveries.revive(delivery).await {
-                Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
-                Err(error) => return Err(error),
+        for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
+            let Some(queue) = self.queues.get_mut(destination) else {
+                continue;
+            };
+            // One whose end is not recorded yet waits for that.
+            let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
+            while let Some(at) = wronged.iter().position(|it| !ledger.holds(*it)) {
+                match deliveries.revive(wronged[at]).await {
+                    Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
+                    Err(error) => return Err(error),
+                }
+                wronged.remove(at);
             }
         }
         Ok(())
@@ -371,9 +369,7 @@ impl Dispatcher {
         // Whether the message is refused shows its reduced form.
         let is_final = report.verdict.advice != Advice::Reduce || self.ledger.is_reduced(delivery);
         if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_final) {
-            let wronged = self.queues.judge(destination, delivery, &mut report);
-            let wronged = wronged.into_iter().map(|it| (destination, it));
-            self.wronged.extend(wronged);
+            self.queues.judge(destination, delivery, &mut report);
         }
         let report = Arc::new(report);
         let Some(destination) = self.ledger.end(delivery, &report) else {

@@ -19,7 +19,7 @@ use crate::{
     },
     destination::Report,
     domain::{
-        Attempt, Delivery, DeliveryState, Health, RecordId, Severity,
+        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId, Severity,
         counter::{Subject, Tally},
         destination::RefusedRecipient,
     },
@@ -85,8 +85,8 @@ pub(crate) struct Plan {
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
     /// Deliveries that died: their destination, their severity, and what their last attempt said.
     dead: Vec<(RecordId, Severity, String)>,
-    /// Deliveries that died because the service stopped twice during their attempts, with their destinations.
-    poison: Vec<(RecordId, RecordId)>,
+    /// Deliveries that died because the service stopped twice during their attempts, with the events about that.
+    poison: Vec<(RecordId, OwnEvent)>,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
     /// The deliveries to destinations with a budget that were looked at because they are due.
@@ -97,6 +97,12 @@ pub(crate) struct Plan {
     left: Vec<leases::Left>,
     /// What is to be sent.
     leases: Vec<leases::Leased>,
+    /// What waits for an earlier delivery.
+    held: Vec<leases::Held>,
+    /// The deliveries whose versions are raised by that,
+    touched: Vec<RecordId>,
+    /// and those that have no due time any more.
+    waiting: Vec<RecordId>,
     /// Destinations whose receiver has recovered, with whether anything became due, and whether that is all.
     released: Vec<(RecordId, bool, bool)>,
 }
@@ -262,6 +268,9 @@ impl Ledger {
             budgets: budget::Budgets::default(),
             left: Vec::new(),
             leases: Vec::new(),
+            held: Vec::new(),
+            touched: Vec::new(),
+            waiting: Vec::new(),
             released: Vec::new(),
         };
         self.plan_ends(&mut plan, queues).await?;
@@ -270,6 +279,7 @@ impl Ledger {
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
+        plan.hold_back();
         Ok(plan)
     }
 
@@ -361,10 +371,8 @@ impl Ledger {
                 notices.dead(destination, &queue.name, severity, &last_error);
             }
         }
-        for (destination, delivery) in plan.poison {
-            if let Some(queue) = queues.get(destination) {
-                notices.poison(delivery, &queue.name);
-            }
+        for (delivery, said) in plan.poison {
+            notices.poison(delivery, said);
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
@@ -383,6 +391,18 @@ impl Ledger {
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);
             self.under_way += 1;
             queues.hold(lease, now_ms);
+        }
+        if let Some(applied) = applied {
+            let waiting = plan.waiting.into_iter();
+            self.recorded
+                .extend(waiting.map(|it| (it, applied.position)));
+        }
+        for touched in plan.touched {
+            let unrecorded = self.unrecorded.get_mut(&touched);
+            let known = unrecorded.and_then(|it| it.delivery.as_mut());
+            if let (Some(known), Some(applied)) = (known, applied) {
+                *known = Arc::new(Stored::written(applied.version, known.value.clone()));
+            }
         }
     }
 

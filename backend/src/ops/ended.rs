@@ -1,7 +1,7 @@
 //! What has ended is history and no use: overrides, layers and silences that are over keep nothing from being
 //! deleted.
 
-use super::{revision, references::References};
+use super::{references::References, revision};
 use crate::{
     decide::{Calendars, LoadedSchedule},
     domain::{Name, Revised, Schedule, Silence},

@@ -90,10 +90,11 @@ impl Reviewer {
 
     /// Each of these is done whatever happened to the others; answers the first fault.
     async fn holds(&self) -> Result<(), Error> {
+        let resumed = self.intake.resume(&self.deciding.store).await;
         let said = lifecycle::say(&self.deciding, &self.intake).await;
         let looked = self.looks.pass().await;
         let ended = lifecycle::end_idle(&self.deciding).await;
-        said.and(looked).and(ended)
+        resumed.and(said).and(looked).and(ended)
     }
 
     /// Forgets silences and groups that were over for long; there is no hurry.

@@ -19,6 +19,7 @@ use crate::{
     limits::{SCHEDULE_LAYERS_MAX, SCHEDULES_MAX},
     ops::{
         etag::etag,
+        oncall_watch,
         references::References,
         refers::Refers,
         resource::{Drafted, Origin, Resource as _, Resources, resource},
@@ -99,7 +100,10 @@ impl Drafted for Schedule {
     async fn released(all: &Schedules, schedule: &Self, _force: bool) -> Result<Changes, Error> {
         let references = References::of(&all.store, Kind::Schedule, &schedule.name).await?;
         references.refuse(Self::WORD, &schedule.name)?;
-        Ok(all.store.changes())
+        let mut changes = all.store.changes();
+        let now_ms = all.clock.now_ms();
+        oncall_watch::close_for_deleted(&all.store, &schedule.name, now_ms, &mut changes).await?;
+        Ok(changes)
     }
 
     async fn view(all: &Schedules, schedule: Self) -> Result<(v1::Schedule, usize), Error> {

@@ -3,6 +3,7 @@
 pub mod bytes;
 mod chain;
 pub mod counters;
+mod followers;
 #[cfg(test)]
 mod frozen;
 mod kinds;
@@ -22,7 +23,9 @@ use std::{
 use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
-pub use self::kinds::{RUNNING, by_beat, by_response, by_start, in_thread, uses};
+pub use self::kinds::{
+    RUNNING, behind, by_beat, by_response, by_start, in_thread, of_thread, uses,
+};
 use self::kinds::{shift_of, with_shift};
 pub use self::shift::ClockFact;
 pub(super) use self::shift::is_of_clock;
@@ -105,10 +108,25 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// [`EngineError::Corrupt`] when the bytes make no record, or lack the proof that others of the
     /// kind have.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
+    /// Returns the delivery that ends with a change, for those that wait for it; nothing for most kinds.
+    fn ended(_before: &Self, _after: Option<&Self>) -> Option<Ended> {
+        None
+    }
     /// Adds what is counted when it is stored where that was; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
     /// Adds what shows how much of what it notified was noise; nothing for most kinds.
     fn noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
+}
+
+/// A delivery that ends with a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Its destination, by identity.
+    pub destination: RecordId,
+    /// The delivery.
+    pub delivery: RecordId,
+    /// The time, in milliseconds since 1970.
+    pub at_ms: i64,
 }
 
 /// What a record refers to by name, and what must be there.
@@ -387,6 +405,7 @@ impl Store {
             decided: BTreeSet::new(),
             audited,
             owners: Vec::new(),
+            ended: Vec::new(),
             shift_ms: self.shift_ms(),
             has_times: false,
             is_outdated: false,
@@ -472,6 +491,7 @@ impl Store {
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
         changes.check_scope()?;
+        self.wake_followers(&mut changes).await?;
         if changes.is_outdated || changes.has_times && changes.shift_ms != self.shift_ms() {
             // Decided while the clock was set: some times may be those from before.
             return Err(EngineError::conflict());
@@ -601,6 +621,8 @@ pub struct Changes {
     audited: Option<Audited>,
     /// What changed rows belong to, which has to be as it was read.
     owners: Vec<Change>,
+    /// The deliveries that end with them.
+    ended: Vec<Ended>,
     /// The shift that the times of the records include,
     shift_ms: i64,
     /// if any has times that move,
@@ -720,6 +742,7 @@ impl Changes {
         new.steps(Some(&old.value), &mut self.steps);
         self.note(Some(&old.value), new);
         self.tell(Some(&old.value), Some(new));
+        self.ended.extend(T::ended(&old.value, Some(new)));
         let (mut remove, mut add) = (old.as_written().entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {
             Some(at) => {
@@ -748,6 +771,7 @@ impl Changes {
         self.own(&old.value);
         self.counts.go(&old.value.counted());
         self.tell(Some(&old.value), None);
+        self.ended.extend(T::ended(&old.value, None));
         self.list.push(Change {
             kind: T::KIND,
             key: old.value.key(),

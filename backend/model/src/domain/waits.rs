@@ -89,6 +89,7 @@ waits! {
     Heartbeat {}
     Inhibition {}
     IntakeMapping {}
+    OwnEvent {}
     Receipt { create_ms }
     Revision {}
     Rule {}

@@ -9,14 +9,16 @@ use crate::{
     delivery::{
         backoff::Tried,
         decide::{self, Circumstances},
+        notice,
         notices::Notices,
         queues::{Queues, Ready},
         rank::{self, Waiting, Wanted},
     },
     destination::Advice,
-    domain::{Attempt, Delivery, DeliveryState, Destination, Folding, RecordId},
+    domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
     limits::{CUT_OFFS_MAX, RANKED_MAX},
     ops::{
+        deciding::new_id,
         delivery::{
             attempt::{self, attempt_key},
             sequencing,
@@ -26,7 +28,10 @@ use crate::{
     store::{
         Direction, EngineError, Index, Stored,
         engine::Range,
-        record::bytes::{Key, id_at, moment_at},
+        record::{
+            Ended,
+            bytes::{Key, id_at, moment_at},
+        },
     },
 };
 
@@ -99,16 +104,46 @@ impl Plan {
         }
     }
 
-    /// Has a delivery that is due wait, without an attempt.
-    fn hold_back(&mut self, delivery: &Stored<Delivery>, until_ms: i64) {
-        let mut held = delivery.value.clone();
-        held.state = match held.state {
-            DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: until_ms },
-            _ => DeliveryState::Pending { due_ms: until_ms },
-        };
-        self.changes.update(delivery, &held);
-        self.leave(held.destination, until_ms);
+    /// Lets deliveries that are due wait for the end of an earlier one, which makes them due again.
+    pub(super) fn hold_back(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        // What changes of a delivery goes before what is held by it.
+        held.sort_by_key(|it| it.delivery.value.place());
+        for Held {
+            delivery,
+            earlier,
+            at,
+        } in held
+        {
+            let id = earlier.value.id;
+            if self.changes.ends(id) {
+                // It is free as soon as that is stored.
+                let left = &mut self.left[at];
+                left.is_full = true;
+                left.due_ms = left
+                    .due_ms
+                    .min(delivery.value.state.due_ms().unwrap_or(i64::MAX));
+                continue;
+            }
+            let waiting = Delivery {
+                behind: Some(id),
+                ..delivery.value.clone()
+            };
+            self.changes.update(&delivery, &waiting);
+            self.changes.touch(&earlier);
+            self.touched.push(id);
+            self.waiting.push(delivery.value.id);
+        }
     }
+}
+
+/// A delivery that is due and waits for an earlier one.
+#[derive(Debug)]
+pub(super) struct Held {
+    delivery: Stored<Delivery>,
+    earlier: Stored<Delivery>,
+    /// The place of its destination among what is left.
+    at: usize,
 }
 
 /// A delivery that is due.
@@ -145,6 +180,13 @@ impl Ledger {
                     && let Some(name) = queues.set_aside(due.destination.id, id)
                 {
                     notices.unreadable(id, name);
+                    let ended = Ended {
+                        destination: due.destination.id,
+                        delivery: id,
+                        at_ms: self.clock.now_ms(),
+                    };
+                    let woken = self.store.wake_followers_of(vec![ended], &mut plan.changes);
+                    woken.await?;
                 }
                 continue;
             };
@@ -184,7 +226,14 @@ impl Ledger {
             let dead = decide::poison(&delivery.value, now_ms);
             plan.changes.update(delivery, &dead);
             plan.note_end(&dead);
-            plan.poison.push((dead.destination, dead.id));
+            let name = due.destination.name.as_str();
+            let said = OwnEvent {
+                id: new_id(now_ms),
+                event: notice::poison(dead.id, name, now_ms),
+                chain: Vec::new(),
+            };
+            plan.changes.insert(&said);
+            plan.poison.push((dead.id, said));
             return Ok(());
         }
         let attempts = delivery.value.attempts;
@@ -209,8 +258,8 @@ impl Ledger {
                 return Ok(());
             }
         }
-        let before = sequencing::before(&self.store, &delivery.value, now_ms).await?;
-        let is_free = before.held_until_ms.is_none() || before.digest.is_some();
+        let before = sequencing::before(&self.store, &delivery.value).await?;
+        let is_free = before.earlier.is_none() || before.digest.is_some();
         let (destination, behind) = (&due.destination, before.digest);
         if is_free
             && !self
@@ -219,8 +268,12 @@ impl Ledger {
         {
             return Ok(());
         }
-        if let Some(until_ms) = before.held_until_ms {
-            plan.hold_back(delivery, until_ms);
+        if let Some(earlier) = before.earlier {
+            plan.held.push(Held {
+                delivery: delivery.clone(),
+                earlier,
+                at: due.at,
+            });
             return Ok(());
         }
         if !plan.left[due.at].admits(&delivery.value) {

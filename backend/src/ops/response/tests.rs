@@ -678,6 +678,7 @@ async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
 mod cancelled;
 mod groups;
 mod noise;
+mod own_events;
 
 /// Edits a rule.
 async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {

@@ -9,7 +9,7 @@ use crate::{
     domain::{AuditAction, AuditEntry, Contact, Name, RecordId, Schedule},
     error::Error,
     limits::SHIFTS_MAX,
-    ops::{commit::commit, resource, references::References, wire::time::timestamp},
+    ops::{commit::commit, references::References, resource, wire::time::timestamp},
     store::{Kind, Lane, audit},
 };
 

@@ -361,6 +361,7 @@ async fn has_all(folder: &TempDir) {
         Kind::Contact,
         Kind::Schedule,
         Kind::Policy,
+        Kind::OwnEvent,
     ];
     // The fifth layout has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);

@@ -169,6 +169,14 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
+/// What deliveries in a thread and rejections leave behind.
+fn threads(differences: &mut Differences) {
+    differences.record("alike health", &samples::alike_health(), false);
+    differences.record("behind delivery", &samples::behind_delivery(), false);
+    let uncertain = samples::uncertain_delivery();
+    differences.record("uncertain delivery", &uncertain, false);
+}
+
 /// What a flapping event leaves behind.
 fn flaps(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
@@ -191,6 +199,9 @@ fn occurrences(differences: &mut Differences) {
     differences.record("assigned occurrence", &assigned, false);
     let traced = samples::traced_occurrence();
     differences.record("traced occurrence", &traced, false);
+    let changed = samples::changed_occurrence();
+    differences.record("changed occurrence", &changed, false);
+    differences.record("own event", &samples::own_event(), false);
     let reported = samples::reported_occurrence();
     let reported_again = samples::reported_again_occurrence();
     differences.record("reported occurrence", &reported, false);
@@ -286,6 +297,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     silences(&mut differences);
     shadows(&mut differences);
     flaps(&mut differences);
+    threads(&mut differences);
     digests(&mut differences);
     differences.record("timed rule", &samples::timed_rule(), false);
     differences.record("inhibition", &samples::inhibition("dead host"), false);

@@ -6,7 +6,7 @@ mod occurrence;
 mod resource;
 mod trace;
 
-pub use delivery::in_thread;
+pub use delivery::{behind, in_thread, of_thread};
 pub use heartbeat::{RUNNING, by_beat, by_start};
 pub use occurrence::by_response;
 pub use resource::uses;
@@ -48,6 +48,7 @@ macro_rules! with_record {
             $crate::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
             $crate::Kind::Expectation => with_record!(@ Expectation, $record => $then),
             $crate::Kind::Budget => with_record!(@ BudgetWindow, $record => $then),
+            $crate::Kind::OwnEvent => with_record!(@ OwnEvent, $record => $then),
             $crate::Kind::Meta | $crate::Kind::Counter => $otherwise,
         }
     };

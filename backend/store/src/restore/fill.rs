@@ -205,6 +205,10 @@ impl Filling<'_> {
         let attempts = kept.attempts.iter();
         let attempts = attempts.map(|value| self.read::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
+        if delivery.behind.take().is_some() {
+            // The message before it may be missing: it is evaluated again when it is due.
+            value = delivery.encode(self.store.sealer());
+        }
         let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
         let is_held = due_ms
             .zip(self.hold_due_by_ms)
@@ -238,6 +242,7 @@ fn cut_off(attempt: &mut Attempt) {
 }
 
 fn hold(delivery: &mut Delivery, now_ms: i64) {
+    delivery.may_have_arrived |= matches!(delivery.state, DeliveryState::Leased { .. });
     let due_ms = now_ms.saturating_add(HELD_MS);
     delivery.state = match delivery.attempts {
         0 => DeliveryState::Pending { due_ms },

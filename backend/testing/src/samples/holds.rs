@@ -4,9 +4,9 @@
 use super::{AT_MS, delivery, id, name, occurrence, rule, trigger};
 use crate::domain::{
     CauseMark, Clause, Comment, Delivery, DeliveryState, EqualFields, Flapping, FlappingLimits,
-    Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, Inhibition,
-    LastNotified, Literal, MemberChange, Occurrence, Pending, Progress, Query, Rule, Severity,
-    Silence, Stage, Status, ThreadOf,
+    Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, IncomingEvent,
+    Inhibition, LastNotified, Literal, MemberChange, Occurrence, OwnEvent, Pending, Progress,
+    Query, Rule, Severity, Silence, Stage, Status, ThreadOf,
 };
 
 /// An occurrence of which something waits under a silence, and something else was skipped.
@@ -48,6 +48,32 @@ pub fn held_occurrence() -> Occurrence {
             held_by,
         }],
         ..occurrence(4)
+    }
+}
+
+/// A suppressed occurrence whose receivers know another state.
+pub fn changed_occurrence() -> Occurrence {
+    let mut occurrence = occurrence(9);
+    occurrence.notified[0].cleared = false;
+    occurrence.notified[0].last_notified = Some(LastNotified {
+        severity: Severity::Warning,
+        acknowledged: true,
+    });
+    occurrence
+}
+
+/// An event of the service's own that is not ingested yet.
+pub fn own_event() -> OwnEvent {
+    let mut event = IncomingEvent::own("no one responded", "escalation", [("rule", "page")], AT_MS);
+    event.metadata = occurrence(1).metadata;
+    event.summary = "no one responded".into();
+    event.body = "The rule is page.".into();
+    event.severity = Some(Severity::Critical);
+    event.status = Some(Status::Closed);
+    OwnEvent {
+        id: id(95),
+        event,
+        chain: vec![id(31)],
     }
 }
 

@@ -23,6 +23,7 @@ record! {
         19 reached = it.recipients.reached,
         20 refused = it.recipients.refused,
         21 in_thread, 22 deferrals, 23 awaits_receiver, 24 is_reduced,
+        25 behind, 26 may_have_arrived,
     } with {
         state: state(number, due_ms)?,
         folding: folding(folded_into, alone),

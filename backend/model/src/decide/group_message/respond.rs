@@ -2,27 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use super::{Making, Outcome};
+use super::Message;
 use crate::{
     decide::{Asked, Notices, Unanswered, advance, would_pass_again},
     domain::{
         Delivery, Group, GroupContent, MemberChange, Name, Notified, Occurrence, PagedContact,
-        RecordId, Response, ResponseState, Rule, Status, is_own, response::ESCALATION_KIND,
+        RecordId, Response, ResponseState, Status, is_own, response::ESCALATION_KIND,
     },
 };
 
-/// The content of messages, the group, and its rule.
-type About<'a> = (&'a GroupContent, &'a Group, Option<&'a Rule>);
+/// The content of messages, and the group.
+type About<'a> = (&'a GroupContent, &'a Group);
 
-impl Making<'_> {
+impl Message<'_> {
     /// Begins, continues or ends the response of the group; returns what it sends with the message.
-    pub(super) fn respond(
-        &mut self,
-        (content, rule): (&GroupContent, Option<&Rule>),
-        group: &mut Group,
-        outcome: &mut Outcome,
-    ) -> Vec<Delivery> {
-        let responders = self.snapshot.responders();
+    pub(super) fn respond(&mut self, content: &GroupContent, group: &mut Group) -> Vec<Delivery> {
+        let (rule, now_ms) = (self.rule(), self.about.now_ms);
+        let responders = self.about.snapshot.responders();
         let in_force = rule.filter(|it| it.enabled && !it.shadow && !group.shadow);
         let policy = in_force.and_then(|it| it.escalation_policy.as_ref());
         let policy = policy.and_then(|name| responders.policies.get(name));
@@ -30,37 +26,37 @@ impl Making<'_> {
         let before = carrier.and_then(|at| Some((at, self.entry(at)?.response.take()?)));
         let was_unanswered = before.as_ref().is_some_and(|(_, it)| it.is_unanswered);
         let mut deliveries = match &before {
-            Some((_, response)) => self.news(response, (content, group, rule)),
+            Some((_, response)) => self.news(response, (content, group)),
             None => Vec::new(),
         };
         let begins = self.begins(before.as_ref().map(|(_, it)| &**it));
         let after = match (policy.filter(|_| !content.is_over), begins) {
             (None, _) => before.map(|(at, mut response)| {
                 if content.is_over || rule.is_none() {
-                    response.end(self.now_ms);
+                    response.end(now_ms);
                 } else {
-                    response.stop(self.now_ms);
+                    response.stop(now_ms);
                 }
                 (at, response)
             }),
             (Some(_), None) => before.map(|(at, mut response)| {
                 // Something of the group changed: another member may be able to carry it now.
                 if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
-                    response.look_ms = Some(self.now_ms);
+                    response.look_ms = Some(now_ms);
                 }
                 (at, response)
             }),
             (Some(policy), Some(at)) => {
                 let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
                 let mut response = if let Some((_, mut response)) = under_way {
-                    response.begin_again(policy, self.now_ms);
+                    response.begin_again(policy, now_ms);
                     response
                 } else {
-                    let id = super::new_id(self.now_ms);
-                    Box::new(Response::new(id, policy, self.now_ms))
+                    let id = (self.new_id)();
+                    Box::new(Response::new(id, policy, now_ms))
                 };
-                group.responder = Some(self.members[at].0.key);
-                let pages = self.step(&mut response, at, (content, group, rule));
+                group.responder = Some(self.decision.members[at].key);
+                let pages = self.step(&mut response, at, (content, group));
                 deliveries.extend(pages);
                 Some((at, response))
             }
@@ -69,11 +65,11 @@ impl Making<'_> {
             let was_carrier = carrier.filter(|carrier| *carrier != at);
             if let Some(before) = was_carrier.filter(|_| was_unanswered) {
                 // The report about the member before is over.
-                self.report((before, false), &response, was_unanswered, outcome);
+                self.report((before, false), &response, was_unanswered);
             }
             let was_unanswered = was_unanswered && was_carrier.is_none();
             let is_unanswered = response.is_unanswered;
-            self.report((at, is_unanswered), &response, was_unanswered, outcome);
+            self.report((at, is_unanswered), &response, was_unanswered);
             if let Some(entry) = self.entry(at) {
                 entry.response = Some(response);
             }
@@ -82,14 +78,14 @@ impl Making<'_> {
     }
 
     fn place(&self, key: RecordId) -> Option<usize> {
-        let mut members = self.members.iter();
-        members.position(|(it, _)| it.key == key)
+        let mut members = self.decision.members.iter();
+        members.position(|it| it.key == key)
     }
 
     /// What the rule notified of a member with this group.
     fn entry(&mut self, at: usize) -> Option<&mut Notified> {
-        let (rule, group) = (self.due.rule, self.id);
-        let mut notified = self.members.get_mut(at)?.0.notified.iter_mut();
+        let (rule, group) = (self.about.rule, self.about.id);
+        let mut notified = self.decision.members.get_mut(at)?.notified.iter_mut();
         notified.find(|it| it.rule == rule && it.group == Some(group))
     }
 
@@ -104,7 +100,7 @@ impl Making<'_> {
                 let reported = self.reported.iter().filter(|(change, _)| *change != Joined);
                 let others = reported.map(|(_, it)| it).chain(&self.others);
                 let mut others = others.filter(|it| it.status != Status::Closed);
-                let severity = self.members[joined].0.severity as u8;
+                let severity = self.decision.members[joined].severity as u8;
                 let is_worst = others.all(|it| (it.severity as u8) < severity);
                 is_worst.then_some(joined)
             }
@@ -120,23 +116,23 @@ impl Making<'_> {
     }
 
     /// Takes the step that is due of a response which a member carries.
-    fn step(&self, response: &mut Response, at: usize, about: About<'_>) -> Vec<Delivery> {
-        let member = &self.members[at].0;
+    fn step(&mut self, response: &mut Response, at: usize, about: About<'_>) -> Vec<Delivery> {
+        let member = self.decision.members[at].clone();
         let asked = Asked {
-            responders: self.snapshot.responders(),
+            responders: self.about.snapshot.responders(),
             severity: member.severity,
             failed: &BTreeSet::new(),
-            now_ms: self.now_ms,
+            now_ms: self.about.now_ms,
         };
         let mut deliveries = Vec::new();
         for page in advance(response, &asked).pages {
             let to = (&page.destination, page.contact.as_ref());
             let contact = page.contact.as_ref().map(|it| &it.name);
-            let Some(delivery) = self.message(member, about, to, false) else {
+            let Some(delivery) = self.message(&member, about, to, false) else {
                 continue;
             };
             if response.has_room_for(contact, delivery.destination) {
-                response.note(page.paged(delivery.destination, delivery.id, self.now_ms));
+                response.note(page.paged(delivery.destination, delivery.id, self.about.now_ms));
                 deliveries.push(delivery);
             }
         }
@@ -145,7 +141,7 @@ impl Making<'_> {
     }
 
     /// The updates for the receivers of the response.
-    fn news(&self, response: &Response, about: About<'_>) -> Vec<Delivery> {
+    fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
         let is_news =
             |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
         let Some(main) = self
@@ -160,23 +156,24 @@ impl Making<'_> {
             .filter(|it| it.contact.is_some() || !known.iter().any(|to| to.0 == it.destination.0));
         let messages = paged.filter_map(|it| {
             let to = (&it.destination.1, it.contact.as_ref());
-            self.message(main, about, to, true)
+            self.message(&main, about, to, true)
         });
         messages.collect()
     }
 
     fn message(
-        &self,
+        &mut self,
         member: &Occurrence,
-        (content, group, rule): About<'_>,
+        (content, group): About<'_>,
         (destination, contact): (&Name, Option<&PagedContact>),
         clear: bool,
     ) -> Option<Delivery> {
-        let destination = self.snapshot.destination_named(destination)?;
-        if would_pass_again(member, self.due.rule, destination) {
+        let about = self.about;
+        let destination = about.snapshot.destination_named(destination)?;
+        if would_pass_again(member, about.rule, destination) {
             return None;
         }
-        let mut delivery = self.delivery((member, content), group, rule, destination, clear);
+        let mut delivery = self.delivery((member, content), group, destination, clear);
         delivery.content.contact = contact.cloned();
         Some(delivery)
     }
@@ -187,9 +184,8 @@ impl Making<'_> {
         (at, is_unanswered): (usize, bool),
         response: &Response,
         was_unanswered: bool,
-        outcome: &mut Outcome,
     ) {
-        let (member, now_ms) = (self.members[at].0.clone(), self.now_ms);
+        let member = self.decision.members[at].clone();
         let Some(entry) = self.entry(at) else { return };
         let now = Response {
             is_unanswered,
@@ -200,7 +196,7 @@ impl Making<'_> {
             unanswered: said.into_iter().collect(),
             ..Notices::default()
         };
-        outcome.reports.note(&notices, &member, now_ms);
+        self.say(notices, member);
     }
 }
 
