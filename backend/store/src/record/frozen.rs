@@ -157,6 +157,9 @@ fn on_call(differences: &mut Differences) {
     differences.record("policy", &samples::policy("database"), false);
     differences.record("paging rule", &samples::paging_rule(), false);
     differences.record("escalated occurrence", &samples::escalated(), false);
+    let rotated = samples::rotated_schedule("rotated");
+    differences.record("schedule with another feed", &rotated, false);
+    differences.record("held response", &samples::held_response(), false);
 }
 
 /// What a budget leaves behind.
@@ -183,6 +186,7 @@ fn flaps(differences: &mut Differences) {
     let flapping = samples::flapping_occurrence();
     differences.record("flapping occurrence", &flapping, false);
     differences.record("delivery of a thread", &samples::thread_delivery(), false);
+    differences.record("waiting delivery", &samples::waiting_delivery(), false);
 }
 
 /// What can happen to an occurrence.

@@ -322,6 +322,14 @@ pub fn thread_delivery() -> Delivery {
     delivery
 }
 
+/// A delivery that waits for the earlier ones of its thread.
+pub fn waiting_delivery() -> Delivery {
+    Delivery {
+        in_thread: true,
+        ..delivery(902, DeliveryState::Pending { due_ms: 1 })
+    }
+}
+
 /// A rule that only records.
 pub fn shadow_rule() -> Rule {
     Rule {

@@ -3,8 +3,9 @@
 use super::{AT_MS, id, name, occurrence, rule};
 use crate::domain::{
     Clause, Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep,
-    EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, Occurrence, OpenAlarm,
-    Paged, PagedContact, Query, QueuedMethod, Response, Rule, Schedule, Severity,
+    EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, HoldKind, Occurrence,
+    OpenAlarm, Paged, PagedContact, Query, QueuedMethod, Response, ResponseState, Rule, Schedule,
+    Severity,
     calendar::{Window, WindowText, date_time},
     heartbeat::{ExpectedWindow, HeartbeatRun},
     schedule::{Layer, Override, Slot},
@@ -106,6 +107,14 @@ pub fn followed_contact() -> Contact {
     }
 }
 
+/// A schedule whose feed has a later address than its first.
+pub fn rotated_schedule(called: &str) -> Schedule {
+    Schedule {
+        feed_number: 2,
+        ..schedule(called)
+    }
+}
+
 /// An escalation policy that has all that one can have.
 pub fn policy(called: &str) -> EscalationPolicy {
     let step = |target, wait_ms| EscalationStep {
@@ -177,6 +186,16 @@ pub fn escalated() -> Occurrence {
     };
     for notified in occurrence.notified.iter_mut().take(1) {
         notified.response = Some(Box::new(response.clone()));
+    }
+    occurrence
+}
+
+/// The same occurrence, while a silence and a cause hold its response.
+pub fn held_response() -> Occurrence {
+    let mut occurrence = escalated();
+    if let Some(response) = &mut occurrence.notified[0].response {
+        response.state = ResponseState::Held;
+        response.held_by = vec![(HoldKind::Silence, id(80)), (HoldKind::Inhibition, id(81))];
     }
     occurrence
 }
