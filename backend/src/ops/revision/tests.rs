@@ -6,7 +6,7 @@ use bellwether_proto::v1;
 
 use super::*;
 use crate::{
-    clock::ManualClock,
+    clock::{Clock as _, ManualClock},
     domain::{IncomingEvent, Status},
     ops::{
         intake::Intake,

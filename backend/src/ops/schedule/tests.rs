@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use bellwether_proto::v1;
-
 use super::*;
 use crate::{
     clock::{Clock, ManualClock},
