@@ -19,6 +19,9 @@ const PAGE: usize = 500;
 /// Records that are rewritten in one commit.
 const BATCH: usize = 100;
 
+/// A change of the offset that is stored: less than a step, so that slow drift is never taken for one.
+const DRIFT_MS: i64 = STEP_MIN_MS / 5;
+
 /// Watches the clock of this process.
 #[derive(Debug)]
 pub struct ClockWatch {
@@ -204,9 +207,6 @@ impl ClockWatch {
         Ok(())
     }
 }
-
-/// A change of the offset that is stored: less than a step, so that slow drift is never taken for one.
-const DRIFT_MS: i64 = STEP_MIN_MS / 5;
 
 /// Rewrites the records that an index leads to. What cannot be read stays as it is.
 async fn by_index<T: Record>(store: &Store, index: Index) -> Result<(), Error> {

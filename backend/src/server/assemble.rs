@@ -210,6 +210,10 @@ async fn assemble_over(
     let reviewing = Background::start("review").map_err(StartError::Threads)?;
     let (services, health) = modules.services(config, streams).await?;
     let mut work = modules.work(config, workers, (reviewing, health));
+    if modules.store.engine().is_shared() {
+        let clock_watch = Arc::clone(&modules.clock_watch);
+        work.add("clock watch", |stop| clock_watch.run(stop));
+    }
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
@@ -356,10 +360,6 @@ impl Modules {
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
-        if self.store.engine().is_shared() {
-            let clock_watch = Arc::clone(&self.clock_watch);
-            work.add("clock watch", |stop| clock_watch.run(stop));
-        }
         work.add("store watch", |stop| store_watch.run(stop));
         work.add("health", |stop| health.follow(stop));
         work.add("hold watch", |stop| holds.run(stop));

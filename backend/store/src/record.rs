@@ -16,13 +16,10 @@ mod v1;
 
 use std::{
     collections::BTreeSet,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
 };
 
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, watch};
+use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
 pub use self::kinds::{RUNNING, by_beat, by_response, by_start, in_thread, uses};
@@ -209,29 +206,6 @@ impl Store {
     #[must_use]
     pub fn apart(&self) -> Self {
         Self::new(Arc::new(MemoryEngine::new()), Arc::clone(&self.sealer))
-    }
-
-    /// The shift that the times of records include that are read and written, in milliseconds.
-    pub fn shift_ms(&self) -> i64 {
-        self.shift_ms.load(Ordering::Acquire)
-    }
-
-    /// Reads and writes the times of records with that shift from now on.
-    pub fn set_shift_ms(&self, shift_ms: i64) {
-        self.shift_ms.store(shift_ms, Ordering::Release);
-    }
-
-    /// Has no step of the clock applied meanwhile: what is decided by the time is stored with the shift of then.
-    pub async fn steady(&self) -> RwLockReadGuard<'_, ()> {
-        self.steady.read().await
-    }
-
-    /// Waits until nothing is being decided, and lets nothing be decided meanwhile.
-    ///
-    /// # Cancel safety
-    /// A dropped call leaves nothing behind.
-    pub async fn still(&self) -> RwLockWriteGuard<'_, ()> {
-        self.steady.write().await
     }
 
     /// The engine below, for the change log.

@@ -33,13 +33,17 @@ impl Shift for i64 {
 
 impl<T: Shift> Shift for Option<T> {
     fn shift(&mut self, by_ms: i64) {
-        self.iter_mut().for_each(|it| it.shift(by_ms));
+        if let Some(it) = self {
+            it.shift(by_ms);
+        }
     }
 }
 
 impl<T: Shift> Shift for Vec<T> {
     fn shift(&mut self, by_ms: i64) {
-        self.iter_mut().for_each(|it| it.shift(by_ms));
+        for it in self {
+            it.shift(by_ms);
+        }
     }
 }
 

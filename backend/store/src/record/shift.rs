@@ -4,13 +4,16 @@
 //! read with the difference to that of the store. So one commit applies a step to everything that waits, and a
 //! kill leaves nothing half done; rewriting records later only puts their index entries in order.
 
+use std::sync::atomic::Ordering;
+
+use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
+
 use super::Store;
 use crate::engine::{Action, Change, EngineError, Expect, Kind, Lane};
 
 const KEY: &[u8] = b"clock";
 
 /// The steps of the clock that were applied.
-#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockFact {
     /// The sum of those that were applied to the clock of the service, in milliseconds.
@@ -59,6 +62,29 @@ pub(crate) fn is_of_clock(key: &[u8]) -> bool {
 }
 
 impl Store {
+    /// The shift that the times of records include that are read and written, in milliseconds.
+    pub fn shift_ms(&self) -> i64 {
+        self.shift_ms.load(Ordering::Acquire)
+    }
+
+    /// Reads and writes the times of records with that shift from now on.
+    pub fn set_shift_ms(&self, shift_ms: i64) {
+        self.shift_ms.store(shift_ms, Ordering::Release);
+    }
+
+    /// Has no step of the clock applied meanwhile: what is decided by the time is stored with the shift of then.
+    pub async fn steady(&self) -> RwLockReadGuard<'_, ()> {
+        self.steady.read().await
+    }
+
+    /// Waits until nothing is being decided, and lets nothing be decided meanwhile.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    pub async fn still(&self) -> RwLockWriteGuard<'_, ()> {
+        self.steady.write().await
+    }
+
     /// Reads which steps of the clock were applied, with the version of the fact; none before the first start.
     ///
     /// # Errors

@@ -83,6 +83,9 @@ mod tests {
 
     const SECOND_MS: i64 = 1_000;
 
+    /// The time and the outages, in seconds, and whether a wait is settled.
+    type Case = (i64, &'static [(i64, i64)], bool);
+
     fn time(now_s: i64, outages: &[(i64, i64)]) -> Time {
         let outages = outages.iter().map(|(service_s, away_s)| Outage {
             service_ms: service_s * SECOND_MS,
@@ -99,8 +102,8 @@ mod tests {
 
     #[test]
     fn outages_extend_a_wait_by_the_grace_at_most() {
-        // The time in seconds, the outages, and whether a heartbeat with a grace of 10 s that is late after 70 s is.
-        let cases: [(i64, &[(i64, i64)], bool); 11] = [
+        // Of a heartbeat with a grace of 10 s that is late after 70 s.
+        let cases: [Case; 11] = [
             (5, &[], true),
             (104, &[(100, 5)], false),
             (105, &[(100, 5)], true),
