@@ -401,7 +401,11 @@ impl Ledger {
             let unrecorded = self.unrecorded.get_mut(&touched);
             let known = unrecorded.and_then(|it| it.delivery.as_mut());
             if let (Some(known), Some(applied)) = (known, applied) {
-                *known = Arc::new(Stored::written(applied.version, known.value.clone()));
+                *known = Arc::new(Stored::written(
+                    applied.version,
+                    known.value.clone(),
+                    &self.store,
+                ));
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::{
     ops::{
         ended::users_in_force,
         etag::etag,
+        references::References,
         refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
         validate::Faults,
@@ -130,10 +131,10 @@ impl Drafted for Calendar {
         let view = v1::Calendar {
             in_window: standing.map(|it| it.in_window),
             next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
-            used_by: references.all().map(user).collect(),
+            used_by: users.all().map(user).collect(),
             ..v1::Calendar::of(calendar)
         };
-        Ok((view, references.bytes()))
+        Ok((view, users.bytes()))
     }
 }
 

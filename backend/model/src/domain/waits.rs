@@ -8,9 +8,9 @@
 use crate::domain::{
     Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
     DeliveryState, Destination, EscalationPolicy, Expectation, Flapping, Group, Health, Heartbeat,
-    HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence, Pending, QueuedMethod,
-    Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule, Settings, Silence,
-    Trigger, silence::Progress,
+    HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence, OwnEvent, Pending,
+    QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule, Settings,
+    Silence, Trigger, silence::Progress,
 };
 
 /// A value of the register.

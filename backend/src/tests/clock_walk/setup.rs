@@ -79,6 +79,8 @@ pub(super) fn heartbeat() -> Heartbeat {
         by: Vec::new(),
         every_ms: MINUTE_MS,
         calendar: None,
+        cron: String::new(),
+        time_zone: String::new(),
         max_run_ms: None,
         grace_ms: 10 * SECOND_MS,
         forget_ms: 1_000 * HOUR_MS,

@@ -253,7 +253,6 @@ impl Walk {
             let text = Literal::Text(format!("h{host}"));
             let draft = SilenceDraft {
                 calendar: String::new(),
-                flexible_ms: None,
                 name: called.clone(),
                 description: String::new(),
                 tags: Vec::new(),
