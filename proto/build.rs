@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-/// The folders of the files that are compiled; what they import comes with them.
+/// Folders of the compiled files; their imports are included.
 const FOLDERS: [&str; 3] = ["bellwether/options", "bellwether/v1", "zenoss/cloud"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,9 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
 
     let mut prost = tonic_prost_build::Config::new();
-    // Sorted maps make the wire, and so every answer and test, the same from run to run.
+    // Sorted maps make the wire, and so every response and test, reproducible.
     prost.btree_map(["."]);
-    // A message that knows its name finds its tables for JSON.
+    // The JSON tables of a message are found by its name.
     prost.enable_type_names();
     tonic_prost_build::configure()
         .codec_path("crate::repair::Codec")
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The `.proto` files, sorted, so that the generated code is the same from run to run.
+/// Returns the `.proto` files, sorted, so that the generated code is reproducible.
 fn files() -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut files = Vec::new();
     for folder in FOLDERS {

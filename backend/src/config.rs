@@ -1,4 +1,4 @@
-//! The settings of the service: plain data, created once at start.
+//! Settings of the service: plain data, created once at start.
 
 mod authorities;
 mod mailbox;
@@ -29,75 +29,76 @@ pub use oidc::OidcConfig;
 
 use crate::{domain::SharedSettings, secret::Secret};
 
-/// All settings. [`Config::new`] gives every one but the data folder its default.
+/// All settings. [`Config::new`] sets the defaults for a data folder.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The folder that holds the store and the keys; made when absent.
+    /// The folder of the store and the keys; created if missing.
     pub data_dir: PathBuf,
-    /// Where gRPC (and gRPC-Web) is served; port 0 takes a free one.
+    /// Address of gRPC (and gRPC-Web); port 0 selects a free one.
     pub grpc_listen: SocketAddr,
-    /// The address that `link` and `url` in messages start with; empty leaves them empty.
+    /// Base of `link` and `url` in messages; if empty, these are empty.
     pub link_base: String,
-    /// A template for `link` in messages, for a separate page; empty leads to this service.
+    /// Template for `link` in messages, for pages of another service; if empty, links lead to this
+    /// one.
     pub link_template: String,
-    /// How long links to this service can be followed without a key; zero asks everybody for one.
+    /// Time for which signed links can be opened without a key; zero disables them.
     pub link_lifetime: Duration,
-    /// The store.
+    /// Options of the store.
     pub store: StoreConfig,
-    /// The database that the store is in; none means the data folder.
+    /// The database of the store; `None` if it is in the data folder.
     pub database: Option<DatabaseConfig>,
-    /// What this process has seen the database lose before it started again.
+    /// Commits that the database lost before the service was restarted.
     pub losses: Option<StoreLosses>,
-    /// What the file says of the settings that all nodes share; what is stored applies, see
+    /// Values in the file for settings that all nodes share; the stored ones take precedence, see
     /// [`crate::ops::settings`].
     pub shared: SharedSettings,
-    /// Which of these were given, as files name them; the others are defaults.
+    /// Names of the settings that are set explicitly.
     pub given: Vec<String>,
-    /// How messages are delivered.
+    /// Settings of the delivery.
     pub delivery: DeliveryConfig,
-    /// Whose pages may call by gRPC-Web; all unless they are named, as each has to bring a key.
+    /// Origins whose pages may call by gRPC-Web; all by default, as each call needs a key.
     pub origins: Origins,
-    /// The names that the service is called by; none are all.
+    /// Host names of the service; an empty list accepts all.
     pub hosts: Hosts,
-    /// The proxies that are believed about the address of their clients.
+    /// Trusted proxies, whose forwarded client addresses are used.
     pub proxies: Proxies,
-    /// Where messages may go.
+    /// Restrictions on the targets of messages.
     pub egress: EgressConfig,
-    /// The mail server; without it email destinations fail with a sentence saying so.
+    /// The mail server; without it, deliveries to email destinations fail.
     pub smtp: Option<SmtpConfig>,
-    /// Where the providers are, so that a test can replace them.
+    /// Base URLs of providers, which tests can replace.
     pub providers: ProviderConfig,
-    /// The external monitor that this node pings while it is healthy; none unless configured.
+    /// The external monitor that this node pings while it is healthy; `None` if not configured.
     pub ping: Option<PingConfig>,
-    /// Where people sign in; with none, only keys are accepted.
+    /// The identity provider; `None` if only keys are accepted.
     pub oidc: Option<OidcConfig>,
-    /// Which log records of OpenTelemetry are accepted, and what they are about.
+    /// Filter and dimensions for OpenTelemetry log records.
     pub logs: LogSettings,
 }
 
-/// An external monitor that is pinged.
+/// An external monitor to ping.
 #[derive(Debug, Clone)]
 pub struct PingConfig {
-    /// Its address, which may hold a secret.
+    /// URL, which may contain a secret.
     pub url: Secret,
-    /// The time between two pings.
+    /// Interval between pings.
     pub every: Duration,
 }
 
-/// Commits that a database has lost, as after a failover to a standby that was behind.
+/// Commits lost by a database, for example after a failover to a standby that lagged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreLosses {
-    /// How often.
+    /// Number of losses.
     pub count: u64,
-    /// What showed the last of them.
+    /// Evidence of the last one.
     pub why: String,
 }
 
 impl Config {
-    /// Checks a template for links: an address whose scheme and host are the same for every message.
+    /// Checks a link template: a URL with a fixed scheme and host.
     ///
     /// # Errors
-    /// With what would be right.
+    /// Returns a description of the expected form.
     pub fn check_link_template(template: &str) -> Result<(), String> {
         const RIGHT: &str = "expected an address such as \"https://ops.example.net/{{event.id}}\"";
         if template.is_empty() {
@@ -109,7 +110,7 @@ impl Config {
             .or(fixed.strip_prefix("http://"));
         match rest.map(|rest| rest.split_once('/')) {
             None | Some(Some(("", _))) => Err(RIGHT.into()),
-            // Without variables, the host may be all there is.
+            // Without variables, the URL may consist of the host only.
             Some(None) if fixed.len() < template.len() => {
                 Err(format!("{RIGHT}, without variables before its path"))
             }
@@ -120,7 +121,7 @@ impl Config {
         }
     }
 
-    /// Where the store is.
+    /// Returns the location of the store.
     pub fn location(&self) -> Location {
         Location {
             data_dir: self.data_dir.clone(),
@@ -129,7 +130,7 @@ impl Config {
         }
     }
 
-    /// The defaults, for a data folder.
+    /// Returns the defaults for a data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -158,26 +159,26 @@ impl Config {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How messages are delivered.
+/// Settings of the delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeliveryConfig {
-    /// How long to wait before each attempt; its length is the number of attempts.
+    /// Delay before each attempt; the length is the number of attempts.
     pub schedule: Vec<Duration>,
-    /// The same for pages to people.
+    /// Delay before each attempt of a page to a person.
     pub page_schedule: Vec<Duration>,
-    /// How far a wait may be off, as a share of it.
+    /// Maximum deviation of a delay, as a fraction of it.
     pub jitter: f64,
-    /// How long connecting may take.
+    /// Timeout of connecting.
     pub connect_timeout: Duration,
     /// Timeout of an attempt, unless the destination sets one.
     pub timeout: Duration,
-    /// How long a mail server may take to answer the text of a mail, beside that time.
+    /// Additional timeout for the mail server to respond to the message text.
     pub mail_answer_timeout: Duration,
-    /// Concurrent attempts, over all destinations.
+    /// Maximum concurrent attempts in total.
     pub max_in_flight: usize,
-    /// Concurrent attempts to one destination, at most, when it does not say.
+    /// Default maximum of concurrent attempts per destination.
     pub max_in_flight_per_destination: u32,
-    /// Failures without a success after which a destination is paused.
+    /// Time of continuous failure after which a destination is paused.
     pub pause_after: Duration,
 }
 
@@ -207,42 +208,41 @@ impl Default for DeliveryConfig {
     }
 }
 
-/// Where messages may go beside what the egress guard lets out, and which authorities are trusted.
+/// Exceptions from the egress guard, and trusted authorities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressConfig {
-    /// Networks that messages may go to although the guard would not let them.
+    /// Networks that messages may be sent to although the guard blocks them.
     pub allow: Vec<IpNet>,
-    /// Host names that messages may go to whatever their address is.
+    /// Host names that messages may be sent to, whatever their address.
     pub allow_names: Vec<String>,
-    /// Listeners of this installation beside the service's own, such as the gateway: no message
-    /// may go there, whatever is allowed.
+    /// Other listeners of this installation, such as the gateway, which are always blocked.
     pub own: Vec<SocketAddr>,
-    /// Authorities whose certificates are trusted beside those that the machine trusts.
+    /// Authorities trusted in addition to those of the machine.
     pub authorities: Authorities,
-    /// What requests go through; none connects itself.
+    /// Proxy for requests; `None` connects directly.
     pub proxy: Option<ProxyConfig>,
-    /// Whether the proxy resolves names. The guard judges no address then.
+    /// Whether the proxy resolves names, in which case the guard checks no addresses.
     pub proxy_by_name: bool,
     /// Hosts that are reached without the proxy.
     pub no_proxy: NoProxy,
 }
 
-/// An HTTP proxy that forwards requests to `http` addresses, and connects to `https` ones.
+/// An HTTP proxy that forwards requests to `http` URLs and tunnels to `https` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyConfig {
-    /// Its host name or address.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The value of `proxy-authorization`; empty shows nothing.
+    /// Value of `proxy-authorization`; empty sends none.
     pub authorization: Secret,
 }
 
 impl ProxyConfig {
-    /// Reads an address such as `http://user:password@proxy.example.net:3128`.
+    /// Parses a URL such as `http://user:password@proxy.example.net:3128`.
     ///
     /// # Errors
-    /// With what would be right.
+    /// Returns a description of the expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const RIGHT: &str = "an address such as \"http://proxy.example.net:3128\"";
         let url = Url::parse(text).map_err(|error| format!("expected {RIGHT}: {error}"))?;
@@ -275,52 +275,52 @@ impl ProxyConfig {
 /// The mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmtpConfig {
-    /// Its host name or address.
+    /// Host name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// How the conversation is secured.
+    /// Encryption of the connection.
     pub security: SmtpSecurity,
-    /// Who mails are from, unless the destination says.
+    /// Sender of emails, unless the destination sets one.
     pub from: Mailbox,
-    /// The name that the service gives in EHLO; empty gives that of the machine.
+    /// Host name in EHLO; if empty, that of the machine.
     pub hello: String,
-    /// How the service authenticates, when the server asks for it.
+    /// Credentials, used if the server supports authentication.
     pub login: Option<SmtpLogin>,
 }
 
-/// How the service authenticates at the mail server.
+/// Credentials for the mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmtpLogin {
-    /// With a user name and a password (PLAIN or LOGIN).
+    /// User name and password (PLAIN or LOGIN).
     Password {
         /// The user name.
         user: String,
         /// The password.
         password: Secret,
     },
-    /// With a user name and a token of OAuth 2 (XOAUTH2).
+    /// User name and OAuth 2 token (XOAUTH2).
     OAuth2 {
-        /// The user name, mostly a mail address.
+        /// The user name, usually an email address.
         user: String,
-        /// Where tokens come from.
+        /// Endpoint that issues tokens.
         token_url: String,
-        /// The client.
+        /// Client id.
         client_id: String,
-        /// What the client shows.
+        /// Client secret.
         client_secret: Secret,
-        /// A refresh token; empty asks by the client credentials grant.
+        /// Refresh token; if empty, the client credentials grant is used.
         refresh_token: Secret,
-        /// What the token is to be good for; may be empty.
+        /// Requested scope; may be empty.
         scope: String,
     },
 }
 
 impl SmtpConfig {
-    /// Checks the name that EHLO gives: a host name with a domain, or an address in brackets.
+    /// Checks a host name for EHLO: a fully qualified name, or an address in brackets.
     ///
     /// # Errors
-    /// With what would be right.
+    /// Returns a description of the expected form.
     pub fn check_hello(name: &str) -> Result<(), String> {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
@@ -338,23 +338,23 @@ impl SmtpConfig {
     }
 }
 
-/// How the conversation with the mail server is secured.
+/// Encryption of the connection to the mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpSecurity {
-    /// Not at all.
+    /// None.
     None,
-    /// With STARTTLS, which the server must offer.
+    /// STARTTLS, which the server must offer.
     StartTls,
-    /// With TLS from the first byte.
+    /// TLS from the start.
     Tls,
 }
 
-/// Where the providers are.
+/// Base URLs of providers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
-    /// The address that Slack's `/api/chat.postMessage` is below.
+    /// Base URL of Slack, for `/api/chat.postMessage`.
     pub slack: String,
-    /// The address that PagerDuty's `/v2/enqueue` is below.
+    /// Base URL of PagerDuty, for `/v2/enqueue`.
     pub pagerduty: String,
 }
 

@@ -1,4 +1,4 @@
-//! The gRPC services: each method checks its input, calls one operation and translates the answer.
+//! The gRPC services: each method validates its input, calls one operation and converts the result.
 
 pub mod access;
 mod audit;

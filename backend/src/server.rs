@@ -1,4 +1,4 @@
-//! The service as a whole: opened, bound, served and drained.
+//! The service: opening, binding, serving and draining.
 
 mod assemble;
 mod counted;
@@ -38,53 +38,53 @@ use front::Front;
 pub use init::{Made, create_client, init_store};
 use work::Work;
 
-/// What pages of other origins may send and read.
+/// CORS: methods and headers available to pages of other origins.
 const METHODS: &str = "POST";
 const TAKEN: &str = "authorization, zenoss-api-key, content-type, grpc-timeout, x-grpc-web, \
                      x-user-agent, idempotency-key, x-request-id, traceparent, tracestate";
 const SHOWN: &str = "grpc-status, grpc-message, grpc-status-details-bin, x-request-id, ratelimit, \
                      ratelimit-policy, idempotent-replayed";
 
-/// Why the service did not start.
+/// The reason why the service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The store could not be opened.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// The address could not be taken.
+    /// The address could not be bound.
     #[error("the gRPC address {addr} cannot be taken: {source}")]
     Address {
         /// The address.
         addr: SocketAddr,
-        /// Why.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The threads for searches could not be started.
+    /// The threads for scans could not be started.
     #[error("the threads for searches cannot be started: {0}")]
     Threads(std::io::Error),
-    /// What is stored could not be read, or not be prepared.
+    /// The stored data could not be loaded.
     #[error("the service could not be prepared: {0}")]
     Prepare(#[from] Error),
 }
 
-/// Why the service ended without being asked to.
+/// The reason why the service stopped unexpectedly.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A part of it ended while it was needed.
+    /// A part of the service stopped unexpectedly.
     #[error("the service stopped because its {part} ended")]
     Part {
-        /// Which.
+        /// Name of the part.
         part: &'static str,
     },
-    /// The store has gone back to an earlier state: the service must start again from that.
+    /// The store went back to an earlier state, so the service has to be restarted.
     #[error("the service stopped because the database has lost commits: {why}")]
     StoreWentBack {
-        /// What shows it.
+        /// Evidence of that.
         why: String,
     },
 }
 
-/// The service: its store is open and its address is taken.
+/// The service, with an open store and a bound address.
 #[derive(Debug)]
 pub struct Backend {
     listener: Listener,
@@ -94,7 +94,7 @@ pub struct Backend {
     cors: Cors,
     hosts: Hosts,
     work: Work,
-    /// Ends streams that would continue for ever.
+    /// Ends streams that would run forever.
     streams: CancellationToken,
     tls: Option<Tls>,
     certificate: CertificateWatch,
@@ -104,19 +104,19 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Opens the store and takes the address.
+    /// Opens the store and binds the address.
     ///
     /// # Errors
-    /// A sentence for people that names the obstacle; nothing was changed then, except that a new
-    /// data folder may have been made.
+    /// Returns an error whose message explains the problem to an operator; nothing was changed,
+    /// except that a new data folder may have been created.
     pub fn bind(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
         Self::bind_at(config, Arc::new(SystemClock))
     }
 
-    /// As [`Backend::bind`], with a clock of the caller's.
+    /// Opens and binds like [`Backend::bind`] with the caller's clock.
     ///
     /// # Errors
-    /// Those of [`Backend::bind`].
+    /// Same as [`Backend::bind`].
     pub fn bind_at(
         config: Config,
         clock: Arc<dyn Clock>,
@@ -148,49 +148,49 @@ impl Backend {
         })
     }
 
-    /// Serves gRPC over TLS alone. What the configuration offers to agree on has to be `h2` and
-    /// `http/1.1`, which carries gRPC-Web. Events of the service report when the certificate ends
-    /// soon.
+    /// Serves only TLS. The ALPN protocols of the configuration must be `h2` and `http/1.1`, which
+    /// gRPC-Web uses. The service sends events before the certificate expires.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// What the service counts, and how much there is of what.
+    /// Returns the metrics of the service.
     pub fn metrics(&self) -> Arc<dyn Source> {
         Arc::clone(&self.metrics) as _
     }
 
-    /// Shows this page at `/metrics` beside gRPC.
+    /// Serves this page at `/metrics` on the gRPC address.
     #[must_use]
     pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
         self.metrics_page = page;
         self
     }
 
-    /// The address that gRPC is served at.
+    /// Returns the address of gRPC.
     pub fn grpc_addr(&self) -> SocketAddr {
         self.listener.addr()
     }
 
-    /// The services without a socket, behind the same checks. They answer while
+    /// Returns the services without a socket, with the same checks. They work while
     /// [`Backend::serve`] runs.
     pub fn routes(&self) -> Routes {
         self.routes.clone()
     }
 
-    /// Intake without a socket and past HTTP, behind the same checks. It answers while
+    /// Returns intake without a socket and HTTP, with the same checks. It works while
     /// [`Backend::serve`] runs.
     pub fn direct(&self) -> Direct {
         self.direct.clone()
     }
 
-    /// Serves until `shutdown`; then lets calls under way end, records what is being delivered,
-    /// and returns.
+    /// Serves until `shutdown` is cancelled; then waits for calls in flight, records deliveries in
+    /// progress, and returns.
     ///
     /// # Errors
-    /// When a part of the service ended automatically; everything accepted is on disk anyway.
+    /// Returns an error if a part of the service stopped unexpectedly; everything accepted is on
+    /// disk.
     pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, Result<(), ServeError>> {
         Box::pin(async move {
             let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());

@@ -1,7 +1,7 @@
-//! Alertmanager's API v2 for reading alerts and for silences, as pure translations: parameters and bodies
-//! become messages of our own, and answers become its documents.
+//! Alertmanager's API v2 for reading alerts and for silences, as pure conversions of parameters,
+//! bodies and responses.
 //!
-//! Alerts arrive through `dialect::prometheus`; the calls are in `request::alertmanager`.
+//! Alerts are received by `dialect::prometheus`; the calls are in `request::alertmanager`.
 
 pub(crate) mod alert;
 pub(crate) mod matcher;
@@ -13,39 +13,25 @@ use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::route::{RouteMatch, Router, Template};
 
-/// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Open events.
     GetAlerts,
-    /// Open events by receiver and name.
     GetAlertGroups,
-    /// Destinations.
     GetReceivers,
-    /// All silences.
     GetSilences,
-    /// Creates or changes a silence.
     PostSilences,
-    /// One silence.
     GetSilence,
-    /// Ends a silence.
     DeleteSilence,
 }
 
-/// A path of the interface.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// What it does.
     pub(crate) operation: Operation,
-    /// The HTTP method.
     pub(crate) method: Method,
-    /// The path.
     pub(crate) path: &'static str,
-    /// What it does, in one sentence.
     about: &'static str,
 }
 
-/// All paths.
 pub(crate) static ENDPOINTS: [Endpoint; 7] = [
     endpoint(
         Operation::GetAlerts,
@@ -105,12 +91,10 @@ const fn endpoint(
     }
 }
 
-/// The table of the paths.
 #[derive(Debug)]
 pub(crate) struct Paths(Router);
 
 impl Paths {
-    /// Compiles the table. The error names two paths that are the same.
     pub(crate) fn new() -> Result<Self, String> {
         let mut router = Router::default();
         for (at, endpoint) in ENDPOINTS.iter().enumerate() {
@@ -119,20 +103,20 @@ impl Paths {
         Ok(Self(router))
     }
 
-    /// The endpoint of a method and a raw path, by its place in [`ENDPOINTS`]. A path may end in a slash.
+    /// Finds the index in [`ENDPOINTS`] for a method and a raw path, which may have a trailing
+    /// slash.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         self.0.find(method, path.trim_end_matches('/'))
     }
 }
 
-/// A name for each endpoint, by its place, for the counters.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     let endpoints = ENDPOINTS.iter();
     endpoints.map(|endpoint| format!("alertmanager/{:?}", endpoint.operation))
 }
 
-/// Parses a time as Alertmanager does: RFC 3339, or without a zone, with a space, to the minute or the day,
-/// and then as UTC.
+/// Parses a time as Alertmanager does: RFC 3339, or without an offset (as UTC), with a space, and
+/// to the minute or the day.
 pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let without_zone = || {
@@ -142,7 +126,6 @@ pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(without_zone)
 }
 
-/// A moment in milliseconds since 1970, as RFC 3339 writes it.
 fn time(at_ms: i64) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
     at.to_string()

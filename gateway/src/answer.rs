@@ -1,4 +1,4 @@
-//! The body of an answer, handed to the connection piece by piece.
+//! A response body that is passed to the connection in chunks.
 
 use std::{
     convert::Infallible,
@@ -12,8 +12,8 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::{limits, share_of::ShareOf};
 
-/// A body that is all in memory. Holds the request's permit among those under way until the
-/// connection has taken the last piece.
+/// A body in memory. Retains the request's in-flight permit until the connection has taken the last
+/// chunk.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,

@@ -1,4 +1,5 @@
-//! Puts a request together from path, query, body and `If-Match`: path before body before query.
+//! Builds a request from path, query, body and `If-Match`. The path takes precedence over the body,
+//! and the body over the query.
 
 use bellwether_proto::json::{
     plan::{Kind, MessageId, Plan},
@@ -16,23 +17,19 @@ use crate::{
     query, route,
 };
 
-/// The parts of an HTTP request that a message is built from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestParts<'a> {
-    /// Captured segments of the path, still encoded.
+    /// Captured path segments, still encoded.
     pub(crate) captures: &'a [&'a str],
-    /// The query string, without the question mark.
     pub(crate) query: &'a str,
-    /// The headers.
     pub(crate) headers: &'a HeaderMap,
-    /// The body.
     pub(crate) body: &'a [u8],
 }
 
-/// Makes the wire bytes of an operation's request, with what was left out of its body.
+/// Builds the wire bytes of an operation's request.
 ///
 /// # Errors
-/// With every field that is wrong in any of the parts; a body that is not JSON comes alone.
+/// Returns all invalid fields of all parts; a body that is not JSON is the only error reported.
 pub(crate) fn request(
     plan: &Plan,
     operation: &Operation,
@@ -58,7 +55,7 @@ pub(crate) fn request(
     let is_field = matches!(operation.body, BodyRule::Field(..));
     for (binding, capture) in operation.path_bindings.iter().zip(parts.captures) {
         match route::decode_segment(capture) {
-            // What is in the request itself follows the body, which is a field of it then.
+            // A field outside the body is appended to the request directly.
             Some(value) if is_field && !binding.in_body_field => {
                 wire::put_bytes_field(&mut out, binding.number, value.as_bytes());
             }
@@ -77,7 +74,6 @@ pub(crate) fn request(
     Ok(read)
 }
 
-/// Reads the body; its violations are noted, so that those of other parts can join them.
 fn body(
     plan: &Plan,
     operation: &Operation,
@@ -115,7 +111,7 @@ fn body(
     }
 }
 
-/// Fills a text field from the path. The body may leave it out or repeat it, but not change it.
+/// Sets a text field from the path. The body may omit or repeat it, but not contradict it.
 fn fill(body: &mut Vec<u8>, binding: &PathBinding, value: &str, violations: &mut Violations) {
     match wire::find_last(body, binding.number) {
         Some(Value::Bytes(other)) if !other.is_empty() && other != value.as_bytes() => {
@@ -129,8 +125,7 @@ fn fill(body: &mut Vec<u8>, binding: &PathBinding, value: &str, violations: &mut
     }
 }
 
-/// Fills the `etag` of what is to be changed from the `If-Match` header: a tag, a list of them of
-/// which one has to be current, or `*`.
+/// Sets the `etag` from the `If-Match` header: a tag, a list of alternatives, or `*`.
 fn if_match(
     plan: &Plan,
     operation: &Operation,

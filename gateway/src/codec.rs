@@ -1,4 +1,4 @@
-//! A gRPC codec that passes messages on as the bytes they are.
+//! A gRPC codec that passes messages through as bytes.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::{
@@ -6,7 +6,6 @@ use tonic::{
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-/// Takes and gives encoded messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RawCodec;
 

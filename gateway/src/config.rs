@@ -9,33 +9,33 @@ use bellwether_process::listen::{Hosts, Origins, Proxies};
 
 use crate::{dialect::Settings as SenderSettings, limits};
 
-/// The gateway's settings, checked when the gateway is bound.
+/// Settings of the gateway, validated when it is bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free one.
     pub listen: SocketAddr,
-    /// The largest body accepted, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub body_limit_bytes: usize,
-    /// The largest request line and headers accepted, in bytes; at most 64 KiB.
+    /// Maximum size of the request line and headers, in bytes; at most 64 KiB.
     pub header_limit_bytes: usize,
-    /// How long a request may take, from its headers to its answer.
+    /// Timeout of a request, from its headers to its response.
     pub deadline: Duration,
-    /// How long a client may take to send its first request's headers.
+    /// Timeout for the headers of the first request.
     pub header_timeout: Duration,
-    /// How long requests under way may continue after a shutdown began.
+    /// Time that requests in flight have to finish at shutdown.
     pub drain: Duration,
-    /// How many connections are open concurrently, if the system has as many. Above it one that has
-    /// shown no key is closed, or else the new one.
+    /// Concurrent connections, if the system allows that many. Above it, an unauthenticated
+    /// connection is closed, or else the new one.
     pub max_connections: usize,
-    /// How many requests are under way concurrently; further ones are turned away with 503.
+    /// Concurrent requests; further ones are rejected with 503.
     pub max_in_flight: usize,
-    /// Whose pages may call in addition to this gateway's own.
+    /// Other origins whose pages may call.
     pub origins: Origins,
-    /// The names that the gateway is called by; none are all.
+    /// Host names of the gateway; an empty list accepts all.
     pub hosts: Hosts,
-    /// The proxies that are believed about the address of their clients.
+    /// Trusted proxies, whose forwarded client addresses are used.
     pub proxies: Proxies,
-    /// What is to be known about senders that speak another dialect.
+    /// Settings for senders of other dialects.
     pub senders: SenderSettings,
 }
 
@@ -58,24 +58,24 @@ impl Default for Config {
     }
 }
 
-/// A setting that cannot be used.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} has to be {wanted}")]
 pub struct ConfigError {
-    /// The setting's name.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// What would be right.
+    /// Description of valid values.
     pub wanted: &'static str,
 }
 
-/// The largest header block that a connection accepts.
+/// Maximum size of a header block that a connection accepts.
 pub(crate) const HEADER_BUFFER_BYTES: usize = 128 * 1024;
 
 impl Config {
-    /// Checks that every setting can be used.
+    /// Validates the settings.
     ///
     /// # Errors
-    /// With the first setting that cannot.
+    /// Returns the first invalid setting.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let day = Duration::from_secs(24 * 60 * 60);
         let durations = [

@@ -1,8 +1,9 @@
-//! What other senders speak: their requests become events for one call, and the answers are theirs.
+//! The dialects of other senders: their requests are converted to events, and the results to their
+//! responses.
 //!
-//! A dialect is a row of functions in a separate file, each pure: bytes, headers and path become a
-//! [`Translated`], and its outcome becomes an [`Answer`]. Reading bodies, keys, limits and the call
-//! are the same for all of them, and are in `request::sender`.
+//! A dialect is a table of pure functions in its own file: bytes, headers and path become a
+//! [`Translated`], and its outcome becomes an [`Answer`]. Bodies, keys, limits and the call are
+//! handled for all of them in `request::sender`.
 
 mod alert;
 mod alertmanager;
@@ -43,7 +44,6 @@ use crate::{
 pub(crate) use key::in_headers as key_in_headers;
 pub use severity::Severity;
 
-/// All of them.
 pub(crate) const DIALECTS: [&Dialect; 7] = [
     &alertmanager::DIALECT,
     &prometheus::DIALECT,
@@ -54,16 +54,16 @@ pub(crate) const DIALECTS: [&Dialect; 7] = [
     &webhooks::DIALECT,
 ];
 
-/// What the settings say about senders.
+/// Settings for senders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Labels of Prometheus that only tell replicas of one Prometheus apart: no part of an event.
+    /// Prometheus labels that distinguish replicas; not part of an event.
     pub replica_labels: Vec<String>,
-    /// Further labels of alerts that are no part of an event's identity.
+    /// Further labels that are not part of an event's identity.
     pub fold_labels: Vec<String>,
-    /// The severity of an alert whose label `severity` is missing or says something unknown.
+    /// Severity of an alert whose label `severity` is missing or unknown.
     pub alert_severity: Severity,
-    /// Which log records are accepted, and what they are about.
+    /// Filter and dimensions for log records.
     pub logs: LogSettings,
 }
 
@@ -85,37 +85,30 @@ impl Default for Settings {
     }
 }
 
-/// What one kind of sender speaks.
+/// The protocol of one kind of sender.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// Its name, by which a client allows it.
     pub(crate) name: &'static str,
-    /// How large its bodies are.
     pub(crate) bodies: Bodies,
-    /// Whether the body of a request with these headers is JSON, in which malformed texts are replaced.
+    /// Whether a body with these headers is JSON, in which malformed texts are repaired.
     pub(crate) is_json: fn(&HeaderMap) -> bool,
-    /// Its key, where the sender puts it into the body.
+    /// Finds the key, for senders that put it into the body.
     pub(crate) key_in_body: Option<FindKey>,
-    /// Its paths.
     pub(crate) endpoints: &'static [Endpoint],
-    /// A refusal or a failure as its clients expect it.
     pub(crate) fault: fn(&FaultContext<'_>, &Fault) -> Answer,
 }
 
-/// How large the bodies of a dialect may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bodies {
-    /// As large as any request's.
     Usual,
-    /// At most that many bytes, where that is less than any request's.
+    /// At most that many bytes, if less than for other requests.
     Small(usize),
-    /// As large as a message with many events becomes.
     Batches,
 }
 
 impl Bodies {
-    /// The limit in bytes where `usual` is that of any request. Lowered below its default, the limit
-    /// holds for all.
+    /// Returns the limit in bytes, given the one for other requests. If that was configured below
+    /// its default, it applies to all.
     pub(crate) fn limit_bytes(self, usual: usize) -> usize {
         match self {
             Self::Usual => usual,
@@ -126,70 +119,52 @@ impl Bodies {
     }
 }
 
-/// Finds a key in a body.
 type FindKey = fn(&[u8]) -> Option<String>;
 
-/// A path of a dialect.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// How it is asked.
     pub(crate) method: Method,
-    /// Where it is; the segment `{key}` is the sender's key.
+    /// Path template; the segment `{key}` is the sender's key.
     pub(crate) path: &'static str,
-    /// What it does, in one sentence.
     pub(crate) about: &'static str,
-    /// The status of success.
     pub(crate) success: StatusCode,
-    /// Whether it is answered without a key and without the backend.
+    /// Whether it needs neither a key nor the backend.
     pub(crate) open: bool,
-    /// What a request asks for.
     pub(crate) read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
 }
 
-/// A request of a sender, read whole.
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
-    /// The captured segments of the path, decoded.
     pub(crate) captures: &'a [String],
-    /// The query string, without the question mark.
     pub(crate) query: &'a str,
-    /// The headers.
     pub(crate) headers: &'a HeaderMap,
-    /// The body, no longer compressed.
     pub(crate) body: &'a [u8],
-    /// When it came, in milliseconds since 1970.
+    /// Time of receipt, in milliseconds since 1970.
     pub(crate) now_ms: i64,
-    /// When this gateway was started, in milliseconds since 1970.
+    /// Start time of this gateway, in milliseconds since 1970.
     pub(crate) started_ms: i64,
-    /// 32 hexadecimal digits that no other request has.
+    /// A unique id of 32 hexadecimal digits.
     pub(crate) fresh: &'a str,
-    /// What the settings say.
     pub(crate) settings: &'a Settings,
 }
 
-/// What a request asks for.
 #[derive(Debug)]
 pub(crate) struct Translated {
-    /// To be accepted.
     pub(crate) events: Vec<Event>,
-    /// Why items of the request become no events; the others are accepted.
+    /// Rejected items of the request; the others are accepted.
     pub(crate) refused: Refused,
-    /// What tells a repeat of the request: at most 255 visible ASCII characters.
+    /// Idempotency key: at most 255 visible ASCII characters.
     pub(crate) once: Option<String>,
-    /// A note on an event, written after the events are accepted.
+    /// A note on an event, written after the events.
     pub(crate) note: Option<Note>,
-    /// The event that is asked for, by its id.
+    /// Id of an event to read.
     pub(crate) query: Option<String>,
-    /// The events that are asked for.
     pub(crate) search: Option<SearchEventsRequest>,
-    /// What the backend is to make events of, by way of a stored mapping.
     pub(crate) webhook: Option<ReceiveWebhookRequest>,
-    /// What is answered then.
     pub(crate) success: Success,
 }
 
 impl Translated {
-    /// Events, and what is answered when all of them are on disk.
     fn of(events: Vec<Event>, success: Success) -> Self {
         Self {
             events,
@@ -204,13 +179,11 @@ impl Translated {
     }
 }
 
-/// The items of a request that become no events.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
     count: usize,
-    /// What is wrong with the first of them.
     shown: Vec<String>,
-    /// How many of them are too many.
+    /// Number of items above the limit.
     beyond: usize,
 }
 
@@ -222,7 +195,7 @@ impl Refused {
         }
     }
 
-    /// The fault that is answered although the others are accepted; none when there is none.
+    /// Returns the error for the rejected items; `None` if there are none.
     fn fault(&self) -> Option<Fault> {
         let mut each = self.shown.clone();
         if self.count > each.len() {
@@ -247,7 +220,7 @@ impl Refused {
     }
 }
 
-/// The events of a list of which each item stands alone: one that is wrong leaves the others.
+/// The events of a list whose items are independent: an invalid one does not affect the others.
 #[derive(Debug, Default)]
 struct Batch {
     events: Vec<Event>,
@@ -263,7 +236,7 @@ impl Batch {
         }
     }
 
-    /// What is asked for; the fault of the items when none of them becomes an event.
+    /// Returns the translated request, or the error of the items if none of them became an event.
     fn translated(self, success: Success) -> Result<Translated, Fault> {
         if self.events.is_empty()
             && let Some(fault) = self.refused.fault()
@@ -277,22 +250,19 @@ impl Batch {
     }
 }
 
-/// A note on the newest occurrence of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// The event.
     pub(crate) event_id: String,
-    /// The text.
     pub(crate) text: String,
-    /// Whether the request is of no use without it.
+    /// Whether the request fails if the note cannot be written.
     pub(crate) required: bool,
 }
 
-/// What is answered once the events are on disk.
+/// Builds the response once the events are on disk.
 pub(crate) enum Success {
-    /// This, unless an event was refused: that is a fault.
+    /// A response for full success; if an event was rejected, the request fails.
     Whole(Box<dyn FnOnce(&Outcome) -> Answer + Send>),
-    /// This, which reports events that were refused.
+    /// A response that can report rejected events.
     Partial(Box<dyn FnOnce(&Outcome) -> Answer + Send>),
 }
 
@@ -311,44 +281,31 @@ impl std::fmt::Debug for Success {
     }
 }
 
-/// The outcome of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// What the backend says of the events.
     pub(crate) result: EventStatusResult,
-    /// How many events did not fit into one message for the backend.
+    /// Number of events that did not fit into one message to the backend.
     pub(crate) beyond: usize,
-    /// The alert that was asked for.
     pub(crate) found: Option<StoredEvent>,
-    /// The events that were asked for.
     pub(crate) listed: SearchEventsResponse,
-    /// How many entries of a webhook were passed over.
     pub(crate) dropped: i32,
-    /// Why the note was not kept, when that is no fault.
+    /// The reason why an optional note was not written.
     pub(crate) note_lost: Option<String>,
-    /// How long it took.
     pub(crate) took: Duration,
 }
 
-/// What is known of a request that failed.
 #[derive(Debug)]
 pub(crate) struct FaultContext<'a> {
-    /// Its headers.
     pub(crate) headers: &'a HeaderMap,
-    /// Its id in the log.
     pub(crate) request_id: &'a str,
-    /// How long it took.
     pub(crate) took: Duration,
 }
 
-/// Why a request is not answered with success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The status that the native interface gives.
     pub(crate) status: StatusCode,
-    /// A message for people.
     pub(crate) message: String,
-    /// Each thing that is wrong; empty when that is the message.
+    /// Each single error; empty if `message` is the only one.
     pub(crate) each: Vec<String>,
 }
 
@@ -362,12 +319,10 @@ impl Fault {
         }
     }
 
-    /// The request is wrong.
     fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Several things of the request are wrong; there is at least one.
     fn all(each: Vec<String>) -> Self {
         let message = each.join("; ");
         Self {
@@ -376,7 +331,7 @@ impl Fault {
         }
     }
 
-    /// Some events were refused, by the backend or before; none when none was.
+    /// Returns the error for rejected events, by the backend or before; `None` if there are none.
     pub(crate) fn refused(refused: &Refused, outcome: &Outcome) -> Option<Self> {
         let result = &outcome.result;
         let here = refused.fault();
@@ -403,14 +358,11 @@ impl From<&Problem> for Fault {
     }
 }
 
-/// What a sender is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// The HTTP status.
     pub(crate) status: StatusCode,
-    /// What the body is; none for no body.
+    /// `None` without a body.
     pub(crate) content_type: Option<&'static str>,
-    /// The body.
     pub(crate) body: Bytes,
 }
 
@@ -432,7 +384,6 @@ impl Answer {
     }
 }
 
-/// A fault as the native interface words it, without details.
 fn plain_fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     let code = match fault.status.as_u16() {
         401 => 16,
@@ -449,7 +400,6 @@ fn plain_fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     Answer::json(fault.status, &body)
 }
 
-/// All paths of all dialects.
 #[derive(Debug)]
 pub(crate) struct Senders {
     router: Router,
@@ -457,7 +407,6 @@ pub(crate) struct Senders {
 }
 
 impl Senders {
-    /// The table of paths. The error names two that are the same.
     pub(crate) fn new() -> Result<Self, String> {
         let mut senders = Self {
             router: Router::default(),
@@ -474,24 +423,23 @@ impl Senders {
         Ok(senders)
     }
 
-    /// The endpoint at a place.
     pub(crate) fn endpoint(&self, at: usize) -> (&'static Dialect, &'static Endpoint) {
         self.endpoints[at]
     }
 
-    /// The endpoint of a method and a raw path, by its place. A path may end in a slash.
+    /// Finds the index of the endpoint for a method and a raw path, which may have a trailing
+    /// slash.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         self.router.find(method, path.trim_end_matches('/'))
     }
 
-    /// A name for each endpoint, by its place, for the counters.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let endpoints = self.endpoints.iter();
         endpoints.map(|(dialect, endpoint)| format!("{}{}", dialect.name, endpoint.path))
     }
 }
 
-/// The key that a sender shows: in the path, in the body, in a header; none when it shows none.
+/// Finds the sender's key: in the path, in the body or in a header.
 pub(crate) fn key_of(dialect: &Dialect, endpoint: &Endpoint, incoming: &Incoming<'_>) -> KeyFound {
     let segments = endpoint.path.split('/');
     let captures = segments.filter(|segment| segment.starts_with('{'));
@@ -508,18 +456,14 @@ pub(crate) fn key_of(dialect: &Dialect, endpoint: &Endpoint, incoming: &Incoming
     }
 }
 
-/// Where a sender's key was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KeyFound {
-    /// In the path, where others may log it.
+    /// In the path, where it may be logged.
     InPath(String),
-    /// In a header or in the body.
     Apart(String),
-    /// The request shows none.
     Nowhere,
 }
 
-/// The captured segments, decoded; none when one is not validly encoded.
 pub(crate) fn decoded(captures: &[&str]) -> Option<Vec<String>> {
     captures.iter().map(|it| decode_segment(it)).collect()
 }

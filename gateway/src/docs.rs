@@ -1,4 +1,4 @@
-//! The interface as one HTML page for people, made from the OpenAPI document.
+//! The API reference as one HTML page, generated from the OpenAPI document.
 
 mod fields;
 pub(crate) mod topic;
@@ -14,13 +14,11 @@ const INFALLIBLE: &str = "writing to memory does not fail";
 const STYLE: &str = include_str!("docs/page.css");
 const SEARCH: &str = include_str!("docs/search.js");
 
-/// The picture that browsers show beside a page's title.
 pub(crate) const ICON: &str = include_str!("docs/favicon.svg");
-/// How a page names it.
 pub(crate) const ICON_LINK: &str =
     "<link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">";
 
-/// Makes the page; it needs no other resource but the picture.
+/// Renders the page, which needs no other resource except the icon.
 pub(crate) fn page(document: &Value) -> String {
     let mut main = String::new();
     write_main(document, &mut main).expect(INFALLIBLE);
@@ -35,7 +33,6 @@ pub(crate) fn page(document: &Value) -> String {
     )
 }
 
-/// A page with a sidebar and a footer.
 fn whole(title: &str, contents: &str, main: &str, end: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -125,7 +122,6 @@ fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// The operations of a tag, with path and method.
 fn operations<'d>(
     document: &'d Value,
     tag: &'d Value,
@@ -137,7 +133,6 @@ fn operations<'d>(
     })
 }
 
-/// A title as the place of what stands under it.
 fn anchor(title: &str) -> String {
     title.to_lowercase().replace(' ', "-")
 }
@@ -190,7 +185,6 @@ fn write_operation(
     Ok(())
 }
 
-/// What can go wrong, by status, with the headers that tell more.
 fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
     out.push_str(
         "<section><h2 id=\"errors\">Errors</h2><div class=\"scroll\"><table class=\"fields\">",
@@ -210,7 +204,6 @@ fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Text for people as HTML: code in backticks, line breaks kept.
 fn prose(text: &Value) -> String {
     let mut html = String::new();
     for (at, part) in text.as_str().unwrap_or_default().split('`').enumerate() {

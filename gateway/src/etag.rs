@@ -1,10 +1,10 @@
-//! Entity tags as headers carry them.
+//! Entity tags in headers.
 
-/// What parts the etag of a resource from the hash of the answer it is in.
+/// Separates the etag of a resource from the hash of the response.
 const HASH_MARK: char = '.';
 
-/// The tag of an answer, without quotes: the etag of the resource in it, if it is one, and the hash
-/// of the answer.
+/// Returns the tag of a response, without quotes: the etag of the resource in it, if any, and the
+/// hash of the response.
 pub(crate) fn of(resource: Option<&str>, hash: u64) -> String {
     match resource.map(bare) {
         Some(resource) => format!("{resource}{HASH_MARK}{hash:016x}"),
@@ -12,20 +12,17 @@ pub(crate) fn of(resource: Option<&str>, hash: u64) -> String {
     }
 }
 
-/// The etag of the resource that a tag was given for.
 pub(crate) fn resource(tag: &str) -> &str {
     tag.split_once(HASH_MARK)
         .map_or(tag, |(resource, _)| resource)
 }
 
-/// The tags of a list, bare.
 pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
     let tags = text.split(',').map(bare);
     tags.filter(|tag| !tag.is_empty())
 }
 
-/// A tag without the mark of a weak one and without quotes, which callers leave out or put in as
-/// they like.
+/// Removes the weak prefix and the quotes, which callers use inconsistently.
 pub(crate) fn bare(tag: &str) -> &str {
     let tag = tag.trim();
     let tag = tag.strip_prefix("W/").unwrap_or(tag);

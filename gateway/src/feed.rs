@@ -3,7 +3,7 @@
 use icalendar::{Calendar, Component, Event, Parameter, Property};
 use serde_json::Value;
 
-/// How often calendars are asked to read it again.
+/// Refresh interval suggested to calendar applications.
 const REFRESH: &str = "PT1H";
 
 /// What a feed is of.

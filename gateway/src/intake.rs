@@ -1,8 +1,7 @@
-//! What of a list of events was not sent on, reported in the answer: nothing is thrown away in
-//! silence.
+//! Reports list entries that were not forwarded in the response, so that none is dropped silently.
 //!
-//! An entry that does not fit its message cannot be sent on as one. It is refused here, and the
-//! answer reports on it as if the backend had refused it.
+//! An entry that does not fit its message cannot be forwarded. It is rejected here, and reported as
+//! if the backend had rejected it.
 
 use bellwether_proto::{
     cloud::{Event, EventError, EventStatusResult, Events},
@@ -16,26 +15,26 @@ use bytes::Bytes;
 use prost::{DecodeError, Message as _};
 use tonic::Code;
 
-/// The number of `Events.detailed_response` and of `EventStatusResult.ignored_fields`.
+/// Field numbers of `Events.detailed_response` and `EventStatusResult.ignored_fields`.
 const DETAILED_RESPONSE: u32 = 1;
 const IGNORED_FIELDS: u32 = 1_000;
 
-/// What was left out of a request.
 #[derive(Debug)]
 pub(crate) struct LeftOut {
     ignored: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether the refused ones are to be listed.
+    /// Whether the client asked for a list of the rejected entries.
     detailed: bool,
 }
 
 impl LeftOut {
-    /// Divides a request into what is sent on and what is left out.
+    /// Splits a request into the part to forward and the rest.
     pub(crate) fn part(read: Read) -> (Vec<u8>, Self) {
         let mut message = read.wire;
         let mut detailed = false;
         if !read.refused.is_empty() {
-            // Places are reported with the details only. What was just written can be read.
+            // Indexes are returned only with the details, so they are always requested. The message
+            // was just encoded and is valid.
             detailed = Events::decode(&*message).is_ok_and(|events| events.detailed_response);
             wire::put_tag(&mut message, DETAILED_RESPONSE, WireType::Varint);
             wire::put_varint(&mut message, 1);
@@ -48,10 +47,10 @@ impl LeftOut {
         (message, left_out)
     }
 
-    /// Adds what was left out to the answer.
+    /// Adds the parts that were not forwarded to the response.
     ///
     /// # Errors
-    /// When the answer cannot be read.
+    /// Returns an error if the response is malformed.
     pub(crate) fn tell(self, answer: Bytes) -> Result<Bytes, DecodeError> {
         if self.ignored.is_empty() && self.refused.is_empty() {
             return Ok(answer);
@@ -69,7 +68,7 @@ impl LeftOut {
     }
 }
 
-/// Adds the entries refused here to those that the backend refused, in the order of the list.
+/// Merges the entries rejected here with those that the backend rejected, in the order of the list.
 fn refuse(
     mut answer: EventStatusResult,
     refused: Vec<Refused>,
@@ -108,7 +107,7 @@ fn refuse(
     answer
 }
 
-/// The place in the list as it was sent, of the entry at `index` of those that were sent on.
+/// Converts an index among the forwarded entries to the index in the original list.
 fn place_among(refused: &[usize], index: usize) -> usize {
     let before = |place: usize| refused.partition_point(|refused| *refused <= place);
     let mut place = index;
@@ -118,12 +117,10 @@ fn place_among(refused: &[usize], index: usize) -> usize {
     place
 }
 
-/// What the backend begins the reason with for which an entry was refused.
 fn at_place(index: usize) -> String {
     format!("events[{index}]: ")
 }
 
-/// What is wrong with an entry, as the backend words it.
 fn sentence(violations: &Violations) -> String {
     let each = violations.list().iter().map(|one| match &*one.field {
         "" => one.description.clone(),

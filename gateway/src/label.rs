@@ -1,20 +1,20 @@
-//! The labels of Prometheus and Alertmanager, and what they are called here.
+//! Maps labels of Prometheus and Alertmanager to fields.
 //!
-//! One table for both directions: alerts on their way in, and alerts, matchers and silences that are shown.
+//! One table for both directions: received alerts, and returned alerts, matchers and silences.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// The label that is the event's name.
+/// Label for the event's name.
 pub(crate) const NAME: &str = "alertname";
-/// The label that is the event's severity; as it was sent it is a dimension as well.
+/// Label for the event's severity; the original value is a dimension as well.
 pub(crate) const SEVERITY: &str = "severity";
 
-/// Labels that no dimension can be called like, and what they are called.
+/// Labels whose names are reserved for other fields, and their dimensions.
 const RENAMED: [(&str, &str); 1] = [("name", "label_name")];
-/// A prefix that tells a label from another one that is called like it.
+/// Prefix for a label whose dimension would conflict with another one.
 const APART: &str = "label_";
 
-/// The dimension of a label beside others.
+/// Returns the dimension for a label that does not conflict with `others`.
 pub(crate) fn dimension(label: &str, others: &BTreeMap<String, String>) -> String {
     let renamed = RENAMED.iter().find(|(theirs, _)| *theirs == label);
     let mut key = renamed.map_or(label, |(_, ours)| ours).to_owned();
@@ -24,18 +24,15 @@ pub(crate) fn dimension(label: &str, others: &BTreeMap<String, String>) -> Strin
     key
 }
 
-/// The field of the dimension of a label.
 pub(crate) fn field(label: &str) -> String {
     format!("dimensions.{}", dimension(label, &BTreeMap::new()))
 }
 
-/// The label of a dimension.
 pub(crate) fn of_dimension(key: &str) -> &str {
     let renamed = RENAMED.iter().find(|(_, ours)| *ours == key);
     renamed.map_or(key, |(theirs, _)| theirs)
 }
 
-/// The labels of dimensions.
 pub(crate) fn of_dimensions(dimensions: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let longest = |ours: &str| {
         let keys = dimensions.keys();
@@ -54,7 +51,7 @@ pub(crate) fn of_dimensions(dimensions: BTreeMap<String, String>) -> BTreeMap<St
     labels.collect()
 }
 
-/// Whether a text is any number of [`APART`].
+/// Whether a text consists only of repetitions of [`APART`].
 fn is_prefix(text: &str) -> bool {
     text.len().is_multiple_of(APART.len()) && APART.repeat(text.len() / APART.len()) == text
 }

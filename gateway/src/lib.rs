@@ -1,8 +1,8 @@
-//! The REST gateway: translates `/v1` paths into gRPC calls, from the descriptor set alone.
+//! The REST gateway: translates `/v1` paths to gRPC calls, based on the descriptor set.
 //!
-//! [`Gateway::bind`] compiles the descriptors into tables; from then on a request is a walk through
-//! them: the path finds the operation, JSON becomes wire bytes, the backend answers, wire bytes
-//! become JSON. A new RPC with an HTTP rule needs no code here.
+//! [`Gateway::bind`] compiles the descriptors into tables. For each request, the path selects the
+//! operation, JSON is converted to wire bytes, the backend is called, and its response is converted
+//! to JSON. A new RPC with an HTTP rule needs no code here.
 
 mod alertmanager;
 mod answer;

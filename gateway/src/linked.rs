@@ -1,5 +1,5 @@
-//! Pages for browsers: the overview, and what a link in a message leads to, as HTML that needs no
-//! script, and nothing else but the picture beside its title.
+//! Pages for browsers: the overview and the targets of links in messages, as HTML without scripts
+//! or other resources except the icon.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,10 @@ use serde_json::Value;
 
 use crate::docs::{ICON_LINK, escaped};
 
-/// What browsers let the page do: look as it says, and send its form here.
+/// Content security policy: inline styles, and forms to this service only.
 pub(crate) const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; \
                                  form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The most severe first.
 const SEVERITIES: [&str; 5] = [
     "SEVERITY_CRITICAL",
     "SEVERITY_ERROR",
@@ -38,31 +37,25 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;mar
     background:#16181b}td:first-child,footer{color:#aaa}pre{background:#23262b}td,h2,form{\
     border-color:#444}.notice{background:#12251a}.refused{background:#2d1517}a{color:#7ab7ff}}";
 
-/// Where to read on.
 const DOCUMENTS: &str = "<p><a href=\"/docs\">Reference</a> &middot; <a href=\"/openapi.json\">\
                          OpenAPI</a></p>";
 
-/// What the page says of what was asked for with its form.
 #[derive(Debug)]
 pub(crate) struct Notice {
     text: String,
     is_refusal: bool,
 }
 
-/// How the viewer of a page is authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// By a key.
     #[default]
     Key,
-    /// By a key, or by signing in, which leads back to this path.
+    /// With a key, or by a sign-in that returns to this path.
     SignIn(String),
-    /// They have signed in.
     SignedIn,
 }
 
 impl Notice {
-    /// The flag was set or taken back.
     pub(crate) fn done(acknowledged: bool) -> Self {
         let done = if acknowledged {
             "Acknowledged."
@@ -75,7 +68,6 @@ impl Notice {
         }
     }
 
-    /// It was not done.
     pub(crate) fn refused(why: &str) -> Self {
         Self {
             text: format!("Nothing was changed: {why}"),
@@ -84,8 +76,8 @@ impl Notice {
     }
 }
 
-/// The page about what was found: `{event, timeline}`, `{group, members}` or `{overview, open, more}`,
-/// as in REST.
+/// Renders the page for `{event, timeline}`, `{group, members}` or `{overview, open, more}`, as in
+/// REST.
 pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> String {
     let mut out = Page::new(entry);
     let title = match (&found["group"], &found["overview"]) {
@@ -111,7 +103,7 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
     )
 }
 
-/// The page by which a contact acknowledges: one button, or that it was done.
+/// Renders the page on which a contact acknowledges: one button, or a confirmation.
 pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     let (name, by) = (text(&found["eventName"]), text(&found["acknowledgedBy"]));
     let severity = text(&found["severity"]);
@@ -151,7 +143,6 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     whole(&name, &html)
 }
 
-/// The page for who has shown no key yet.
 pub(crate) fn welcome(entry: Entry) -> String {
     let mut out = Page::new(entry);
     out.html
@@ -161,7 +152,7 @@ pub(crate) fn welcome(entry: Entry) -> String {
     whole("Bellwether", &out.html)
 }
 
-/// The page that shows why nothing is shown; without an entry where another one would not help.
+/// Renders an error page, with a form for a key if `entry` is set.
 pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
     let helps = entry.is_some();
     let mut out = Page::new(entry.unwrap_or_default());
@@ -198,7 +189,6 @@ impl Page {
         Self { html, entry }
     }
 
-    /// Lets who has signed in sign out.
     fn end(&mut self) {
         if self.entry == Entry::SignedIn {
             self.html.push_str(
@@ -207,7 +197,6 @@ impl Page {
         }
     }
 
-    /// Writes an event; answers its title.
     fn event(&mut self, found: &Value) -> String {
         let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
         let acknowledged = occurrence["acknowledged"] == true;
@@ -244,7 +233,6 @@ impl Page {
         title
     }
 
-    /// Headline and state; answers the headline.
     fn head(&mut self, event: &Value, occurrence: &Value) -> String {
         let summary = text(&occurrence["summary"]);
         let title = if summary.is_empty() {
@@ -273,7 +261,6 @@ impl Page {
         title
     }
 
-    /// Writes the overview; answers its title.
     fn service(&mut self, found: &Value) -> String {
         let overview = &found["overview"];
         let open = |severity: &str| {
@@ -337,7 +324,6 @@ impl Page {
         title
     }
 
-    /// Writes a group; answers its title.
     fn group(&mut self, found: &Value) -> String {
         let group = &found["group"];
         let shared = rows(&group["by"], |field| {
@@ -430,7 +416,6 @@ impl Page {
         }
     }
 
-    /// The form for who may change it.
     fn acknowledging(&mut self, acknowledged: bool, is_over: bool) {
         match (is_over, acknowledged) {
             (true, _) => {}
@@ -464,7 +449,7 @@ impl Page {
     }
 }
 
-/// Text that cannot turn the writing of what is around it.
+/// Isolates a text, so that its direction does not affect the surroundings.
 fn bdi(text: &str) -> String {
     format!("<bdi>{}</bdi>", escaped(text))
 }
@@ -473,7 +458,6 @@ fn rows(list: &Value, row: impl Fn(&Value) -> (String, String)) -> Vec<(String, 
     list.as_array().into_iter().flatten().map(row).collect()
 }
 
-/// A value as people read it.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -482,7 +466,6 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The word of an enum's value.
 fn word(value: &Value, prefix: &str) -> String {
     let name = text(value);
     name.strip_prefix(prefix).unwrap_or(&name).to_lowercase()
@@ -496,7 +479,7 @@ fn times(count: &Value) -> String {
     }
 }
 
-/// A moment, of milliseconds since 1970 or as RFC 3339; empty where there is none.
+/// Formats a time given in milliseconds since 1970 or as RFC 3339; empty if there is none.
 fn time(value: &Value) -> String {
     let text = text(value);
     let of_ms = || {

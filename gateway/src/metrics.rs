@@ -1,4 +1,4 @@
-//! What the gateway counts: requests by operation and status, and what went over its connections.
+//! Metrics of the gateway: requests by operation and status, and traffic.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -14,22 +14,19 @@ use prometheus_client::{
 
 use crate::share_of::ShareOf;
 
-/// Upper bounds of the histogram's buckets, in seconds.
 const BUCKETS: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
 ];
 
-/// The operation of requests that match no path.
 pub(crate) const UNMATCHED: &str = "unmatched";
 
-/// What every name begins with.
 const PREFIX: &str = "bellwether_gateway";
 
 type Requests = Family<(OperationLabel, CodeLabel), Counter>;
 type OperationLabel = [(&'static str, Arc<str>); 1];
 type CodeLabel = [(&'static str, u16); 1];
 
-/// What the gateway counted so far. The set of operations is fixed when it is made.
+/// The metrics. The set of operations is fixed.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -44,8 +41,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts these operations, by their place in the list, and one more for all other requests;
-    /// `under_way` is where requests have their places meanwhile.
+    /// Creates the metrics for these operations, identified by index, and one more for all other
+    /// requests; `under_way` is the pool of requests in flight.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
         under_way: Arc<Pool<ShareOf>>,
@@ -83,8 +80,8 @@ impl Metrics {
         for (name, help, counter) in counters {
             registry.register(name, help, counter.clone());
         }
-        // A series that appears with its first value shows no increase. Other statuses are mostly the
-        // caller's fault.
+        // A series that appears with its first value shows no increase, so common ones start at
+        // zero. Other statuses are mostly caused by the caller.
         for operation in &metrics.operations {
             for code in [200, 429, 500, 503, 504] {
                 let labels = ([("operation", Arc::clone(operation))], [("code", code)]);
@@ -94,7 +91,7 @@ impl Metrics {
         metrics
     }
 
-    /// Counts a request that was answered. `None` stands for no operation.
+    /// Counts a completed request. `operation` is `None` if no path matched.
     pub(crate) fn answered(
         &self,
         operation: Option<usize>,
@@ -113,17 +110,14 @@ impl Metrics {
         self.answer_body_bytes.inc_by(answer_bytes as u64);
     }
 
-    /// Counts a part of a body that came in.
     pub(crate) fn received(&self, bytes: usize) {
         self.request_body_bytes.inc_by(bytes as u64);
     }
 
-    /// Counts a connection that was opened.
     pub(crate) fn connected(&self) {
         self.connections.inc();
     }
 
-    /// Counts a request that ended in a panic.
     pub(crate) fn panicked(&self) {
         self.panics.inc();
     }

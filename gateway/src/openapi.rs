@@ -1,4 +1,4 @@
-//! The interface as an OpenAPI 3.1 document, made from the descriptors and their comments.
+//! Generates the OpenAPI 3.1 document from the descriptors and their comments.
 
 mod answers;
 mod example;
@@ -16,7 +16,6 @@ use crate::{
     alertmanager::openapi as alertmanager, dialect::openapi as senders, operation::Operation,
 };
 
-/// Makes the document.
 pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The operations: how each method's request is put together from path, query and body.
+//! The operations: how the request of each method is built from path, query and body.
 
 use http::Method;
 
@@ -9,68 +9,52 @@ use bellwether_proto::json::{
 
 use crate::route::Template;
 
-/// Below this path senders in the field add their own JSON fields, which are ignored.
+/// Below this path, existing senders add JSON fields that are unknown here and ignored.
 const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 
-/// A method of a service under one HTTP rule.
+/// A method with one of its HTTP bindings.
 #[derive(Debug)]
 pub(crate) struct Operation {
-    /// `package.Service`.
     pub(crate) service: Box<str>,
-    /// What people call the service.
     pub(crate) title: Box<str>,
-    /// The service's comment.
     pub(crate) service_doc: Box<str>,
-    /// The method's name.
     pub(crate) name: Box<str>,
-    /// Its comment.
     pub(crate) doc: Box<str>,
-    /// The lowest role that may call it, as `role` of `options.proto` states it.
+    /// Minimum role, as stated by `role` of `options.proto`.
     pub(crate) role: Box<str>,
-    /// The list of the answer that is also given as CSV; empty for none.
+    /// List of the response that is available as CSV; empty if there is none.
     pub(crate) csv: Box<str>,
-    /// Whether the body of a success is empty.
     pub(crate) is_silent: bool,
     /// `/package.Service/Method`.
     pub(crate) grpc_path: http::uri::PathAndQuery,
-    /// The HTTP method.
     pub(crate) method: Method,
-    /// Whether it is another way to call a method that has one.
     pub(crate) is_additional: bool,
-    /// The path's template as it is in the rule.
     pub(crate) template: Template,
-    /// What the body holds.
     pub(crate) body: BodyRule,
-    /// Where each captured segment goes, in order.
+    /// Target fields of the captured segments, in order.
     pub(crate) path_bindings: Vec<PathBinding>,
-    /// The request.
     pub(crate) input: MessageId,
-    /// The answer.
     pub(crate) output: MessageId,
     /// Whether unknown fields and query parameters are ignored.
     pub(crate) lenient: bool,
-    /// The place of the field that a lenient request is about: the list of what is sent.
+    /// Index of the field with the items of a lenient request.
     pub(crate) list: Option<usize>,
 }
 
-/// The service that a method belongs to: its full name, what people call it, and its comment.
 struct Service<'a> {
     name: &'a str,
     title: &'a str,
     doc: &'a str,
 }
 
-/// Tags within `FileDescriptorProto` and `ServiceDescriptorProto`, of which the paths of comments
-/// are made.
+/// Tags of `FileDescriptorProto` and `ServiceDescriptorProto`, from which the paths of comments are
+/// built.
 mod tag {
     pub(super) const FILE_SERVICE: i32 = 6;
     pub(super) const SERVICE_METHOD: i32 = 2;
 }
 
-/// Compiles every method that has an HTTP rule, in the order of the files.
-///
-/// # Errors
-/// A sentence when a rule asks for what the gateway lacks.
+/// Compiles all methods with an HTTP rule, in the order of the files.
 pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>, String> {
     let mut operations = Vec::new();
     for file in files {
@@ -94,33 +78,24 @@ pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>,
     Ok(operations)
 }
 
-/// What the body of a request holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyRule {
-    /// Nothing is read from it.
     None,
-    /// The request's fields, or nothing at all.
     Optional,
-    /// The request's fields.
     Whole,
-    /// One field of the request, by number, and its type.
     Field(u32, MessageId),
 }
 
-/// The text field that a captured segment of the path fills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathBinding {
-    /// The field's number.
     pub(crate) number: u32,
-    /// The field's JSON name.
     pub(crate) json_name: Box<str>,
-    /// Whether it is a field of the body's message and not of the request itself.
+    /// Whether it is a field of the body's message, as opposed to the request.
     pub(crate) in_body_field: bool,
 }
 
 impl Operation {
-    /// Compiles the HTTP rules of one method. A method without rules, or one that streams, has no
-    /// path.
+    /// Compiles the HTTP bindings of one method. Streaming methods have none.
     fn compile(
         plan: &Plan,
         service: &Service<'_>,
@@ -209,7 +184,6 @@ impl Operation {
         })
     }
 
-    /// The message that the body is read into.
     pub(crate) fn body_message(&self) -> Option<MessageId> {
         match self.body {
             BodyRule::None => None,
@@ -218,24 +192,21 @@ impl Operation {
         }
     }
 
-    /// The same, where the interface reports on it: a DELETE may carry its fields in a body, but
-    /// that is not for new clients to take up.
+    /// Returns the message type of the body for the documentation: a DELETE accepts its fields in a
+    /// body, but new clients should not use that.
     pub(crate) fn described_body(&self) -> Option<MessageId> {
         self.body_message()
             .filter(|_| self.method != Method::DELETE)
     }
 
-    /// Whether an answer has an `ETag`, so that a client can ask whether it is still current.
     pub(crate) fn is_tagged(&self) -> bool {
         self.method == Method::GET && !self.is_silent
     }
 
-    /// The list that a lenient request is about.
     pub(crate) fn list<'p>(&self, plan: &'p Plan) -> Option<&'p FieldPlan> {
         self.list.map(|at| &plan.messages[self.input].fields[at])
     }
 
-    /// Whether a field of the request can be given as a query parameter.
     pub(crate) fn takes_query(&self, plan: &Plan, field: &FieldPlan) -> bool {
         let bound =
             |binding: &PathBinding| !binding.in_body_field && binding.number == field.number;
@@ -256,7 +227,6 @@ impl Operation {
     }
 }
 
-/// The place of the one list of messages in a request.
 fn list_of(plan: &Plan, input: MessageId) -> Option<usize> {
     plan.messages[input].fields.iter().position(|field| {
         matches!(field.cardinality, Cardinality::Repeated { .. })
@@ -285,11 +255,11 @@ fn body_rule(
     captures: usize,
 ) -> Result<BodyRule, String> {
     match rule.body.as_str() {
-        // A caller may state an `etag` in the body of a DELETE; to ignore it would delete what the
-        // caller meant to keep.
+        // Clients can send an `etag` in the body of a DELETE; ignoring it would delete a changed
+        // resource.
         "" if *method == Method::DELETE => Ok(BodyRule::Optional),
         "" => Ok(BodyRule::None),
-        // Nothing is left to be said in the body, so there need not be one.
+        // All fields are in the path, so the body is optional.
         "*" if plan.messages[input].fields.len() <= captures => Ok(BodyRule::Optional),
         "*" => Ok(BodyRule::Whole),
         name => match plan.field(input, name) {

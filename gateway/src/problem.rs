@@ -1,4 +1,4 @@
-//! Everything that goes wrong, as one kind of answer: the one place that maps gRPC codes to HTTP.
+//! Error responses, and the only mapping from gRPC codes to HTTP.
 
 use std::error::Error as _;
 
@@ -12,14 +12,10 @@ use tonic_types::pb;
 
 use crate::limits;
 
-/// An answer that shows what went wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
-    /// The HTTP status.
     pub(crate) status: StatusCode,
-    /// The gRPC code.
     pub(crate) code: Code,
-    /// A message for people.
     pub(crate) message: String,
     details: Vec<Any>,
     retry_after_s: Option<u64>,
@@ -27,7 +23,6 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// An answer with the HTTP status that belongs to the code.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             status: http_status(code),
@@ -39,12 +34,10 @@ impl Problem {
         }
     }
 
-    /// The request is wrong as a whole.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// Fields of the request are wrong; lists every one.
     pub(crate) fn violations(violations: &Violations) -> Self {
         let field_violations =
             violations
@@ -63,7 +56,7 @@ impl Problem {
         problem
     }
 
-    /// The request names a host that this is not.
+    /// The `host` header names another service.
     pub(crate) fn misdirected() -> Self {
         let why = "the header `host` names another service; the setting `hosts` lists the names \
                    of this one";
@@ -73,7 +66,6 @@ impl Problem {
         }
     }
 
-    /// No operation has the path.
     pub(crate) fn unknown_path() -> Self {
         Self::new(
             Code::NotFound,
@@ -81,7 +73,7 @@ impl Problem {
         )
     }
 
-    /// The path is one of the published interface that is not served here.
+    /// The path belongs to a part of the published interface that is not supported.
     pub(crate) fn events_only() -> Self {
         Self::new(
             Code::Unimplemented,
@@ -89,7 +81,6 @@ impl Problem {
         )
     }
 
-    /// The path is known, but not with this method.
     pub(crate) fn wrong_method(mut allow: Vec<Method>) -> Self {
         allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         allow.dedup();
@@ -103,7 +94,6 @@ impl Problem {
         }
     }
 
-    /// The body, or its outcome on its way, is larger than is accepted.
     pub(crate) fn body_too_large(limit_bytes: usize) -> Self {
         let message = format!("the body is larger than {limit_bytes} bytes; send less at a time");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
@@ -113,7 +103,6 @@ impl Problem {
         }
     }
 
-    /// The body is written in a way that is not read.
     pub(crate) fn unknown_encoding() -> Self {
         let message = "the content encoding is not supported; send the body uncompressed, or \
                        compressed once with gzip";
@@ -123,7 +112,6 @@ impl Problem {
         }
     }
 
-    /// The header block is larger than is accepted.
     pub(crate) fn headers_too_large(limit_bytes: usize) -> Self {
         let message = format!("the request line and headers are larger than {limit_bytes} bytes");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -133,7 +121,6 @@ impl Problem {
         }
     }
 
-    /// The request took longer than a request may.
     pub(crate) fn deadline() -> Self {
         Self::new(
             Code::DeadlineExceeded,
@@ -141,12 +128,10 @@ impl Problem {
         )
     }
 
-    /// The fault is on this side.
     pub(crate) fn internal() -> Self {
         Self::new(Code::Internal, "internal error of the service")
     }
 
-    /// Come back later.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         let mut problem = Self::new(Code::Unavailable, message);
         let seconds = limits::RETRY_AFTER_S;
@@ -163,7 +148,6 @@ impl Problem {
         problem
     }
 
-    /// What the backend answered, or the outcome of the call to it.
     pub(crate) fn from_status(status: &Status, body_limit_bytes: usize) -> Self {
         if let Some(problem) = Self::of_transport(status, body_limit_bytes) {
             return problem;
@@ -182,8 +166,8 @@ impl Problem {
         problem
     }
 
-    /// The status that tonic derived from a failed call. Its codes often mean something else than they say
-    /// and its texts are not for people.
+    /// Converts an error that tonic generated for a failed call. Their codes are often misleading,
+    /// and their messages are technical.
     fn of_transport(status: &Status, body_limit_bytes: usize) -> Option<Self> {
         const TOO_LARGE: &str = "Error, decoded message length too large";
         const LOCAL: [&str; 6] = [
@@ -226,7 +210,6 @@ impl Problem {
         }
     }
 
-    /// The headers that belong to it, in addition to those of every answer.
     pub(crate) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(seconds) = self.retry_after_s
@@ -249,7 +232,6 @@ impl Problem {
         headers
     }
 
-    /// The body: the JSON form of a `google.rpc.Status`.
     pub(crate) fn body(&self, plan: &Plan) -> Vec<u8> {
         let status = |details| pb::Status {
             code: i32::from(self.code),
@@ -258,7 +240,7 @@ impl Problem {
         };
         let mut out = Vec::new();
         for details in [self.details.clone(), Vec::new()] {
-            // Details are the backend's; should one be broken, the rest is still worth telling.
+            // If the backend's details are malformed, the error is returned without them.
             let bytes = status(details).encode_to_vec();
             let written = plan
                 .by_name
@@ -273,7 +255,6 @@ impl Problem {
     }
 }
 
-/// What is wrong with the secure connection to the backend, if that is why a call failed.
 fn secure_fault(status: &Status) -> Option<String> {
     let source = status.source()?;
     let error = cause::find::<rustls::Error>(source).cloned();
@@ -281,7 +262,6 @@ fn secure_fault(status: &Status) -> Option<String> {
     Some(cause::explain(&error, "tls_ca"))
 }
 
-/// Whether a call ended with its connection, rather than on its own.
 fn connection_broke(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {
@@ -296,7 +276,6 @@ fn connection_broke(status: &Status) -> bool {
     false
 }
 
-/// The HTTP status of a gRPC code.
 fn http_status(code: Code) -> StatusCode {
     let number = match code {
         Code::Ok => 200,
@@ -322,7 +301,6 @@ fn any(name: &str, message: &impl prost::Message) -> Any {
     }
 }
 
-/// Whole seconds of a `RetryInfo`, rounded up.
 fn retry_after_s(detail: &Any) -> Option<u64> {
     if !detail.type_url.ends_with("/google.rpc.RetryInfo") {
         return None;

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::{limits, operation::Operation, route};
 
-/// Reads a query string into wire bytes, noting every parameter that does not fit.
+/// Reads a query string into wire bytes, recording a violation for each invalid parameter.
 pub(crate) fn read(
     plan: &Plan,
     operation: &Operation,
@@ -64,7 +64,6 @@ pub(crate) fn read(
     out
 }
 
-/// Returns why a name is not taken as a query parameter.
 fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
     let message = &plan.messages[operation.input];
     if let Some(index) = message.index_of(name) {
@@ -86,7 +85,7 @@ fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
     }
 }
 
-/// Decodes a name or value: `+` is a space here, unlike in a path.
+/// Decodes a name or value: unlike in a path, `+` is a space.
 fn decode(text: &str) -> Option<String> {
     route::decode_segment(&text.replace('+', " "))
 }

@@ -1,6 +1,6 @@
-//! Answers to a list of which every item was refused: over REST an error, so that a client that looks at
-//! the status does not take it for success. The answer has the members of the other answers beside
-//! those of every error.
+//! Responses to a list whose items were all rejected. Over REST that is an error, so that a client
+//! that checks only the status notices it. The response contains the usual members in addition to
+//! those of an error.
 
 use bellwether_proto::{
     cloud::EventStatusResult,
@@ -10,7 +10,7 @@ use prost::Message as _;
 use serde_json::{Map, Value};
 use tonic::Code;
 
-/// What is reported of a list of which every item was refused; none of every other answer.
+/// Returns the error message if all items were rejected; `None` otherwise.
 pub(crate) fn of(grpc_path: &str, answer: &[u8]) -> Option<String> {
     match grpc_path {
         "/zenoss.cloud.DataReceiverService/PutEvents" => {
@@ -49,7 +49,6 @@ fn every(
     ))
 }
 
-/// The answer with the members of an error.
 pub(crate) fn body(answer: &[u8], message: String) -> Vec<u8> {
     let mut members: Map<String, Value> = serde_json::from_slice(answer).unwrap_or_default();
     members.insert("code".into(), i32::from(Code::InvalidArgument).into());

@@ -1,4 +1,4 @@
-//! Answers one HTTP request: finds the operation, calls the backend, writes the answer.
+//! Handles one HTTP request: finds the operation, calls the backend and builds the response.
 
 mod alertmanager;
 mod body;
@@ -51,26 +51,22 @@ use recognition::Recognised;
 use reply::Reply;
 use sign_in::SignInStep;
 
-/// The beginning of the paths of native events.
 const INTAKE: &str = "/v1/data-receiver/";
-/// What senders of the published interface may also send, and this service does not accept.
+/// Paths of the published interface that this service does not support.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
 
-/// What pages of other origins may send and read, if they may call at all.
+/// CORS: methods and headers available to pages of other origins.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const TAKEN: &str = "authorization, zenoss-api-key, content-type, content-encoding, accept, \
                      if-match, if-none-match, idempotency-key, x-request-id, traceparent, tracestate";
 const SHOWN: &str = "etag, retry-after, x-request-id, ratelimit, ratelimit-policy, \
                      idempotent-replayed, deprecation, sunset, www-authenticate";
 
-/// Everything that answering a request needs.
 #[derive(Debug)]
 pub(crate) struct Handler {
-    /// The settings.
     pub(crate) config: Config,
-    /// The counters.
     pub(crate) metrics: Arc<Metrics>,
-    /// What is shown of the counters of this process; none is shown elsewhere.
+    /// The metrics page; `None` if it is not served here.
     pub(crate) metrics_page: Option<Arc<MetricsPage>>,
     plan: Plan,
     operations: Vec<Operation>,
@@ -89,11 +85,9 @@ pub(crate) struct Handler {
     strange_memory: Arc<Pool<ShareOf>>,
     openapi: Bytes,
     docs: Bytes,
-    /// Where people sign in by a browser, and when the backend reported it.
     sign_in_page: Mutex<Option<(Instant, String)>>,
 }
 
-/// What a request asks for.
 enum RequestTarget<'p> {
     Operation(usize, Vec<&'p str>),
     Sender(usize, Vec<&'p str>),
@@ -104,7 +98,7 @@ enum RequestTarget<'p> {
     Problem(Problem),
 }
 
-/// The headers of a request that show how its answer is to be.
+/// The headers of a request that affect the form of its response.
 struct AcceptHeaders(HeaderMap);
 
 impl AcceptHeaders {
@@ -119,19 +113,18 @@ impl AcceptHeaders {
     }
 }
 
-/// What is known about a request from its arrival on.
+/// Properties of a request known on arrival.
 #[derive(Clone, Copy)]
 struct Exchange<'a> {
     request_id: &'a HeaderValue,
     peer: IpAddr,
-    /// What the certificate that the client proved says of it.
     certificate: &'a [String],
     deadline: Instant,
     activity: &'a Activity,
 }
 
 impl Handler {
-    /// Compiles the tables and pages. The error shows what cannot be served.
+    /// Compiles the tables and pages. Returns an error for an unsupported descriptor.
     pub(crate) fn new(config: Config, upstream: Upstream) -> Result<Self, String> {
         let sets = [
             bellwether_proto::FILE_DESCRIPTOR_SET,
@@ -167,7 +160,7 @@ impl Handler {
             cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
             recognised: Recognised::default(),
             under_way,
-            // One client has a quarter, into which at least one body fits.
+            // One client may use a quarter, which is enough for at least one body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
             strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
             openapi: document.to_string().into(),
@@ -184,7 +177,7 @@ impl Handler {
         })
     }
 
-    /// Answers a request, whatever it is.
+    /// Handles any request.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call to the backend, which may or may not have had an
@@ -238,7 +231,7 @@ impl Handler {
         let took = start.elapsed();
         self.metrics
             .answered(operation, reply.status, took, reply.body.len());
-        // A line for what an operator looks for; the rest is counted, and reported on request.
+        // Failed and slow requests are logged at info level, others at debug level.
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
@@ -288,7 +281,7 @@ impl Handler {
                 RequestTarget::Problem(Problem::wrong_method(vec![step.method()]))
             };
         }
-        // A path of an intake may end in a slash.
+        // An intake path may have a trailing slash.
         let native = if path.starts_with(INTAKE) {
             path.trim_end_matches('/')
         } else {
@@ -304,7 +297,7 @@ impl Handler {
         }
     }
 
-    /// What other services' clients ask for; some of their paths are of both tables.
+    /// Finds a path of another product; some are in both tables.
     fn foreign<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
         let mut allow = match self.senders.find(method, path) {
             RouteMatch::Operation(at, captures) => return RequestTarget::Sender(at, captures),
@@ -325,7 +318,7 @@ impl Handler {
         })
     }
 
-    /// Makes the reply to a request. An accepted request leaves its place in `permit`.
+    /// Builds the reply to a request. An admitted request stores its permit in `permit`.
     async fn reply(
         &self,
         request: Request<Incoming>,

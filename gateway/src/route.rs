@@ -1,28 +1,22 @@
-//! Finds the operation for a method and a path, on the path as it came, before any decoding.
+//! Routes a method and a path to an operation, using the raw path before decoding.
 
 use std::collections::BTreeMap;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-/// The path of an HTTP rule, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
-    /// As it is in the rule.
     pub(crate) text: Box<str>,
-    /// Its segments; `None` captures one.
+    /// Segments; `None` is a capture.
     pub(crate) segments: Vec<Option<Box<str>>>,
     /// Field paths of the captured segments, in order.
     pub(crate) captures: Vec<Box<str>>,
-    /// What follows a colon at the end.
     pub(crate) verb: Option<Box<str>>,
 }
 
 impl Template {
-    /// Takes a path such as `/v1/events/{id}:explain` apart.
-    ///
-    /// # Errors
-    /// A sentence when the template asks for more than single segments.
+    /// Parses a path such as `/v1/events/{id}:explain`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let path = text
             .strip_prefix('/')
@@ -63,18 +57,15 @@ impl Template {
     }
 }
 
-/// What a path leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RouteMatch<'p> {
-    /// An operation, by its place, and the captured segments, still encoded.
+    /// The index of an operation, and the captured segments, still encoded.
     Operation(usize, Vec<&'p str>),
-    /// The path is known, but not with this method; lists the known ones in order.
+    /// The path exists, but not with this method; contains the allowed ones in order.
     WrongMethod(Vec<Method>),
-    /// No operation has this path.
     Nothing,
 }
 
-/// All paths, as a tree of segments.
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     root: Node,
@@ -88,15 +79,11 @@ struct Node {
     verbs: BTreeMap<Box<str>, Methods>,
 }
 
-/// Operations of one path by method.
 type Methods = BTreeMap<MethodName, usize>;
 type MethodName = Box<str>;
 
 impl Router {
     /// Adds an operation.
-    ///
-    /// # Errors
-    /// A sentence when another operation has the same method and path.
     pub(crate) fn add(
         &mut self,
         method: &Method,
@@ -120,9 +107,10 @@ impl Router {
         }
     }
 
-    /// Finds the operation of a method and a raw path. Literal segments win over captures; what
-    /// follows the last colon is a verb if one of that name is known there, under any method, and
-    /// part of the segment otherwise (`%3A` is never a verb). HEAD counts as GET.
+    /// Finds the operation for a method and a raw path. Literal segments take precedence over
+    /// captures. The text after the last colon is a verb if one of that name exists there, under
+    /// any method, and part of the segment otherwise (`%3A` is never a verb). HEAD is treated as
+    /// GET.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         let wanted = if *method == Method::HEAD {
             &Method::GET
@@ -172,8 +160,8 @@ impl<'p> Search<'p, '_> {
             .or_else(|| self.capture(node, segment, |it, next| it.walk(next, rest)))
     }
 
-    /// Looks for the last segment of a path. A verb that is known claims the path, so that
-    /// `GET /x:retry` is a wrong method and not a thing called `x:retry`.
+    /// Finds the last segment of a path. A known verb takes precedence, so that `GET /x:retry` is a
+    /// wrong method, not a resource called `x:retry`.
     fn end(&mut self, node: &Node, value: &'p str, verb: Option<&str>) -> Option<usize> {
         if verb.is_none() && !self.allowed.is_empty() {
             return None;
@@ -219,8 +207,8 @@ impl<'p> Search<'p, '_> {
     }
 }
 
-/// Decodes a captured segment, once: `%2F` becomes a slash inside the value. `None` when the
-/// encoding is not valid or the bytes are not UTF-8.
+/// Decodes a captured segment once: `%2F` becomes a slash in the value. `None` if the encoding is
+/// invalid or the bytes are not UTF-8.
 pub(crate) fn decode_segment(segment: &str) -> Option<String> {
     let complete = segment
         .bytes()

@@ -1,4 +1,4 @@
-//! The gateway as a whole: bound, served and drained.
+//! The gateway: binding, serving and draining.
 
 use futures_util::future::BoxFuture;
 use std::{io, net::SocketAddr, sync::Arc};
@@ -20,10 +20,10 @@ use crate::{
     upstream::Upstream,
 };
 
-/// As [`HEADER_BUFFER_BYTES`], for HTTP/2.
+/// The limit of [`HEADER_BUFFER_BYTES`] for HTTP/2.
 const HEADER_LIST_BYTES: u32 = 128 * 1024;
 
-/// The gateway: answers REST requests by calling a backend.
+/// The gateway: serves REST by calling a backend.
 #[derive(Debug)]
 pub struct Gateway {
     listener: Listener,
@@ -31,31 +31,31 @@ pub struct Gateway {
     tls: Option<Tls>,
 }
 
-/// Why a gateway could not be started.
+/// The reason why a gateway could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A setting cannot be used; change it.
+    /// A setting is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The address cannot be listened on; choose another or end what uses it.
+    /// The address could not be bound; select another one, or stop the process that uses it.
     #[error("failed to listen on {addr}")]
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The interface this program was built with cannot be served; a fault of the build.
+    /// The descriptors of this build are unsupported; a bug.
     #[error("the interface cannot be served: {0}")]
     Interface(String),
 }
 
 impl Gateway {
-    /// Compiles the interface and binds the listener; requests are answered from
+    /// Compiles the descriptors and binds the listener; requests are served from
     /// [`serve`](Self::serve) on.
     ///
     /// # Errors
-    /// When a setting cannot be used or the address cannot be listened on.
+    /// Returns an error if a setting is invalid or the address cannot be bound.
     pub fn bind(
         config: Config,
         upstream: Upstream,
@@ -74,40 +74,39 @@ impl Gateway {
         })
     }
 
-    /// Serves REST over TLS alone. What the configuration offers to agree on has to be `h2` and
-    /// `http/1.1`.
+    /// Serves only TLS. The ALPN protocols of the configuration must be `h2` and `http/1.1`.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// What the gateway counts.
+    /// Returns the metrics of the gateway.
     pub fn metrics(&self) -> Arc<dyn Source> {
         Arc::clone(&self.handler.metrics) as _
     }
 
-    /// Shows this page at `/metrics` in place of the gateway's own counters; none shows nothing there.
+    /// Serves this page at `/metrics` instead of the gateway's own; `None` serves none.
     #[must_use]
     pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
         self.handler.metrics_page = page;
         self
     }
 
-    /// Where the gateway listens, with the port it was given.
+    /// Returns the bound address, with the actual port.
     pub fn addr(&self) -> SocketAddr {
         self.listener.addr()
     }
 
-    /// Answers requests until `shutdown` is cancelled, then answers those under way, for at most
-    /// [`Config::drain`], and returns. Idle connections do not hold it up.
+    /// Serves until `shutdown` is cancelled, then waits for requests in flight, for at most
+    /// [`Config::drain`], and returns. Idle connections do not delay it.
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection immediately.
     pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let config = &self.handler.config;
-            // A request under way may be silent until its deadline.
+            // A request in flight may be silent until its deadline.
             let silence = limits::IDLE.max(config.deadline + config.header_timeout);
             let limits = Limits {
                 connections: config.max_connections,
@@ -132,7 +131,6 @@ impl Gateway {
     }
 }
 
-/// The handler as it is served on connections.
 #[derive(Debug, Clone)]
 struct Service(Arc<Handler>);
 

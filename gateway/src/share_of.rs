@@ -1,15 +1,14 @@
-//! Whose share of the gateway a request takes.
+//! Owners of shares of the gateway's resources.
 
 use std::net::IpAddr;
 
 use bellwether_process::listen::network_of;
 
-/// Whose share of this gateway a request takes.
+/// The owner of a share of the gateway's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ShareOf {
     /// Clients whose key the backend knows: its hash under a secret of this process.
     Key(u64),
-    /// Who has shown none, by address.
     Address(IpAddr),
 }
 

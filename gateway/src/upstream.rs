@@ -1,4 +1,4 @@
-//! The backend, reached over a channel or called in the same process.
+//! The backend, remote or in the same process.
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use tonic::{
 
 use crate::{codec::RawCodec, limits};
 
-/// The backend that answers the gateway's calls.
+/// The backend that the gateway calls.
 #[derive(Debug, Clone)]
 pub struct Upstream(Kind);
 
@@ -30,29 +30,30 @@ enum Kind {
     },
 }
 
-/// What a backend answers: metadata and an encoded message.
+/// The response of a backend: metadata and an encoded message.
 pub type Answered = Result<(MetadataMap, Bytes), Status>;
 
-/// A backend in the same process that takes some calls past HTTP, as encoded messages.
+/// A backend in the same process that handles some calls without HTTP, as encoded messages.
 pub trait Direct: fmt::Debug + Send + Sync {
-    /// Whether it takes calls of that method.
+    /// Whether it handles calls of that method.
     fn takes(&self, path: &str) -> bool;
 
-    /// Answers a call as the services would.
+    /// Handles a call as the services would.
     fn call(
         &self,
         metadata: MetadataMap,
         message: Bytes,
     ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>>;
 
-    /// Whether the key in the metadata is known; the error is what a call with it is answered.
+    /// Checks whether the key in the metadata is known; else returns the error of a call with that
+    /// key.
     fn identify(
         &self,
         metadata: MetadataMap,
     ) -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send + '_>>;
 }
 
-/// An address at which no backend can be.
+/// An invalid address of a backend.
 #[derive(Debug, thiserror::Error)]
 #[error("`{uri}` is not the address of a backend: it has to look like `http://127.0.0.1:8481`")]
 pub struct UpstreamError {
@@ -61,21 +62,21 @@ pub struct UpstreamError {
 }
 
 impl Upstream {
-    /// Reaches a backend over HTTP/2, with TLS if the address begins with `https:`. Connects with
-    /// the first call and again whenever the connection is lost, so the backend may start later.
-    /// Has to be called within a Tokio runtime.
+    /// Connects to a backend over HTTP/2, with TLS if the address begins with `https:`. Connects on
+    /// the first call and whenever the connection is lost, so the backend may start later. Must be
+    /// called within a Tokio runtime.
     ///
     /// # Errors
-    /// When `uri` is not an `http` or `https` address with a host.
+    /// Returns an error if `uri` is not an `http` or `https` address with a host.
     pub fn connect(uri: &str) -> Result<Self, UpstreamError> {
         Self::connect_with(uri, ClientTlsConfig::new().with_native_roots(), None)
     }
 
-    /// As [`Upstream::connect`], with what an address that begins with `https:` is to be trusted
-    /// by: a verifier, or else the authorities in `tls`.
+    /// Connects like [`Upstream::connect`], with settings for trusting an `https:` address: a
+    /// verifier, or else the authorities in `tls`.
     ///
     /// # Errors
-    /// Those of [`Upstream::connect`], and when the trust cannot be used.
+    /// Same as [`Upstream::connect`], or if the TLS settings are invalid.
     pub fn connect_with(
         uri: &str,
         tls: ClientTlsConfig,
@@ -111,7 +112,7 @@ impl Upstream {
         Ok(Self(Kind::Remote(channel)))
     }
 
-    /// Calls services in this process, without a socket in between.
+    /// Calls services in this process, without a socket.
     pub fn in_process(routes: Routes) -> Self {
         Self(Kind::InProcess {
             routes: routes.prepare(),
@@ -119,7 +120,7 @@ impl Upstream {
         })
     }
 
-    /// As [`Upstream::in_process`], past HTTP where `direct` takes the call.
+    /// Calls services like [`Upstream::in_process`], or without HTTP if `direct` handles the call.
     pub fn in_process_with(routes: Routes, direct: Arc<dyn Direct>) -> Self {
         Self(Kind::InProcess {
             routes: routes.prepare(),
@@ -153,17 +154,17 @@ impl Upstream {
         }
     }
 
-    /// Whether the backend knows the key in the metadata. A backend elsewhere is asked by a call of
-    /// `GetCaller`, which counts as one of that client.
+    /// Checks whether the backend knows the key in the metadata. A remote backend is sent
+    /// `GetCaller`, which counts as a call of that client.
     ///
     /// # Errors
-    /// What a call with that key is answered.
+    /// Returns the error of a call with that key.
     pub(crate) async fn identify(
         &self,
         metadata: MetadataMap,
         timeout: Duration,
     ) -> Result<(), Status> {
-        // What says nothing of the key but that it is wrong, or nothing at all.
+        // Codes for an invalid key or an unreachable backend; others do not concern the key.
         const REFUSED: [Code; 4] = [
             Code::Unauthenticated,
             Code::Unavailable,
@@ -180,13 +181,13 @@ impl Upstream {
         let who = PathAndQuery::from_static("/bellwether.v1.ClientService/GetCaller");
         match self.call(who, metadata, Bytes::new(), timeout).await {
             Err(status) if REFUSED.contains(&status.code()) => Err(status),
-            // Who may not ask more for now, or not that, is known anyway.
+            // A client over its limit, or without the permission, has a valid key.
             _ => Ok(()),
         }
     }
 
-    /// Returns the sentence that says why the backend does not serve, by its health service; none while
-    /// all of it does.
+    /// Returns the reason why the backend is not serving, according to its health service; `None`
+    /// if it is.
     pub(crate) async fn why_not_ready(&self) -> Option<&'static str> {
         if self.serves("").await {
             return None;
@@ -198,7 +199,7 @@ impl Upstream {
         })
     }
 
-    /// Asks the backend's health service whether a service is serving; an empty name stands for all.
+    /// Queries the backend's health service for a service; an empty name means all.
     async fn serves(&self, service: &str) -> bool {
         const SERVING: u64 = 1;
         let check = PathAndQuery::from_static("/grpc.health.v1.Health/Check");

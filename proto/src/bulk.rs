@@ -1,21 +1,20 @@
-//! What gateway and backend agree on about requests with many events of another dialect.
+//! Limits of requests with many events of another dialect, shared by gateway and backend.
 
 use prost::Message as _;
 use prost_types::{Struct, Value, value::Kind};
 
 use crate::zenoss::cloud::{Event, Events};
 
-/// Events in one request: more than senders put into one, such as the 8,192 log records of a
-/// collector of OpenTelemetry.
+/// Maximum events per request. Senders use fewer; an OpenTelemetry collector sends 8,192 log
+/// records.
 pub const EVENTS_MAX: usize = 20_000;
-/// Bytes of the message with these events.
+/// Maximum bytes of the message with these events.
 pub const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The metadata field of an event of which something was left out.
 const TRUNCATED: &str = "truncated";
 
-/// Makes the message of a request fit into [`BYTES_MAX`]: from the last event on, metadata fields are
-/// left out as far as it takes, then bodies, then events; answers how many of these.
+/// Shrinks the message of a request to [`BYTES_MAX`]: starting at the last event, drops metadata
+/// fields, then bodies, then events. Returns the number of dropped events.
 pub fn fit(request: &mut Events) -> usize {
     let mut bytes = request.encoded_len();
     let strip: [fn(&mut Event); 2] = [

@@ -1,4 +1,4 @@
-//! A list of an answer as CSV, RFC 4180: one row for each entry, one column for each of its fields.
+//! The list of a response as CSV (RFC 4180): one row per entry, one column per field.
 
 use serde_json::Value;
 
@@ -7,15 +7,15 @@ use crate::{
     text::is_hidden,
 };
 
-/// What a spreadsheet takes a cell for that begins so: a formula. In some languages it reads full-width
-/// signs as the usual ones.
+/// Characters that start a formula in a spreadsheet. In some languages, full-width characters do as
+/// well.
 const FORMULA: [char; 12] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
     '\u{2212}',
 ];
 
-/// The entries of a list, in the JSON form of an answer, as a table with the fields' JSON names above. Lists
-/// and objects in a cell stay JSON. None where the message has no such list.
+/// Renders a list in the JSON form of a response as a table, with the JSON names of the fields as
+/// header. Lists and objects in a cell stay JSON. `None` if the message has no such list.
 pub fn table(plan: &Plan, message: MessageId, list: &str, answer: &Value) -> Option<String> {
     let Kind::Message(row) = plan.field(message, list)?.kind else {
         return None;
@@ -47,8 +47,8 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Whether a text may be read as a formula. What stands before it and is not seen does not keep a
-/// spreadsheet from it.
+/// Whether a spreadsheet could interpret a text as a formula. Leading invisible characters do not
+/// prevent that.
 fn is_formula(text: &str) -> bool {
     let is_skipped = |c: char| !FORMULA.contains(&c) && (is_hidden(c) || c.is_whitespace());
     text.trim_start_matches(is_skipped).starts_with(FORMULA)

@@ -1,5 +1,5 @@
-//! The one text in which people write conditions over events: read, with a position for every
-//! fault, and written.
+//! The filter language for conditions over events: parser, with a position for every error, and
+//! printer.
 //!
 //! `severity>=error host=db-* (summary~"disk.*full" or has:ticket) -env=lab since=2h`
 
@@ -23,12 +23,12 @@ pub use self::{
     printer::{is_search, part, print, value},
 };
 
-/// Longest text that is read, in bytes.
+/// Maximum length of a filter, in bytes.
 pub const BYTES_MAX: usize = 16 * 1024;
-/// How deep clauses may lie in each other.
+/// Maximum nesting depth of clauses.
 pub const DEPTH_MAX: usize = 32;
 
-/// A condition that was read, and where its parts are in the text.
+/// A parsed condition, with the positions of its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
     /// The condition.
@@ -38,19 +38,18 @@ pub struct Parsed {
     is_either: bool,
 }
 
-/// Where a clause and the clauses inside it begin.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Positions {
     at: usize,
     inside: Vec<Positions>,
 }
 
-/// What is wrong with a text.
+/// A syntax error in a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Characters before the place.
+    /// Position, in characters from the start.
     pub at: usize,
-    /// A sentence fragment for people.
+    /// The message, a sentence fragment.
     pub message: String,
 }
 
@@ -60,17 +59,17 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Reads a condition. `now` is what `2h` and `09:30` are counted from; without it, as for what is
-/// stored and holds at any time, these are faults.
+/// Parses a condition. `now` is the reference for `2h` and `09:30`; without it, as for stored
+/// conditions, these are errors.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first syntax error.
 pub fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
     parser::parse(text, now)
 }
 
 impl Parsed {
-    /// The conditions that all have to hold, each with how it is written.
+    /// Returns the conditions joined by `and` at the top level, each with its text.
     pub fn parts(&self) -> impl Iterator<Item = (&Clause, &str)> {
         let clauses = match &self.clause {
             Clause::And(clauses) if self.parts.len() > 1 => clauses,
@@ -79,12 +78,12 @@ impl Parsed {
         clauses.iter().zip(self.parts.iter().map(String::as_str))
     }
 
-    /// Whether it is one of several joined by `or`, without brackets around them.
+    /// Whether it is an `or` of several conditions, without brackets around them.
     pub fn is_either(&self) -> bool {
         self.is_either
     }
 
-    /// Where the clause of a path such as `clause.and.clauses[1].not.clause` begins.
+    /// Returns the position of the clause at a path such as `clause.and.clauses[1].not.clause`.
     pub fn position(&self, path: &str) -> usize {
         let mut positions = &self.positions;
         for step in path.split('.') {
@@ -102,7 +101,7 @@ impl Parsed {
         positions.at
     }
 
-    /// Every field that the condition looks at, in order, and where.
+    /// Returns every field that the condition uses, in order, with its position.
     pub fn fields(&self) -> Vec<(&str, usize)> {
         let mut fields = Vec::new();
         collect_fields(&self.clause, &self.positions, &mut fields);

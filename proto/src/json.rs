@@ -1,9 +1,8 @@
-//! Canonical proto3 JSON of the wire's messages and back, by tables made from the descriptors.
+//! Canonical proto3 JSON of the wire messages, converted by tables built from the descriptors.
 //!
-//! [`from_json`] and [`to_json`] are for typed messages, [`wire_from_json`] and [`wire_to_json`]
-//! for messages that are known by name and stay wire bytes. The modules below are what they are
-//! built from, for who compiles tables of other descriptors or puts a message together from several
-//! parts.
+//! [`from_json`] and [`to_json`] convert typed messages, [`wire_from_json`] and [`wire_to_json`]
+//! messages that are known by name and stay wire bytes. The modules below are for callers that
+//! compile tables of other descriptors or assemble a message from several parts.
 
 pub mod descriptor;
 pub mod example;
@@ -26,16 +25,16 @@ use read::{Options, Rejected};
 use violation::Violations;
 use wire::Malformed;
 
-/// Why JSON was not read as a message, or a message not written as JSON.
+/// The reason why a conversion failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No message of the wire has this full name.
+    /// No message has this full name.
     #[error("there is no message type {0}")]
     UnknownType(String),
-    /// The text is not JSON, or does not fit the message; names every field that does not.
+    /// The text is not JSON, or does not fit the message; lists every invalid field.
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    /// The bytes are no message of the type, or one nested too deep.
+    /// The bytes are not a valid message of the type, or are nested too deep.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
@@ -44,15 +43,15 @@ static PLAN: LazyLock<Plan> = LazyLock::new(|| {
     Plan::compile(&[crate::FILE_DESCRIPTOR_SET]).expect("this crate's descriptors were compiled")
 });
 
-/// The tables of every message of this crate, made on first use.
+/// Returns the tables of every message of this crate, built on first use.
 pub fn plan() -> &'static Plan {
     &PLAN
 }
 
-/// Reads a JSON object as a message. Unknown fields are refused with the nearest known one.
+/// Parses a JSON object as a message. Unknown fields are rejected with the most similar known one.
 ///
 /// # Errors
-/// When the text is not JSON, or with every field of it that does not fit the message.
+/// Returns an error if the text is not JSON, or lists every field that does not fit the message.
 pub fn from_json<M: Name + Default>(json: &[u8]) -> Result<M, Error> {
     let wire = wire_from_json(&M::full_name(), json)?;
     M::decode(&*wire).map_err(|_not_ours| Malformed.into())
@@ -61,23 +60,24 @@ pub fn from_json<M: Name + Default>(json: &[u8]) -> Result<M, Error> {
 /// Writes a message as canonical JSON.
 ///
 /// # Errors
-/// When the message is nested too deep to be read again, or holds bytes that are no message.
+/// Returns an error if the message is nested too deep to be read again, or contains malformed
+/// bytes.
 pub fn to_json<M: Name>(message: &M) -> Result<Vec<u8>, Error> {
     wire_to_json(&M::full_name(), &message.encode_to_vec())
 }
 
-/// Reads a JSON object into the wire bytes of the message with this full name.
+/// Parses a JSON object into the wire bytes of the message with this full name.
 ///
 /// # Errors
-/// As [`from_json`], and when no message has the name.
+/// Same as [`from_json`], or if no message has the name.
 pub fn wire_from_json(message: &str, json: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(read::read(&PLAN, named(message)?, json, Options::default())?.wire)
 }
 
-/// Reads what fits the message with this full name, beside what does not.
+/// Parses the valid fields of a JSON object, and returns the violations separately.
 ///
 /// # Errors
-/// When the text is not JSON, or no message has the name.
+/// Returns an error if the text is not JSON, or no message has the name.
 pub fn fitting_wire_from_json(message: &str, json: &[u8]) -> Result<(Vec<u8>, Violations), Error> {
     let (read, violations) = read::read_fitting(&PLAN, named(message)?, json, Options::default())?;
     Ok((read.wire, violations))
@@ -86,7 +86,7 @@ pub fn fitting_wire_from_json(message: &str, json: &[u8]) -> Result<(Vec<u8>, Vi
 /// Writes the wire bytes of the message with this full name as canonical JSON.
 ///
 /// # Errors
-/// When no message has the name, or the bytes are not one of it.
+/// Returns an error if no message has the name, or the bytes are malformed.
 pub fn wire_to_json(message: &str, wire: &[u8]) -> Result<Vec<u8>, Error> {
     let mut json = Vec::with_capacity(wire.len() * 2);
     write::write(&PLAN, named(message)?, wire, &mut json)?;

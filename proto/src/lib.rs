@@ -1,8 +1,8 @@
-//! The wire: generated messages and services, and the descriptor set they come from.
+//! The wire: generated messages and services, and their descriptor set.
 //!
-//! The `.proto` files beside this crate are the API reference, the files in `reference` what people
-//! look up beside it. [`json`] is the one way between the wire and JSON, [`filter`] the one between
-//! conditions and the text in which people write them.
+//! The `.proto` files of this crate are the API reference; the files in `reference` supplement it.
+//! All conversion between the wire and JSON is in [`json`], and between conditions and the filter
+//! language in [`filter`].
 
 pub mod bulk;
 pub mod csv;
@@ -15,7 +15,7 @@ pub mod repair;
 pub mod severity;
 pub mod text;
 
-/// Bellwether's own services.
+/// The services of Bellwether.
 #[expect(
     unused_qualifications,
     clippy::pedantic,
@@ -26,18 +26,18 @@ pub mod text;
     reason = "generated from the .proto files"
 )]
 pub mod bellwether {
-    /// What fields and methods are, beyond their types.
+    /// Options of fields and methods.
     pub mod options {
         tonic::include_proto!("bellwether.options");
     }
 
-    /// Version 1: fields and methods are added, never changed in meaning or removed.
+    /// Version 1: fields and methods are added, but never removed or changed in meaning.
     pub mod v1 {
         tonic::include_proto!("bellwether.v1");
     }
 }
 
-/// The published interface that event senders already speak.
+/// The published interface that existing event senders use.
 #[expect(
     unused_qualifications,
     clippy::pedantic,
@@ -46,7 +46,7 @@ pub mod bellwether {
     reason = "generated from the .proto files"
 )]
 pub mod zenoss {
-    /// Events on their way in.
+    /// The interface for sending events.
     pub mod cloud {
         tonic::include_proto!("zenoss.cloud");
     }

@@ -1,20 +1,20 @@
-//! Matchers of labels as Prometheus and Alertmanager write them: `host=~"db-.*"`.
+//! Label matchers in the syntax of Prometheus and Alertmanager: `host=~"db-.*"`.
 
-/// What one label has to be.
+/// A matcher of one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatcherText {
-    /// The label.
+    /// Name of the label.
     pub name: String,
-    /// The text or regular expression.
+    /// Text or regular expression.
     pub value: String,
-    /// Whether the value is a regular expression, of the whole text.
+    /// Whether the value is a regular expression, which must match the whole label.
     pub is_regex: bool,
-    /// Whether the label has to match rather than not.
+    /// Whether the label has to match, as opposed to not match.
     pub is_equal: bool,
 }
 
 impl MatcherText {
-    /// Reads text such as `host=~"db-.*"`. The value may stand without quotes.
+    /// Parses a matcher such as `host=~"db-.*"`. The quotes are optional.
     pub fn parse(text: &str) -> Option<Self> {
         let trimmed = text.trim();
         let (name, rest) = if trimmed.starts_with('"') {
@@ -49,7 +49,7 @@ impl MatcherText {
         })
     }
 
-    /// Reads several that have to hold together: `{host="db-1", team=~"a|b"}`, or without braces.
+    /// Parses a conjunction such as `{host="db-1", team=~"a|b"}`. The braces are optional.
     pub fn parse_list(text: &str) -> Option<Vec<Self>> {
         let trimmed = text.trim();
         let inner = match trimmed.strip_prefix('{') {
@@ -65,7 +65,6 @@ impl MatcherText {
     }
 }
 
-/// The parts between commas that are not in quotes.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut from) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -85,7 +84,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// A text in double quotes, and what follows it.
+/// Returns the content of the leading quoted string, and the rest.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut found = String::new();
     let mut chars = text.strip_prefix('"')?.char_indices();

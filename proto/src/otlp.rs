@@ -1,4 +1,4 @@
-//! Log records of OpenTelemetry become events, over HTTP and over gRPC alike.
+//! Converts OpenTelemetry log records to events, for both HTTP and gRPC.
 
 mod size;
 mod value;
@@ -17,28 +17,25 @@ use wire::{
     any_value::Kind,
 };
 
-/// The attribute of a log record that names an event, in senders older than the field for it.
+/// Attribute with the event name in records of senders that predate the field.
 const EVENT_NAME: &str = "event.name";
-/// The name of an event whose record has neither an event's name nor a scope's.
+/// Event name for records with neither an event name nor a scope name.
 const NAMELESS: &str = "log";
-/// What a resource is called that does not show what it is, by OpenTelemetry's own word.
+/// Dimension for a resource that does not identify itself, as defined by OpenTelemetry.
 const UNKNOWN: (&str, &str) = ("service.name", "unknown_service");
-/// Values and records of one request.
 const VALUES_MAX: usize = 1_000_000;
-/// Bytes that the events of one request repeat of their resources and scopes: above it the resource
-/// is not kept with an event.
+/// Maximum bytes of resources and scopes repeated in the events of one request; above it, the
+/// resource is not stored with an event.
 const REPEATED_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes of a resource that are kept with each of its events.
 const RESOURCE_BYTES: usize = 8 * 1024;
-/// Bytes of an event's summary.
 const SUMMARY_BYTES: usize = 1024;
 
-/// Which records become events, and what they are about.
+/// Settings for the conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Records below it are not taken.
+    /// Minimum severity; less severe records are dropped.
     pub floor: Severity,
-    /// Attributes of a resource that name the thing a record is about.
+    /// Resource attributes that become dimensions.
     pub dimensions: Vec<String>,
 }
 
@@ -58,16 +55,16 @@ impl Default for Settings {
     }
 }
 
-/// What a request becomes.
+/// The result of converting a request.
 #[derive(Debug)]
 pub struct Logs {
-    /// At most [`bulk::EVENTS_MAX`] events.
+    /// The events, at most [`bulk::EVENTS_MAX`].
     pub events: Vec<Event>,
-    /// The records that become none.
+    /// Counts of the dropped records.
     pub left_out: LeftOut,
 }
 
-/// Records that become no event.
+/// Records that did not become events.
 #[derive(Debug)]
 pub struct LeftOut {
     floor: Severity,
@@ -77,30 +74,30 @@ pub struct LeftOut {
     unreadable: Vec<String>,
 }
 
-/// Why a request is not read.
+/// The reason why a request was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
-    /// It is no request to export logs.
+    /// The bytes are not a logs export request.
     #[error("is no request to export logs: {0}")]
     Malformed(String),
-    /// It has more values than are taken.
+    /// Too many values.
     #[error("has more than {VALUES_MAX} values; send fewer records at a time")]
     TooMany,
 }
 
-/// A request that was read.
+/// A decoded request.
 #[derive(Debug, Default)]
 pub struct Read {
     /// The request.
     pub request: LogsRequest,
-    /// Why records of it could not be read.
+    /// Errors of the records that could not be decoded.
     pub unreadable: Vec<String>,
 }
 
-/// Reads a request. Malformed texts are replaced, and records that cannot be read are left out.
+/// Decodes a request. Malformed texts are replaced, and malformed records are dropped.
 ///
 /// # Errors
-/// When its bytes are no request, or one that would take too much memory.
+/// Returns an error if the bytes are not a request, or it would use too much memory.
 pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
     if size::values(bytes) > VALUES_MAX {
         return Err(Unread::TooMany);
@@ -123,7 +120,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
 }
 
 impl Logs {
-    /// Makes events of a request.
+    /// Converts a request to events.
     pub fn of(request: &LogsRequest, settings: &Settings) -> Self {
         let mut logs = Self {
             events: Vec::new(),
@@ -188,13 +185,13 @@ impl Logs {
 }
 
 impl LeftOut {
-    /// Adds records that could not be read, and why.
+    /// Adds the errors of records that could not be decoded.
     pub fn add_unreadable(&mut self, why: Vec<String>) {
         self.unreadable.extend(why);
     }
 
-    /// Returns how many records are not stored, and why; `failed` of the events were refused with
-    /// that message.
+    /// Returns the number of records that are not stored, and the reasons; `failed` events were
+    /// rejected with `message`.
     pub fn response(&self, failed: usize, message: &str) -> LogsResponse {
         let mut why = Vec::new();
         if self.below_floor > 0 {
@@ -233,13 +230,12 @@ impl LeftOut {
         }
     }
 
-    /// Counts events that did not fit into the message of a request.
+    /// Counts events that exceeded the size of a request.
     pub fn add_beyond(&mut self, count: usize) {
         self.too_large += count;
     }
 }
 
-/// What all records of one resource are about.
 struct About {
     dimensions: Vec<(String, String)>,
     identity_bytes: usize,
@@ -288,7 +284,7 @@ impl About {
     }
 }
 
-/// A record that does not state how bad it is is for information.
+/// A record without a severity is informational.
 fn severity_of(record: &LogRecord) -> Severity {
     let of_number = match record.severity_number {
         1..=8 => Some(Severity::Debug),
@@ -362,7 +358,6 @@ fn event(
     }
 }
 
-/// The first line of a text, as much as a summary holds, with a mark where it is cut.
 fn first_line(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     let line = text.lines().next().unwrap_or_default();

@@ -1,17 +1,17 @@
-//! The reference topics, written in a small part of Markdown, and the reader of that part.
+//! The reference topics, in a subset of Markdown, and the parser of that subset.
 
-/// Something that people look up.
+/// A reference topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// Its name in addresses and links, such as `templates`.
+    /// The name in URLs and links, such as `templates`.
     pub name: &'static str,
-    /// All of it, as Markdown; the first line is the title.
+    /// The whole topic as Markdown; the first line is the title.
     pub markdown: &'static str,
 }
 
 macro_rules! topics {
     ($($name:literal),+ $(,)?) => {
-        /// Every topic, in the order that people read them.
+        /// All topics, in reading order.
         pub const TOPICS: &[Topic] = &[$(Topic {
             name: $name,
             markdown: include_str!(concat!("../reference/", $name, ".md")),
@@ -41,38 +41,37 @@ topics!(
 );
 
 impl Topic {
-    /// The topic of that name.
+    /// Returns the topic of that name.
     pub fn find(name: &str) -> Option<&'static Self> {
         TOPICS.iter().find(|topic| topic.name == name)
     }
 
-    /// Its title.
+    /// Returns the title.
     pub fn title(&self) -> &'static str {
         let first = self.markdown.lines().next().unwrap_or_default();
         first.trim_start_matches('#').trim()
     }
 
-    /// What it is built from, in order, after the title.
+    /// Returns the blocks after the title, in order.
     pub fn blocks(&self) -> Vec<Block> {
         let rest = self.markdown.split_once('\n').map_or("", |(_, rest)| rest);
         blocks(rest)
     }
 }
 
-/// The variables of templates, in the order of their table; where any key may stand, it ends with
+/// Returns the template variables, in the order of their table; one with an arbitrary key ends with
 /// `KEY`.
 pub fn variables() -> Vec<&'static str> {
     names_of_templates("\n## Variables\n")
 }
 
-/// The filters of templates in Jinja, in the order of their table.
+/// Returns the Jinja template filters, in the order of their table.
 pub fn filters() -> Vec<&'static str> {
     let examples = names_of_templates("\n## Filters\n").into_iter();
     let name = |example: &'static str| example.split('(').next();
     examples.filter_map(name).collect()
 }
 
-/// What stands first in the rows of a table of the topic on templates.
 fn names_of_templates(heading: &str) -> Vec<&'static str> {
     let templates = Topic::find("templates").map_or("", |topic| topic.markdown);
     let table = templates.split(heading).nth(1).unwrap_or_default();
@@ -81,40 +80,40 @@ fn names_of_templates(heading: &str) -> Vec<&'static str> {
     rows.filter_map(|row| row.split('`').next()).collect()
 }
 
-/// A part of a topic that stands alone.
+/// A block of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// A heading.
     Heading(String),
-    /// Running text; read it with [`pieces`].
+    /// Text; parse it with [`pieces`].
     Paragraph(String),
-    /// An entry of a list, with its number if it has one.
+    /// A list item, with its number if it has one.
     Item(Option<String>, String),
-    /// Rows of cells, of which the first is the heading; each cell is running text.
+    /// Rows of cells, with the header first; each cell is text.
     Table(Vec<Vec<String>>),
-    /// Lines to be shown as they are, and the word after the fence, such as `json`.
+    /// A code block, with the word after the fence, such as `json`.
     Code(String, Vec<String>),
 }
 
-/// A part of running text.
+/// A span of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// As it is.
+    /// Plain text.
     Text(&'a str),
-    /// What is typed or seen by machines.
+    /// Code.
     Code(&'a str),
-    /// Leads to the topic of that name.
+    /// A link to a topic.
     Link {
-        /// What is shown.
+        /// The link text.
         text: &'a str,
-        /// The topic.
+        /// Name of the topic.
         topic: &'a str,
     },
 }
 
 fn blocks(markdown: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    // Whether the next line can continue with the last block.
+    // Whether the next line can continue the last block.
     let mut open = false;
     let mut lines = markdown.lines();
     while let Some(line) = lines.next() {
@@ -166,7 +165,6 @@ fn row(blocks: &mut Vec<Block>, line: &str, open: bool) {
     }
 }
 
-/// The number and the text of an entry of a list.
 fn item(line: &str) -> Option<(Option<String>, &str)> {
     if let Some(text) = line.strip_prefix("- ") {
         return Some((None, text));
@@ -176,7 +174,7 @@ fn item(line: &str) -> Option<(Option<String>, &str)> {
     is_number.then(|| (Some(number.to_owned()), text))
 }
 
-/// Takes running text apart.
+/// Splits text into spans.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -200,7 +198,6 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// `[text](topic)` at the start of a text, and what follows.
 fn link(text: &str) -> Option<(&str, &str, &str)> {
     let (shown, rest) = text[1..].split_once("](")?;
     let (topic, rest) = rest.split_once(')')?;

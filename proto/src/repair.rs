@@ -1,6 +1,6 @@
-//! Repairs malformed texts in what senders send, so that one of them takes nothing else with it.
+//! Repairs malformed texts of senders, so that one of them does not invalidate the rest.
 //!
-//! A byte order mark is skipped; bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
+//! A byte order mark is skipped; invalid UTF-8 and lone surrogates become U+FFFD.
 
 use std::{
     borrow::Cow,
@@ -21,18 +21,17 @@ use crate::json::{
     wire::{self, Reader, Value},
 };
 
-/// Messages inside one another that are repaired.
 const DEPTH: usize = 100;
-/// The package of the interface that senders speak; texts of other messages are not altered.
+/// Package of the sender interface; texts of other messages are not altered.
 const SENDERS: &str = "zenoss.cloud";
-/// The byte order marks of UTF-8 and of UTF-16.
+/// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const MARK_LITTLE: &[u8] = b"\xff\xfe";
 const MARK_BIG: &[u8] = b"\xfe\xff";
 
 static REPLACED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how many malformed characters this process replaced.
+/// Returns the number of malformed characters replaced by this process.
 pub fn replaced() -> u64 {
     REPLACED.load(Ordering::Relaxed)
 }
@@ -87,7 +86,6 @@ fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(String::from_utf8_lossy(bytes).into_owned().into_bytes())
 }
 
-/// Where halves of surrogate pairs are escaped without their other half.
 fn lone_surrogates(body: &[u8]) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(offset) = body[at..].iter().position(|byte| *byte == b'\\') {
@@ -111,7 +109,7 @@ fn lone_surrogates(body: &[u8]) -> Vec<usize> {
     found
 }
 
-/// The unit of the escape such as `\ud83d` that begins there.
+/// Returns the code unit of an escape such as `\ud83d` at `at`.
 fn escaped(body: &[u8], at: usize) -> Option<u16> {
     let digits = body.get(at..at + 6)?.strip_prefix(br"\u")?;
     let digits = std::str::from_utf8(digits).ok()?;
@@ -119,42 +117,33 @@ fn escaped(body: &[u8], at: usize) -> Option<u16> {
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// The content of a field of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field<K> {
-    /// A text.
     Text,
-    /// A message of that kind.
     Message(K),
-    /// A message of that kind, without which the others can be read.
+    /// A message that can be dropped without affecting the others.
     Item(K),
-    /// Anything else.
     Other,
 }
 
-/// The messages of a protocol.
 pub(crate) trait Protocol: Copy {
-    /// Returns the content of a field of this message.
     fn field(self, number: u32) -> Field<Self>;
 
-    /// Why a message that stands alone cannot be read; none when it can.
+    /// Returns the reason why a standalone message is unreadable; `None` if it is readable.
     fn fault(self, _item: &[u8]) -> Option<String> {
         None
     }
 }
 
-/// A message whose texts were repaired.
 #[derive(Debug, Default)]
 pub(crate) struct Repaired {
-    /// The message.
     pub(crate) bytes: Vec<u8>,
-    /// Why items of it were left out.
     pub(crate) left_out: Vec<String>,
     replaced: usize,
 }
 
-/// Repairs the texts of a message, and leaves out the items that cannot be read; none when the message
-/// itself cannot be.
+/// Repairs the texts of a message and drops unreadable items; `None` if the message itself is
+/// unreadable.
 pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<Repaired> {
     let mut repaired = Repaired::default();
     let mut out = Vec::with_capacity(bytes.len());
@@ -224,7 +213,8 @@ impl Protocol for MessageId {
     }
 }
 
-/// The codec of all services. It repairs the texts of senders where a message cannot be read without.
+/// The codec of all services. Repairs the texts of a sender's message if it cannot be decoded
+/// otherwise.
 #[derive(Debug)]
 pub struct Codec<T, U>(PhantomData<(T, U)>);
 
@@ -266,16 +256,16 @@ where
         } else {
             U::decode(from)
         };
-        // The code of `tonic` itself.
+        // Same as the codec of `tonic`.
         let read = read.map_err(|error| Status::internal(error.to_string()));
         read.map(Some)
     }
 }
 
-/// Decodes a message of senders; malformed texts are replaced.
+/// Decodes a sender's message, replacing malformed texts.
 ///
 /// # Errors
-/// When the bytes are no such message.
+/// Returns an error if the bytes are not such a message.
 pub fn decoded<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, DecodeError> {
     let again = || {
         let kind = json::plan().by_name.get(&*U::full_name())?;
@@ -345,7 +335,7 @@ mod tests {
         let before = replaced();
         let kind = json::plan().by_name["zenoss.cloud.Events"];
         let repaired = message(&bytes, kind).unwrap();
-        // One character is one byte here, and three there.
+        // The malformed character is one byte, and its replacement three.
         assert_eq!(
             Events::decode(&*repaired.bytes).unwrap(),
             events("a\u{fffd}b")

@@ -1,8 +1,8 @@
-//! The words that monitoring has for how bad something is.
+//! Severity names used by other monitoring products.
 
 use crate::zenoss::cloud::Severity;
 
-/// The severity that a word of any sender stands for, without regard to letter case.
+/// Returns the severity for a sender's word, ignoring case.
 pub fn of_word(word: &str) -> Option<Severity> {
     let word = word.trim().to_lowercase();
     let found = WORDS.iter().find(|(words, _)| words.contains(&&*word));

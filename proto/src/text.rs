@@ -1,5 +1,5 @@
-//! What people cannot see in a text: characters that leave no ink or act on what is around them, and
-//! marks beyond what one character bears. By the data of Unicode.
+//! Invisible characters in texts: those that are not rendered or affect their surroundings, and
+//! excess combining marks. Based on Unicode data.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,12 @@ use icu_properties::{
     },
 };
 
-/// Combining marks that one character bears; more run over the lines above and below.
+/// Maximum number of combining marks on one character; more would overlap the lines above and
+/// below.
 pub const MARKS_MAX: usize = 4;
 
-/// Returns a text as a part of the path of an address, or a value of its query. Only what must be
-/// encoded is: cron, for one, ends a line at a percent sign.
+/// Percent-encodes a text for a path segment or a query value. Only necessary characters are
+/// encoded, since cron, for example, ends a line at a percent sign.
 pub fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -28,31 +29,33 @@ pub fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// How a character of a text is seen.
+/// Visibility of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// As it is.
+    /// Visible.
     Plain,
-    /// Not at all, or by what it does to others: a control, a mark of direction, an ignorable character.
+    /// Invisible, or visible only by its effect on others: a control character, a directional mark,
+    /// an ignorable character.
     Hidden,
-    /// As one more mark on a character that bears enough.
+    /// A combining mark above [`MARKS_MAX`].
     Surplus,
 }
 
-/// Whether a character leaves no ink or acts on what is around it, wherever it stands. Spaces do not.
+/// Whether a character is invisible or affects its surroundings, in any position. Spaces are
+/// visible.
 pub fn is_hidden(c: char) -> bool {
-    // Most text is ASCII, for which no table is searched.
+    // Fast path for ASCII without table lookups.
     if c.is_ascii() {
         return c.is_control();
     }
     c.is_control()
         || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
-        // Ends of lines, marks of annotations, and two characters that are drawn as nothing.
+        // Line and paragraph separators, annotation marks, and two characters with empty glyphs.
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{2800}' | '\u{1d159}')
 }
 
-/// The characters of a text, and how each is seen where it stands: joiners and variation selectors are
-/// plain where a script or a picture needs them.
+/// Returns the characters of a text, each with how it is rendered in its position: joiners and
+/// variation selectors are plain where a script or an emoji needs them.
 pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
     let mut chars = text.chars().peekable();
     let (mut before, mut marks) = (None, 0);
@@ -72,7 +75,7 @@ pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
             marks = 0;
             Seen::Plain
         };
-        // What is not shown stands between no others.
+        // Invisible characters do not count as neighbours.
         if seen == Seen::Plain {
             before = Some(c);
         }
@@ -80,7 +83,6 @@ pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
     })
 }
 
-/// Whether a character stands on the one before it.
 fn is_mark(c: char) -> bool {
     if c.is_ascii() {
         return false;
@@ -89,8 +91,8 @@ fn is_mark(c: char) -> bool {
     GeneralCategoryGroup::Mark.contains(category)
 }
 
-/// Whether a joiner is needed there: after the sign that takes a vowel away, as in Hindi, between letters
-/// that join, as in Persian, or between the parts of a picture.
+/// Whether a joiner is needed in that position: after a virama, as in Hindi, between letters that
+/// join, as in Persian, or between the parts of an emoji.
 pub fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
     let arabic = |c: char| matches!(c, '\u{600}'..='\u{8ff}');
     match joiner {
@@ -111,20 +113,19 @@ fn is_virama(c: char) -> bool {
     class == CanonicalCombiningClass::Virama
 }
 
-/// Whether a character is a picture, or the colour of one.
 fn is_pictured(c: char) -> bool {
     CodePointSetData::new::<ExtendedPictographic>().contains(c)
         || CodePointSetData::new::<EmojiModifier>().contains(c)
 }
 
-/// Whether a variation selector shows how the picture before it is drawn.
+/// Whether a variation selector applies to the emoji before it.
 fn selects(before: Option<char>, selector: char) -> bool {
     let is_picture = |c| CodePointSetData::new::<Emoji>().contains(c);
     matches!(selector, '\u{fe0e}' | '\u{fe0f}') && before.is_some_and(is_picture)
 }
 
-/// A text for a terminal or a page: what is hidden and surplus marks are written by their numbers, such
-/// as `\u{1b}`. Ends of lines and tabs stay where `is_block`.
+/// Makes a text safe to display: invisible characters and excess marks are escaped, such as
+/// `\u{1b}`. Newlines and tabs are retained if `is_block`.
 pub fn visible(text: &str, is_block: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for (c, seen) in seen(text) {
@@ -138,7 +139,7 @@ pub fn visible(text: &str, is_block: bool) -> String {
     shown
 }
 
-/// The start of a text that has at most so many bytes and ends between two characters.
+/// Returns the longest prefix of a text of at most `bytes_max` bytes that ends between characters.
 pub fn start(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Characters that no one sees: those that were found in names, and others of each kind.
+    /// Invisible characters: those found in names, and others of each kind.
     const HIDDEN: [char; 30] = [
         '\0',
         '\u{7}',
@@ -243,7 +244,7 @@ mod tests {
                 .count();
             assert_eq!(surplus, 200 - MARKS_MAX, "{base}");
         }
-        // Joiners and selectors in a row are no way around it.
+        // Repeated joiners or selectors do not bypass the limit.
         for text in [
             format!("👩{}🚒", "\u{200d}".repeat(200)),
             format!("☠{}", "\u{fe0f}".repeat(200)),

@@ -1,30 +1,30 @@
-//! Certificate authorities that an installation trusts beside the machine's.
+//! Certificate authorities that an installation trusts in addition to those of the machine.
 
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-/// Certificates of authorities; each can be the end of a chain.
+/// Certificates of authorities, each of which is a trust anchor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorities(Vec<CertificateDer<'static>>);
 
-/// Why a text holds no authorities.
+/// The reason why a text contains no valid authorities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAuthorities {
-    /// There is no certificate in it.
+    /// There is no certificate.
     #[error("it holds no certificate in PEM form")]
     None,
-    /// The certificate of that number, counted from 1, cannot be read.
+    /// The certificate of that number, counted from 1, is malformed.
     #[error("its certificate number {0} cannot be read")]
     Unreadable(usize),
 }
 
 impl Authorities {
-    /// Reads one certificate or more in PEM form; what stands between them is skipped.
+    /// Parses one or more PEM certificates; text between them is skipped.
     ///
     /// # Errors
-    /// When there is none, or one that cannot be read.
+    /// Returns an error if there is none, or one is malformed.
     pub fn from_pem(text: &[u8]) -> Result<Self, BadAuthorities> {
         let mut roots = RootCertStore::empty();
         let mut certificates = Vec::new();
@@ -40,7 +40,6 @@ impl Authorities {
         Ok(Self(certificates))
     }
 
-    /// The certificates, in the order of the text.
     pub(crate) fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.0
     }

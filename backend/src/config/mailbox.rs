@@ -1,16 +1,16 @@
-//! Mail addresses in settings: one rule for the service's own, for saving and for sending.
+//! Email addresses in settings, with the same rules for the service's own, for saving and for
+//! sending.
 
 use lettre::{Address, message::Mailbox};
 
 use crate::limits::MAIL_NAME_CHARACTERS_MAX;
 
-/// Characters of a wrong address that an error repeats.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-/// The mailboxes in a text, which are separated by commas; domains are in their ASCII form.
+/// Parses comma-separated mailboxes; domains are converted to ASCII.
 ///
 /// # Errors
-/// With the first one that is wrong, and what would be right.
+/// Returns the first invalid one, with the expected form.
 pub fn mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -18,10 +18,10 @@ pub fn mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
     parts(text).map(mailbox).collect()
 }
 
-/// Reads one mailbox, such as `ops@example.com` or `Ops <ops@example.com>`.
+/// Parses a mailbox such as `ops@example.com` or `Ops <ops@example.com>`.
 ///
 /// # Errors
-/// With what would be right.
+/// Returns a description of the expected form.
 pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     let wrong = || {
         let shown: String = text.trim().chars().take(SHOWN_CHARACTERS_MAX).collect();
@@ -34,7 +34,7 @@ pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     if text.chars().any(char::is_control) {
         return Err(wrong());
     }
-    // A bare address may have a domain in brackets, which no mailbox with a name has.
+    // Only an address without a name may have a domain in brackets.
     let text = text.trim();
     let alone = |_unread| text.parse::<Address>().map(Mailbox::from);
     let read: Mailbox = text.parse().or_else(alone).map_err(|_unread| wrong())?;
@@ -56,7 +56,6 @@ pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     Ok(Mailbox::new(read.name, email))
 }
 
-/// The parts between commas; one within quotation marks separates nothing.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {

@@ -1,4 +1,4 @@
-//! Where requests go without the proxy.
+//! Hosts that are reached without the proxy.
 
 use std::{net::IpAddr, str::FromStr};
 
@@ -11,30 +11,28 @@ pub struct NoProxy(Vec<Entry>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     hosts: Hosts,
-    /// The port; none means every one.
+    /// `None` means any port.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
     All,
-    /// A name and those below it, in lower case.
     Name(String),
     Network(IpNet),
 }
 
 impl NoProxy {
-    /// Reads entries as `NO_PROXY` has them: a host name, which stands for those below it too, an address,
-    /// a network, each with or without a port, or `*` for all.
+    /// Parses entries in the syntax of `NO_PROXY`: a host name, which includes its subdomains, an
+    /// address or a network, each with an optional port, or `*` for all.
     ///
     /// # Errors
-    /// With what would be right.
+    /// Returns a description of the expected form.
     pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let entries = entries.into_iter().map(Entry::parse);
         entries.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a host is reached without the proxy.
     pub(crate) fn covers(&self, host: &str, port: u16) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let host = host.trim_end_matches('.').to_ascii_lowercase();
@@ -92,7 +90,6 @@ impl Entry {
     }
 }
 
-/// A network, or an address as the network of itself.
 fn network(text: &str) -> Option<IpNet> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     IpNet::from_str(bare)

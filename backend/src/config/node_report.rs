@@ -1,5 +1,5 @@
-//! What a node reports to the others about itself: a digest of each section of its settings file, what it ignores
-//! of that, and which destinations it reaches.
+//! The report of a node to the others: a digest of each section of its settings file, the settings
+//! in it that are ignored, and which destinations it can reach.
 
 use std::{
     collections::BTreeMap,
@@ -16,25 +16,24 @@ use bellwether_backend_engine::Engine;
 use super::Config;
 use crate::domain::SettingDifference;
 
-/// Bytes of a digest that are shown.
 const DIGEST_BYTES: usize = 6;
 
-/// What a node reports about itself; its settings without addresses, keys and passwords.
+/// The report of a node; contains no addresses, keys or passwords of its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
-    /// A digest of each section of its file.
+    /// Digest of each section of the settings file.
     pub sections: BTreeMap<String, String>,
-    /// The shared settings that its file gives another value than the stored one, which applies.
+    /// Shared settings whose value in the file differs from the stored one, which takes precedence.
     pub ignored: Vec<String>,
-    /// As the one that leads: destinations of which it has reached none for a while.
+    /// On the leader: destinations that it has not reached for a while.
     #[serde(default)]
     pub unreached: Vec<String>,
-    /// Of those that the one that leads does not reach: the ones that this one can connect to.
+    /// Destinations that the leader does not reach, but this node can connect to.
     #[serde(default)]
     pub reached: Vec<String>,
 }
 
-/// The report of this process, from several places. Clones share it.
+/// The report of this process, assembled by several modules. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Telling {
     engine: Arc<dyn Engine>,
@@ -42,7 +41,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// An empty report, over that engine.
+    /// Creates an empty report, published through that engine.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
@@ -50,9 +49,9 @@ impl Telling {
         }
     }
 
-    /// Reports a change.
+    /// Changes the report and publishes it.
     pub fn change(&self, change: impl FnOnce(&mut NodeReport)) {
-        // It is whole between any two statements.
+        // The report is consistent between any two statements, so a poisoned lock is usable.
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         let before = report.clone();
         change(&mut report);
@@ -63,24 +62,24 @@ impl Telling {
 }
 
 impl NodeReport {
-    /// Adds the settings of this node, and what it ignores.
+    /// Adds the settings of this node, and the ignored ones.
     pub fn tell_settings(&mut self, config: &Config, ignored: &[SettingDifference]) {
         self.sections = config.sections();
         self.ignored = ignored.iter().map(ToString::to_string).collect();
     }
 
-    /// It as text.
+    /// Serializes the report.
     pub fn text(&self) -> String {
-        // Maps and lists of texts always make a text.
+        // Maps and lists of strings can always be serialized.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads the text; empty for a node that reports nothing, or in another form.
+    /// Parses a report; empty if the node published none, or in another format.
     pub fn read(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// One digest of all sections; empty where nothing is known.
+    /// Returns one digest of all sections; empty if there are none.
     pub fn digest(&self) -> String {
         if self.sections.is_empty() {
             return String::new();
@@ -88,7 +87,7 @@ impl NodeReport {
         digest(&self.sections)
     }
 
-    /// The sections that differ from those of another node; none where one of them reports nothing.
+    /// Returns the sections that differ from another node's; empty if one of them has no report.
     pub fn differing(&self, other: &Self) -> Vec<String> {
         if self.sections.is_empty() || other.sections.is_empty() {
             return Vec::new();
@@ -103,7 +102,7 @@ impl NodeReport {
 }
 
 impl Config {
-    /// A digest of each section that should be the same on all nodes.
+    /// Returns a digest of each section that should be the same on all nodes.
     fn sections(&self) -> BTreeMap<String, String> {
         let egress = &self.egress;
         let sections: [(&str, &dyn Debug); 8] = [

@@ -1,41 +1,40 @@
-//! Where people sign in, and what they may do then.
+//! The identity provider, and the roles of its users.
 
 use super::Authorities;
 
-/// A provider of identities that people sign in at, by `OpenID Connect`.
+/// An OpenID Connect provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OidcConfig {
-    /// Its address, as its tokens name it.
+    /// Issuer URL, as in its tokens.
     pub issuer: String,
-    /// The client that terminals are there.
+    /// Client id of the console.
     pub client_id: String,
-    /// The audience of a token; empty means the client. With another one, access tokens are taken
-    /// in place of ID tokens.
+    /// Audience of a token; if empty, the client id. With another one, access tokens are accepted
+    /// instead of ID tokens.
     pub audience: String,
-    /// The claim with the roles of a user; dots lead into objects.
+    /// Claim with the roles of a user; dots separate nested members.
     pub role_claim: String,
-    /// Its values that make a user an admin.
+    /// Claim values for the role `admin`.
     pub admins: Vec<String>,
-    /// Its values that make a user an editor.
+    /// Claim values for the role `editor`.
     pub editors: Vec<String>,
-    /// Its values that make a user an operator.
+    /// Claim values for the role `operator`.
     pub operators: Vec<String>,
-    /// Its values that make a user a viewer.
+    /// Claim values for the role `viewer`.
     pub viewers: Vec<String>,
-    /// The claim with the name that a user is known by; empty takes the first there is of `email`,
+    /// Claim with the user's name; if empty, the first existing one of `email`,
     /// `preferred_username` and `sub`.
     pub name_claim: String,
-    /// What is asked of the provider, separated by spaces.
+    /// Requested scopes, separated by spaces.
     pub scopes: String,
-    /// The address of the page that people sign in at by a browser, without a path; empty when they do
-    /// not.
+    /// URL of the gateway's pages for browser sign-in, without a path; empty if there is none.
     pub page: String,
-    /// Authorities whose certificates are trusted beside those that the machine trusts.
+    /// Authorities trusted in addition to those of the machine.
     pub authorities: Authorities,
 }
 
 impl OidcConfig {
-    /// The audience of a token.
+    /// Returns the audience of a token.
     pub fn audience(&self) -> &str {
         if self.audience.is_empty() {
             &self.client_id
@@ -44,12 +43,12 @@ impl OidcConfig {
         }
     }
 
-    /// Where a browser comes back to; the page's address has to be given.
+    /// Returns the redirect URI of browsers; `page` has to be set.
     pub fn redirect_uri(&self) -> String {
         format!("{}/signed-in", self.page)
     }
 
-    /// Whether access tokens are accepted in place of ID tokens.
+    /// Whether access tokens are accepted instead of ID tokens.
     pub fn takes_access_token(&self) -> bool {
         self.audience() != self.client_id
     }

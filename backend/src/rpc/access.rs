@@ -1,4 +1,4 @@
-//! Who calls, and what they may do: from the key of a call to the role its method needs.
+//! Authentication and authorization of calls: from the key to the role that the method requires.
 
 mod body;
 mod capacity;
@@ -25,19 +25,18 @@ pub use people::People;
 pub use refusals::{Refusals, words as refusal_words};
 pub use scanning::too_large;
 
-/// Where a call comes from, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 struct CallAddress(Option<IpAddr>);
 
-/// The address that a request comes from; none where that is not known.
+/// Returns the address of a caller; `None` if unknown.
 pub fn address<T>(request: &Request<T>) -> Option<IpAddr> {
     request.extensions().get::<CallAddress>()?.0
 }
 
-/// The caller of a request that came through [`Guard`].
+/// Returns the caller of a request that passed [`Guard`].
 ///
 /// # Errors
-/// `UNAUTHENTICATED` when the request did not.
+/// Returns `UNAUTHENTICATED` if the request did not.
 pub fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     let caller = request.extensions().get::<Caller>().cloned();
     caller.ok_or_else(|| Error::Unauthenticated("the call carries no key".into()).into())

@@ -1,4 +1,4 @@
-//! Who changed what: one log line for each call whose method asks for one.
+//! Logs one line per call of an audited method.
 
 use std::fmt::Display;
 
@@ -8,21 +8,19 @@ use tonic::Response;
 use super::methods::Audit;
 use crate::domain::Name;
 
-/// What a call was about; travels in the extensions of its answer.
+/// The subject of a call, in the extensions of its response.
 #[derive(Debug, Clone)]
 enum Subject {
-    /// It was only tried.
+    /// Nothing was changed: a dry run.
     Nothing,
-    /// That.
     Named(String),
 }
 
-/// The answer of a call that changed what is called so.
 pub(super) fn of<T>(name: impl Display, answer: T) -> Response<T> {
     with(Subject::Named(name.to_string()), answer)
 }
 
-/// The answer of a call that changed what is called so, or only tried.
+/// Returns the response of a call that changed the named resource, or of a dry run.
 pub(super) fn unless<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
     if tried {
         with(Subject::Nothing, answer)
@@ -37,8 +35,8 @@ fn with<T>(subject: Subject, answer: T) -> Response<T> {
     response
 }
 
-/// Writes down what a call did, by its method and by what its answer carries. A method without a word
-/// from the handler is written down anyway.
+/// Logs a call, with the method and the subject in its response. A call without a subject is logged
+/// as well.
 pub(super) fn note(
     audit: &Audit,
     author: &Name,

@@ -1,4 +1,4 @@
-//! `AuditService`: what was written down of every change.
+//! `AuditService`: the audit log.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::{
     ops::{audit::AuditLog, wire::Shows},
 };
 
-/// Serves the audit log.
+/// The audit service.
 #[derive(Debug)]
 pub struct AuditApi {
     log: Arc<AuditLog>,
 }
 
 impl AuditApi {
-    /// Serves that log.
+    /// Creates the service for that log.
     pub fn new(log: Arc<AuditLog>) -> Self {
         Self { log }
     }

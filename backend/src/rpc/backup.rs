@@ -1,4 +1,4 @@
-//! `BackupService`: everything that the store keeps, read while it is in use.
+//! `BackupService`: reads the whole store while it is in use.
 
 use std::{
     pin::Pin,
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Serves backups.
+/// The backup service.
 #[derive(Debug)]
 pub struct Backups {
     store: Store,
@@ -33,7 +33,7 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// Serves what that store holds; streams end when `shutdown` is cancelled.
+    /// Creates the service for that store; streams end when `shutdown` is cancelled.
     pub fn new(store: Store, shutdown: CancellationToken) -> Self {
         Self {
             store,
@@ -43,7 +43,6 @@ impl Backups {
     }
 }
 
-/// A backup on its way to a caller.
 struct BackupStream {
     reader: Reader,
     bytes_per_second: u64,
@@ -53,7 +52,6 @@ struct BackupStream {
 }
 
 impl BackupStream {
-    /// The next step, not before the rate allows for it.
     async fn next(&mut self) -> Result<Option<ReadBackupResponse>, BackupError> {
         let begun = Instant::now();
         let Some(step) = self.reader.next().await? else {
@@ -62,7 +60,7 @@ impl BackupStream {
         let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
         let mut response = ReadBackupResponse::of(step);
         response.row_count = std::mem::take(&mut self.row_count);
-        // What comes last is little, and must not fall behind what is written meanwhile.
+        // The rest is small, and must not fall behind concurrent writes.
         if !self.reader.is_catching_up() {
             let due_us = bytes as u64 * 1_000_000 / self.bytes_per_second;
             let due = Duration::from_micros(due_us).saturating_sub(begun.elapsed());

@@ -9,14 +9,14 @@ use super::{
 };
 use crate::ops::calendar::Calendars;
 
-/// Serves calendars.
+/// The calendar service.
 #[derive(Debug)]
 pub struct CalendarApi {
     calendars: Calendars,
 }
 
 impl CalendarApi {
-    /// Serves these calendars.
+    /// Creates the service for these calendars.
     pub fn new(calendars: Calendars) -> Self {
         Self { calendars }
     }

@@ -1,4 +1,4 @@
-//! `CheckService`: reads through everything that the store keeps, while it is in use.
+//! `CheckService`: verifies the whole store while it is in use.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Serves checks.
+/// The check service.
 #[derive(Debug)]
 pub struct Checks {
     store: Store,
@@ -29,7 +29,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Checks that store; streams end when `shutdown` is cancelled.
+    /// Creates the service for that store; streams end when `shutdown` is cancelled.
     pub fn new(store: Store, shutdown: CancellationToken) -> Self {
         Self {
             store,
@@ -39,7 +39,6 @@ impl Checks {
     }
 }
 
-/// A check that continues only while its caller takes what it tells.
 struct Checking {
     findings: Pin<Box<dyn Future<Output = Findings> + Send>>,
     progress: watch::Receiver<Progress>,
@@ -48,7 +47,6 @@ struct Checking {
 }
 
 impl Checking {
-    /// What is to be reported next, and whether more may follow.
     async fn next(&mut self) -> (Result<CheckStoreResponse, Status>, bool) {
         tokio::select! {
             biased;

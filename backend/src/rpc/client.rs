@@ -15,7 +15,7 @@ use crate::ops::{
     wire::Shows,
 };
 
-/// Serves clients.
+/// The client service.
 #[derive(Debug)]
 pub struct ClientApi {
     clients: Clients,
@@ -23,7 +23,7 @@ pub struct ClientApi {
 }
 
 impl ClientApi {
-    /// Serves these clients; `keys` are those that calls are admitted by.
+    /// Creates the service for these clients; `keys` are those of admission.
     pub fn new(clients: Clients, keys: Arc<Keys>) -> Self {
         Self { clients, keys }
     }
@@ -37,7 +37,7 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::CreateClientResponse>, Status> {
         let draft = ClientDraft::from(request.into_inner());
         let (client, key) = self.clients.create(&draft).await?;
-        // The answer comes when the key is accepted.
+        // Respond only once the key is accepted on all nodes.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::CreateClientResponse {
             client: Some(v1::Client::of(client)),
@@ -68,7 +68,7 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::UpdateClientResponse>, Status> {
         let (name, edit) = edit(request.into_inner());
         let client = self.clients.update(&name, &edit).await?;
-        // The answer comes when what is new holds.
+        // Respond only once the change is effective on all nodes.
         self.keys.catch_up_everywhere().await?;
         let client = Some(v1::Client::of(client));
         Ok(audit::of(name, v1::UpdateClientResponse { client }))
@@ -81,7 +81,7 @@ impl ClientService for ClientApi {
         let request = request.into_inner();
         let rotated = self.clients.rotate(&request.name, request.overlap_seconds);
         let (client, key) = rotated.await?;
-        // The answer comes when the new key is accepted.
+        // Respond only once the new key is accepted on all nodes.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::RotateClientKeyResponse {
             client: Some(v1::Client::of(client)),
@@ -96,7 +96,7 @@ impl ClientService for ClientApi {
     ) -> Result<Response<v1::RevokeClientResponse>, Status> {
         let name = request.into_inner().name;
         self.clients.revoke(&name).await?;
-        // The answer comes when the key is worth nothing any more.
+        // Respond only once the key is rejected on all nodes.
         self.keys.catch_up_everywhere().await?;
         Ok(audit::of(name, v1::RevokeClientResponse {}))
     }

@@ -1,13 +1,13 @@
-//! The codes of gRPC as words of the metrics.
+//! gRPC codes as metric labels.
 
 use tonic::Code;
 
-/// The words of all errors.
+/// Returns the labels of all errors.
 pub fn errors() -> impl Iterator<Item = &'static str> {
     (1..=16).map(|code| word(Code::from_i32(code)))
 }
 
-/// The word under which a code is counted.
+/// Returns the label of a code.
 pub fn word(code: Code) -> &'static str {
     match code {
         Code::Ok => "ok",

@@ -17,7 +17,7 @@ use crate::{
     ops::config::{Action, Change, Configuration, Counted, Document, Impact, Impacts},
 };
 
-/// Serves the configuration.
+/// The configuration service.
 #[derive(Debug)]
 pub struct ConfigApi {
     configuration: Configuration,
@@ -25,7 +25,7 @@ pub struct ConfigApi {
 }
 
 impl ConfigApi {
-    /// Serves that configuration.
+    /// Creates the service for that configuration.
     pub fn new(configuration: Configuration, impacts: Arc<Impacts>) -> Self {
         Self {
             configuration,
@@ -121,7 +121,7 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
     Err(Error::Invalid(violations))
 }
 
-/// What happened to a resource; it itself only when that is `shown`.
+/// Converts a change; the resource is included only if `shown`.
 fn wire(change: Change, shown: bool) -> v1::ConfigChange {
     let (action, before, after, changed_secrets) = match change.action {
         Action::Unchanged => (ConfigAction::Unchanged, None, None, Vec::new()),

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Serves contacts.
+/// The contact service.
 #[derive(Debug)]
 pub struct ContactApi {
     contacts: Contacts,
@@ -40,8 +40,8 @@ impl ContactApi {
         format!("{}{}", self.base, self.links.contact_feed(contact))
     }
 
-    /// Sends a test message by a method. That it could not be sent is a result too: the other methods have
-    /// theirs.
+    /// Sends a test message by a method. A failure is a result, so that the other methods are
+    /// tested as well.
     async fn test(&self, contact: &Name, method: ContactMethod) -> v1::TestedMethod {
         let now_ms = self.tester.now_ms();
         let test = Test {
@@ -52,7 +52,7 @@ impl ContactApi {
             contact: Some(PagedContact {
                 name: contact.clone(),
                 variables: method.variables,
-                // There is no response: the link of a test leads to an error page.
+                // There is no response, so the link of a test leads to an error page.
                 response: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
             }),
         };

@@ -1,4 +1,4 @@
-//! The only place that takes wire messages apart and puts them together.
+//! Conversion between wire messages and domain values, which is only done here.
 
 pub mod audit;
 pub mod backup;

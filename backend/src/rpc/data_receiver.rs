@@ -1,4 +1,4 @@
-//! `DataReceiverService`: taking events in.
+//! `DataReceiverService`: intake of events.
 
 mod dialect;
 mod idempotency;
@@ -37,45 +37,43 @@ use dialect::NATIVE;
 pub use dialect::words as dialect_words;
 use idempotency::REPLAYED;
 
-/// Serves intake.
+/// The intake service.
 #[derive(Debug)]
 pub struct DataReceiver {
     intake: Intake,
     clock: Arc<dyn Clock>,
 }
 
-/// What the call of such metadata follows from.
 fn traceparent(metadata: &MetadataMap) -> Option<TraceContext> {
     TraceContext::parse(metadata.get("traceparent")?.to_str().ok()?)
 }
 
-/// A list of events, before it is submitted.
+/// A list of events, split before submission.
 #[derive(Debug, Default)]
 struct Sorted {
     accepted: Vec<IncomingEvent>,
-    /// The places in the list of those that are accepted.
     places: Vec<usize>,
     refused: Vec<Refusal>,
 }
 
 impl DataReceiver {
-    /// Puts events into that intake.
+    /// Creates the service for that intake.
     pub fn new(intake: Intake, clock: Arc<dyn Clock>) -> Self {
         Self { intake, clock }
     }
 
-    /// Whether a caller may send what the metadata say that it sends.
+    /// Checks whether a caller may send the dialect in the metadata.
     ///
     /// # Errors
-    /// `PERMISSION_DENIED`.
+    /// Returns `PERMISSION_DENIED`.
     pub fn admit(caller: &Caller, metadata: &MetadataMap) -> Result<(), Status> {
         Ok(dialect::admit(metadata, caller)?)
     }
 
-    /// Takes a list in on behalf of a caller, once for each idempotency key in the metadata.
+    /// Ingests a list on behalf of a caller, once per idempotency key in the metadata.
     ///
     /// # Errors
-    /// As `PutEvents` answers them.
+    /// Same as `PutEvents`.
     pub async fn receive(
         &self,
         caller: Caller,
@@ -90,7 +88,7 @@ impl DataReceiver {
         let received = match span.context() {
             None => self.receive_from(dialect, caller, metadata, request).await,
             context => {
-                // Apart, so that calls without a trace are no larger.
+                // Boxed, so that calls without a trace have a smaller future.
                 let work = Box::pin(self.receive_from(dialect, caller, metadata, request));
                 trace::within(context, work).await
             }
@@ -151,11 +149,11 @@ impl DataReceiver {
         Ok(response)
     }
 
-    /// Takes a list in; answers the events that were refused, in order, and by what code.
+    /// Ingests a list. Returns the rejected events in order, with their codes.
     ///
     /// # Errors
-    /// When no event is stored although one is right; for a dialect also when some are: its sender
-    /// repeats a request as a whole, and only when the request failed for now.
+    /// Returns an error if no event was stored although one is valid. For a dialect also if some
+    /// were stored: its sender repeats whole requests, and only after a transient error.
     async fn take_in(
         &self,
         dialect: &'static str,
@@ -172,14 +170,14 @@ impl DataReceiver {
         let mut refused: Vec<_> = refused.into_iter().map(as_invalid).collect();
         let (mut accepted, mut first) = (accepted.into_iter().peekable(), 0);
         while accepted.peek().is_some() {
-            // A request of the native interface is one part.
+            // A native request is a single part.
             let part: Vec<_> = accepted.by_ref().take(EVENTS_PER_REQUEST_MAX).collect();
             let mut taken_in = part.len();
             let places = &places[first..][..taken_in];
             first += taken_in;
             let submitted = self.intake.submit(part, Some(caller.name.clone())).await?;
             for (at, error) in submitted.failed {
-                // When nothing is stored, the request failed for now, as it does for a dialect.
+                // If nothing was stored, the request failed temporarily, as with a dialect.
                 if dialect != NATIVE || taken_in == 1 {
                     return Err(error);
                 }
@@ -195,8 +193,8 @@ impl DataReceiver {
         Ok(refused)
     }
 
-    /// As [`DataReceiver::take_in`], the first time that the client sends it under that key; then
-    /// answers what was answered the first time, and true.
+    /// Ingests a list like [`DataReceiver::take_in`] on the first request with that key; later ones
+    /// return the first result, and true.
     async fn take_in_once(
         &self,
         dialect: &'static str,
@@ -230,7 +228,6 @@ impl DataReceiver {
         }
     }
 
-    /// Separates the events that can be accepted from those that cannot.
     fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> Sorted {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE { incoming } else { fitted };
@@ -251,7 +248,7 @@ impl DataReceiver {
         sorted
     }
 
-    /// Processes the next events of a stream that are there; answers whether there may be more.
+    /// Ingests the next available events of a stream. Returns whether more can follow.
     async fn take_in_next(
         &self,
         stream: &mut Streaming<EventWrapper>,
@@ -274,7 +271,8 @@ impl DataReceiver {
             let there = stream.message().now_or_never();
             next = match there {
                 Some(next) => next,
-                // What was sent together is decided together, though it comes in several frames.
+                // Events sent together are processed together, even if they arrive in several
+                // frames.
                 None => match tokio::time::timeout_at(until, stream.message()).await {
                     Ok(next) => next,
                     Err(_elapsed) => break,
@@ -303,7 +301,6 @@ impl DataReceiver {
         fault.map_or(Ok(goes_on), Err)
     }
 
-    /// Counts events that were not accepted; answers why.
     fn refused(&self, dialect: &'static str, error: Error, events: usize) -> Status {
         let status = Status::from(error);
         self.intake
@@ -312,7 +309,7 @@ impl DataReceiver {
         status
     }
 
-    /// Waits until the caller may send further events: a stream is slowed down, not refused.
+    /// Waits until the caller may send further events: a stream is slowed down, not rejected.
     async fn wait_for_rate(&self, caller: &Caller, count: usize) {
         while let Err(wait) = caller.meter.try_events(count, self.clock.now_ms()) {
             let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
@@ -361,7 +358,7 @@ impl DataReceiverService for DataReceiver {
     }
 }
 
-/// The event, when its source is one that a caller is kept to.
+/// Checks that the source of an event is within the caller's scope.
 fn within(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<Violation>> {
     if scope.sources.is_empty() {
         return Ok(event);
@@ -380,12 +377,12 @@ fn within(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<V
     Err(vec![Violation::new("dimensions.source", fault)])
 }
 
-/// An event that was refused for what it is.
 fn as_invalid(refusal: Refusal) -> (Refusal, Code) {
     (refusal, Code::InvalidArgument)
 }
 
-/// The answer to a list, with the refused events when they were kept for that.
+/// Builds the response to a list; `kept` contains the events if the caller wants rejected ones
+/// returned.
 fn result(
     total: usize,
     refused: Vec<(Refusal, Code)>,

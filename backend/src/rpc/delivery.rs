@@ -1,4 +1,4 @@
-//! `DeliveryService`: reading and steering deliveries.
+//! `DeliveryService`: reads and controls deliveries.
 
 use bellwether_proto::v1::{self, delivery_service_server::DeliveryService};
 use tonic::{Request, Response, Status, async_trait};
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Serves deliveries.
+/// The delivery service.
 #[derive(Debug, Clone)]
 pub struct DeliveryCalls {
     deliveries: Deliveries,
@@ -24,7 +24,7 @@ pub struct DeliveryCalls {
 }
 
 impl DeliveryCalls {
-    /// Serves what those operations give; what was only recorded is rendered for that installation.
+    /// Creates the service; recorded deliveries are rendered for that installation.
     pub fn new(deliveries: Deliveries, installation: Installation) -> Self {
         Self {
             deliveries,
@@ -32,7 +32,7 @@ impl DeliveryCalls {
         }
     }
 
-    /// Which deliveries a request is about, and what its author may not mean.
+    /// Converts a selection, and returns warnings about likely mistakes.
     async fn selection(
         &self,
         ids: &[String],
@@ -61,7 +61,6 @@ impl DeliveryCalls {
         })
     }
 
-    /// A delivery, with why it waits.
     async fn shown(
         &self,
         delivery: Delivery,

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Destinations, which have the result of the test of their draft once they are stored.
+/// Destinations that get the result of a test of their draft when they are stored.
 #[derive(Debug)]
 struct TestedDestinations {
     all: Destinations,
@@ -70,7 +70,7 @@ impl Deref for TestedDestinations {
     }
 }
 
-/// Serves destinations.
+/// The destination service.
 #[derive(Debug)]
 pub struct DestinationApi {
     destinations: TestedDestinations,
@@ -79,7 +79,7 @@ pub struct DestinationApi {
 }
 
 impl DestinationApi {
-    /// Serves these destinations, and tests them; what they create is routed by these rules.
+    /// Creates the service; `tester` sends test messages, and `ruleset` routes test events.
     pub fn new(destinations: Destinations, tester: Arc<Tester>, ruleset: Arc<Ruleset>) -> Self {
         let destinations = TestedDestinations {
             all: destinations,
@@ -92,7 +92,6 @@ impl DestinationApi {
         }
     }
 
-    /// The test that a request asks for.
     async fn asked(&self, mut request: v1::TestDestinationRequest) -> Result<Test, Error> {
         let event = request.event.take();
         let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
@@ -115,7 +114,7 @@ impl DestinationApi {
         })
     }
 
-    /// What a request asks to test: without a type, the stored destination of that name.
+    /// Returns the target of a test: without a type, the stored destination of that name.
     async fn target(&self, request: v1::TestDestinationRequest) -> Result<TestTarget, Error> {
         if request.r#type.is_none() {
             if request.name.is_empty() {
@@ -207,7 +206,7 @@ impl DestinationService for DestinationApi {
             Some(event) => {
                 let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
                 let route = route::route(&snapshot, event, self.tester.now_ms());
-                // It has no occurrence yet.
+                // There is no occurrence yet.
                 Some(v1::EventRoute {
                     occurrence_id: String::new(),
                     ..event::route(&route)

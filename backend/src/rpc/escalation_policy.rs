@@ -10,7 +10,7 @@ use crate::{
     ops::escalation_policy::{EscalationPolicies, PolicyPreview},
 };
 
-/// Serves escalation policies.
+/// The escalation policy service.
 #[derive(Debug)]
 pub struct EscalationPolicyApi {
     policies: EscalationPolicies,
@@ -18,7 +18,7 @@ pub struct EscalationPolicyApi {
 }
 
 impl EscalationPolicyApi {
-    /// Serves these policies.
+    /// Creates the service for these policies.
     pub fn new(policies: EscalationPolicies, preview: PolicyPreview) -> Self {
         Self { policies, preview }
     }

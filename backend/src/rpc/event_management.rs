@@ -1,4 +1,4 @@
-//! `EventManagementService`: what operators do with events.
+//! `EventManagementService`: operator actions on events.
 
 use bellwether_proto::v1::{
     AnnotateRequest, AnnotateResponse, AnnotationResult, SetStatusRequest, SetStatusResponse,
@@ -18,11 +18,10 @@ use crate::{
     },
 };
 
-/// What is reported of an occurrence that was closed by hand.
 const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
                           set STATUS_SUPPRESSED instead to notify no one until its sender closes it";
 
-/// Serves changes of events.
+/// The event management service.
 #[derive(Debug)]
 pub struct EventManagement {
     deciding: Deciding,
@@ -30,7 +29,7 @@ pub struct EventManagement {
 }
 
 impl EventManagement {
-    /// Changes the events of that store; what the service has to say of it goes through the intake.
+    /// Creates the service; events of the service itself are sent through `intake`.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self { deciding, intake }
     }
@@ -113,7 +112,6 @@ impl EventManagementService for EventManagement {
     }
 }
 
-/// The text and the code of an item that failed.
 fn error_and_code(error: Error) -> (String, i32) {
     let text = error.to_string();
     (text, Status::from(error).code().into())
@@ -127,10 +125,10 @@ fn check_count(field: &str, count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The items that can be tried, and what is wrong with the others, in the order of the request.
+/// The valid items, and the errors of the others, in the order of the request.
 struct Outcomes<T> {
     valid: Vec<T>,
-    /// None where an item is valid.
+    /// `None` for a valid item.
     faults: Vec<Option<Error>>,
 }
 
@@ -153,7 +151,7 @@ impl<T> Outcomes<T> {
         outcomes
     }
 
-    /// Puts the answers for the valid items among the faults of the others.
+    /// Merges the results of the valid items with the errors of the others.
     fn merge<A>(&mut self, answers: Vec<Result<A, Error>>) -> Vec<Result<A, Error>> {
         let mut answers = answers.into_iter();
         let faults = std::mem::take(&mut self.faults).into_iter();

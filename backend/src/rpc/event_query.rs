@@ -1,4 +1,4 @@
-//! `EventQueryService`: reading, finding and following events.
+//! `EventQueryService`: reads, searches and watches events.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -31,7 +31,7 @@ use crate::{
     store::Store,
 };
 
-/// Serves reads of events.
+/// The event query service.
 #[derive(Debug)]
 pub struct EventQueries {
     store: Store,
@@ -43,7 +43,7 @@ pub struct EventQueries {
 }
 
 impl EventQueries {
-    /// Serves what that store holds; streams end when `shutdown` is cancelled.
+    /// Creates the service for that store; streams end when `shutdown` is cancelled.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -62,7 +62,7 @@ impl EventQueries {
         }
     }
 
-    /// What a request is about, and what its author may not mean.
+    /// Returns a converted query, with warnings about likely mistakes.
     async fn hinted<T>(
         &self,
         asked: Result<ReadQuery<T>, Error>,
@@ -79,14 +79,13 @@ impl EventQueries {
         self.hinted(input::filter(query, self.clock.now_ms())).await
     }
 
-    /// The newest occurrence of an event.
     async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
         let event = EventId::parse(id).ok_or_else(|| Error::invalid("id", NO_EVENT_ID))?;
         let newest = find::newest(&self.store, event).await?;
         newest.ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))
     }
 
-    /// Occurrences of an event by id; one that does not exist is an error.
+    /// Returns occurrences of an event by id; a missing one is an error.
     async fn occurrences(
         &self,
         newest: &Occurrence,

@@ -1,4 +1,4 @@
-//! `GroupService`: what one rule reports on in one message.
+//! `GroupService`: groups of occurrences reported by one rule in one message.
 
 use bellwether_proto::v1::{self, group_service_server::GroupService};
 use tonic::{Request, Response, Status, async_trait};
@@ -10,7 +10,7 @@ use crate::ops::{
     intake::Intake,
 };
 
-/// Serves groups.
+/// The group service.
 #[derive(Debug)]
 pub struct GroupApi {
     deciding: Deciding,
@@ -18,7 +18,7 @@ pub struct GroupApi {
 }
 
 impl GroupApi {
-    /// Serves the groups of that store; what the service has to say of it goes through the intake.
+    /// Creates the service; events of the service itself are sent through `intake`.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self { deciding, intake }
     }

@@ -25,7 +25,7 @@ pub struct HeartbeatApi {
 }
 
 impl HeartbeatApi {
-    /// Serves these heartbeats.
+    /// Creates the service for these heartbeats.
     pub fn new(
         heartbeats: Heartbeats,
         expectations: Expectations,

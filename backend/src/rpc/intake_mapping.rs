@@ -24,10 +24,9 @@ use crate::{
     ops::intake_mapping::{Evaluator, Mappings, merges, try_draft, verify},
 };
 
-/// Entries of a webhook that are wrong, of which the answer shows what.
 const REFUSED_SHOWN: usize = 10;
 
-/// Serves mappings, and accepts what is sent by way of them.
+/// The mapping service, which also receives webhooks.
 #[derive(Debug)]
 pub struct IntakeMappingApi {
     mappings: Mappings,
@@ -37,7 +36,7 @@ pub struct IntakeMappingApi {
 }
 
 impl IntakeMappingApi {
-    /// Serves these mappings; events go to that receiver.
+    /// Creates the service for these mappings; events are passed to `receiver`.
     pub fn new(
         mappings: Mappings,
         receiver: DataReceiver,
@@ -117,7 +116,7 @@ impl IntakeMappingService for IntakeMappingApi {
     ) -> Result<Response<v1::ReceiveWebhookResponse>, Status> {
         let caller = access::caller(&request)?;
         let (metadata, _, request) = request.into_parts();
-        // Whether it may send at all is asked first: who may not learns nothing of mappings.
+        // Permission to send is checked first, so that other callers learn nothing about mappings.
         DataReceiver::admit(&caller, &metadata)?;
         let mapping = self.mappings.find(&request.mapping).await?;
         let headers = headers(request.headers)?;
@@ -163,12 +162,10 @@ impl IntakeMappingService for IntakeMappingApi {
     }
 }
 
-/// What is wrong with an entry of which no event is made.
 fn entry((place, why): &(usize, String)) -> String {
     format!("entry {place}: {why}")
 }
 
-/// The headers that a mapping sees, by their names in lower case.
 fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     if given.len() > MAPPING_HEADERS_MAX {
         let found = given.len();

@@ -1,4 +1,4 @@
-//! `LinkService`: what links in messages lead to, without a key.
+//! `LinkService`: the targets of links in messages, without a key.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -24,14 +24,12 @@ use crate::{
     store::audit::{self, By},
 };
 
-/// Members of a group that are shown.
 const MEMBERS: i32 = 100;
 
-/// The methods, as the audit log names them.
 const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
 const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
 
-/// Serves what signed links are about. Who has a link is a caller: what is done and read by it is recorded.
+/// The link service. Access by a link is audited.
 #[derive(Debug)]
 pub struct LinkApi {
     audit: Arc<AuditLog>,
@@ -44,7 +42,7 @@ pub struct LinkApi {
 }
 
 impl LinkApi {
-    /// Shows of these events and groups what was signed, and lets contacts acknowledge.
+    /// Creates the service for these signed links.
     pub fn new(
         links: SignedLinks,
         events: EventQueries,
@@ -65,7 +63,7 @@ impl LinkApi {
         }
     }
 
-    /// The caller by a link: a contact, or anyone who has it.
+    /// Returns the caller by a link: a contact, or an anonymous holder.
     fn by(&self, address: Option<IpAddr>, method: &'static str, contact: Option<&Name>) -> By {
         By {
             client: contact

@@ -1,4 +1,4 @@
-//! OpenTelemetry's `LogsService`: log records become events, as over HTTP.
+//! OpenTelemetry's `LogsService`: log records are converted to events, as over HTTP.
 
 use std::{
     convert::Infallible,
@@ -36,7 +36,7 @@ use crate::{
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Serves logs.
+/// The logs service.
 #[derive(Debug, Clone)]
 pub struct LogsServer(Arc<Intake>);
 
@@ -47,7 +47,7 @@ struct Intake {
 }
 
 impl LogsServer {
-    /// Gives events to that receiver, by these settings.
+    /// Creates the service; events are passed to `receiver`.
     pub fn new(receiver: DataReceiver, settings: Settings) -> Self {
         Self(Arc::new(Intake { receiver, settings }))
     }
@@ -119,7 +119,6 @@ impl UnaryService<Read> for Export {
     }
 }
 
-/// Reads requests within their limits, which a codec of messages does not know.
 #[derive(Debug, Clone, Copy)]
 struct LogsCodec;
 

@@ -1,5 +1,4 @@
-//! Every method that is served: who may call it, what it takes, and what is recorded of it, as its
-//! `.proto` file states.
+//! All methods, with required role, class and audit, as declared in the `.proto` files.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -11,17 +10,17 @@ use bellwether_proto::{
 
 use crate::domain::Role;
 
-/// Takes events in.
+/// Ingests events.
 pub const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
-/// Takes a webhook in, by way of a mapping.
+/// Ingests a webhook with a mapping.
 pub const RECEIVE_WEBHOOK: &str = "/bellwether.v1.IntakeMappingService/ReceiveWebhook";
-/// Takes log records of OpenTelemetry in.
+/// Ingests OpenTelemetry log records.
 pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 
-/// What a method asks of its caller.
+/// The permission that a method requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing, not even a key.
+    /// None, not even a key.
     Nothing,
     /// Any key.
     Key,
@@ -38,7 +37,6 @@ pub enum Need {
 }
 
 impl Need {
-    /// The need that an option of a method states.
     fn of(word: &str) -> Option<Self> {
         let all = [
             Self::Ingest,
@@ -54,7 +52,7 @@ impl Need {
         }
     }
 
-    /// Whether a role is enough.
+    /// Whether a role is sufficient.
     pub fn allows(self, role: Role) -> bool {
         match self {
             Self::Nothing | Self::Key => true,
@@ -66,7 +64,7 @@ impl Need {
         }
     }
 
-    /// The lowest role that is enough, as a word; any role for those that ask for none.
+    /// Returns the name of the minimum role; `any` if all roles are sufficient.
     pub fn word(self) -> &'static str {
         match self {
             Self::Nothing | Self::Key => "any",
@@ -79,30 +77,29 @@ impl Need {
     }
 }
 
-/// What a call takes of the service: each class has a separate capacity, so that a flood of one
-/// leaves the others served.
+/// The class of a call. Each has a separate capacity, so that overload of one does not affect the
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Asks whether the service lives: always answered.
+    /// A health check, which is always accepted.
     Probe,
-    /// Brings events.
+    /// Sends events.
     Intake,
-    /// Reads little.
+    /// Reads little data.
     Read,
-    /// Reads what may be large.
+    /// Reads potentially much data.
     Page,
-    /// Changes something, or makes the service do something.
+    /// Makes changes, or triggers work.
     Change,
-    /// Follows what changes, for as long as the caller wants.
+    /// Watches changes, for as long as the caller wants.
     Watch,
     /// Another stream, for as long as the caller wants.
     Stream,
-    /// Follows whether the service lives, which needs no key.
+    /// Watches the health of the service, which needs no key.
     HealthWatch,
 }
 
 impl Class {
-    /// The class that an option of a method states.
     fn of(class: options::call::Class) -> Option<Self> {
         use options::call::Class;
         Some(match class {
@@ -116,24 +113,24 @@ impl Class {
         })
     }
 
-    /// Whether a call continues for as long as the caller wants: no time limit ends it.
+    /// Whether a call runs for as long as the caller wants, without a time limit.
     pub fn is_streaming(self) -> bool {
         matches!(self, Self::Watch | Self::Stream | Self::HealthWatch)
     }
 }
 
-/// What is written down of a call that was carried out: a line in the log of the process, and entries of
-/// the audit log in the commits that it makes. One that only reads everything has its entry before.
+/// The record of a call: a line in the log, and audit entries in its commits. A call that
+/// reads everything is audited in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
-    /// What was done.
+    /// The action.
     pub action: Box<str>,
-    /// To what kind of thing.
+    /// The kind of resource.
     pub what: Box<str>,
 }
 
 impl Audit {
-    /// Whether it is about what is read and not changed.
+    /// Whether the call is audited for reading.
     pub fn reads(&self) -> bool {
         &*self.action == "read"
     }
@@ -144,28 +141,28 @@ impl Audit {
 pub struct Method {
     /// `/package.Service/Method`.
     pub path: Box<str>,
-    /// What its caller needs.
+    /// Required permission.
     pub need: Need,
-    /// What a call takes.
+    /// Class of its calls.
     pub class: Class,
-    /// Whether a call may look at many records, or at one in many ways: it is done on separate
+    /// Whether a call may scan many records or compute for long, so that it runs on separate
     /// threads.
     pub scans: bool,
-    /// What is written down of it; none for what changes no definition.
+    /// Audit of its calls; `None` if it changes no definition.
     pub audit: Option<Audit>,
 }
 
-/// The method of a path; none when there is no such method.
+/// Returns the method of a path; `None` if there is none.
 pub fn method(path: &str) -> Option<&'static Method> {
     METHODS.get(path)
 }
 
-/// The names of all methods, as they are counted.
+/// Returns the names of all methods, as used in metrics.
 pub fn names() -> impl Iterator<Item = &'static str> {
     METHODS.keys().map(|path| path.trim_start_matches('/'))
 }
 
-/// The names of all services, in order.
+/// Returns the names of all services, in order.
 pub fn services() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     METHODS.keys().filter_map(move |path| {
@@ -174,7 +171,7 @@ pub fn services() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The methods of services of others, whose files carry no options.
+/// Methods of third-party services, whose files have no options.
 const FOREIGN: [(&str, Need, Class); 5] = [
     (EXPORT_LOGS, Need::Ingest, Class::Intake),
     ("/grpc.health.v1.Health/Check", Need::Nothing, Class::Probe),
@@ -183,7 +180,7 @@ const FOREIGN: [(&str, Need, Class); 5] = [
         Need::Nothing,
         Class::HealthWatch,
     ),
-    // What a service offers is reported to those who may use it.
+    // The API is described only to callers with a key.
     (
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         Need::Key,
@@ -196,7 +193,6 @@ const FOREIGN: [(&str, Need, Class); 5] = [
     ),
 ];
 
-/// Every method, by path.
 static METHODS: LazyLock<BTreeMap<Box<str>, Method>> = LazyLock::new(|| {
     let files = descriptor::files(&[FILE_DESCRIPTOR_SET]).expect("the build encoded the set");
     let mut methods = BTreeMap::new();
@@ -224,7 +220,6 @@ static METHODS: LazyLock<BTreeMap<Box<str>, Method>> = LazyLock::new(|| {
 });
 
 impl Method {
-    /// Reads the options of a method; none when they lack something.
     fn read(path: &str, options: Option<&MethodOptions>) -> Option<Self> {
         let options = options?;
         let call = options.call.as_ref()?;
@@ -269,7 +264,6 @@ mod tests {
         assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
     }
 
-    /// The methods with what their callers need, where that is one of some.
     fn needing(needs: &[Need]) -> Vec<&'static str> {
         let needing = METHODS.values().filter(|it| needs.contains(&it.need));
         needing.map(|it| &*it.path).collect()

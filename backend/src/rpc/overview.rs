@@ -1,4 +1,4 @@
-//! `OverviewService`: the state of the service at a glance.
+//! `OverviewService`: the state of the service.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -16,10 +16,9 @@ use crate::{
     store::Store,
 };
 
-/// How far back statistics reach when the caller does not say.
 const SPAN_DEFAULT: Duration = Duration::from_secs(3600);
 
-/// Serves the overview.
+/// The overview service.
 #[derive(Debug)]
 pub struct Overviews {
     store: Store,
@@ -30,7 +29,7 @@ pub struct Overviews {
 }
 
 impl Overviews {
-    /// Serves what that store holds, for a service that starts now.
+    /// Creates the service for that store, with the current time as its start.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! `PendingService`: what waits until nothing holds it back.
+//! `PendingService`: pending notifications.
 
 use bellwether_proto::v1::{self, pending_service_server::PendingService};
 use tonic::{Request, Response, Status, async_trait};
@@ -6,7 +6,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{audit, convert::pending as convert};
 use crate::ops::{deciding::Deciding, intake::Intake, pending};
 
-/// Serves what waits.
+/// The service for pending notifications.
 #[derive(Debug)]
 pub struct PendingApi {
     deciding: Deciding,
@@ -14,7 +14,7 @@ pub struct PendingApi {
 }
 
 impl PendingApi {
-    /// Serves what waits in that store; what the service has to say of it goes through the intake.
+    /// Creates the service; events of the service itself are sent through `intake`.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self { deciding, intake }
     }

@@ -9,7 +9,7 @@ use crate::ops::{
     rule::{Installation, Rules},
 };
 
-/// Serves rules.
+/// The rule service.
 #[derive(Debug)]
 pub struct RuleApi {
     rules: Rules,
@@ -18,8 +18,8 @@ pub struct RuleApi {
 }
 
 impl RuleApi {
-    /// Serves these rules, and notifies of what is open where that is asked for; previews tell about
-    /// that installation.
+    /// Creates the service; `opens` notifies about open occurrences on request, and previews are
+    /// rendered for that installation.
     pub fn new(rules: Rules, opens: NotifyOpen, installation: Installation) -> Self {
         Self {
             rules,

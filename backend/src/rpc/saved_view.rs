@@ -6,14 +6,14 @@ use tonic::async_trait;
 use super::serve::serve;
 use crate::ops::saved_view::SavedViews;
 
-/// Serves views.
+/// The view service.
 #[derive(Debug)]
 pub struct ViewApi {
     views: SavedViews,
 }
 
 impl ViewApi {
-    /// Serves these views.
+    /// Creates the service for these views.
     pub fn new(views: SavedViews) -> Self {
         Self { views }
     }

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Serves schedules.
+/// The schedule service.
 #[derive(Debug)]
 pub struct ScheduleApi {
     schedules: Schedules,
@@ -25,7 +25,7 @@ pub struct ScheduleApi {
 }
 
 impl ScheduleApi {
-    /// Serves these schedules, and signs the addresses of their feeds below that base.
+    /// Creates the service; feed URLs below `base` are signed with `links`.
     pub fn new(schedules: Schedules, links: SignedLinks, base: &str) -> Self {
         let base = base.trim_end_matches('/').to_owned();
         Self {

@@ -1,15 +1,15 @@
-//! The five methods that each kind of named resource has: create, list, get, update and delete.
+//! The five methods of each kind of named resource: create, list, get, update and delete.
 
 use std::pin::Pin;
 
 use tonic::{Response, Status};
 
-/// What a method answers, as `async_trait` writes it: it does not look into macros.
+/// Return type of a method in the form of `async_trait`, which does not expand macros.
 pub(super) type Answer<'a, T> =
     Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
 
-/// The five methods of a kind, inside the `impl` of its service. `stored` adds what only those who
-/// store a resource are answered.
+/// Implements the five methods of a service. `stored` adds fields that only the responses to writes
+/// have.
 macro_rules! serve {
     (
         $all:ident of $one:ident;

@@ -9,7 +9,7 @@ use crate::{
     ops::settings::InstallationSettings, store::Store,
 };
 
-/// Serves the settings that all nodes share.
+/// The service for the shared settings.
 #[derive(Debug)]
 pub struct SettingsApi {
     settings: InstallationSettings,
@@ -17,12 +17,12 @@ pub struct SettingsApi {
 }
 
 impl SettingsApi {
-    /// Serves these settings, of that store.
+    /// Creates the service for these settings.
     pub fn new(settings: InstallationSettings, store: Store) -> Self {
         Self { settings, store }
     }
 
-    /// Waits until every node has read what was stored.
+    /// Waits until every node has read the stored settings.
     async fn followed(&self) -> Result<(), Error> {
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();

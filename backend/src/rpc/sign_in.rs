@@ -1,4 +1,4 @@
-//! `SignInService`: sign-in of people without a key.
+//! `SignInService`: sign-in of users without a key.
 
 use std::sync::Arc;
 
@@ -11,19 +11,16 @@ use tonic::{Request, Response, Status, async_trait};
 use super::access::address;
 use crate::{error::Error, oidc::SignIns, ops::sign_in::SignInStates};
 
-/// Bytes of what a browser brings from a provider.
 const CODE_BYTES_MAX: usize = 4096;
-/// Bytes of what proves that it was sent there.
 const VERIFIER_BYTES_MAX: usize = 128;
-/// Bytes of what it brings back to show that it was sent.
 const STATE_BYTES_MAX: usize = 256;
 
-/// Reports how people sign in.
+/// The sign-in service.
 #[derive(Debug)]
 pub struct SignInApi(Option<Arc<SignIns>>, SignInStates);
 
 impl SignInApi {
-    /// Reports on these; of nothing where no one signs in.
+    /// Creates the service; `None` if there is no identity provider.
     pub fn new(sign_ins: Option<Arc<SignIns>>, states: SignInStates) -> Self {
         Self(sign_ins, states)
     }
@@ -90,7 +87,8 @@ impl SignInService for SignInApi {
             }
         }
         let sign_ins = self.set_up()?;
-        // Before it takes a place: what was not begun here asks the provider nothing.
+        // Checked first, so that a sign-in that was not started here causes no request to the
+        // provider.
         self.1.check(&state, &verifier)?;
         let (token, person) = sign_ins.finish(address, &code, &verifier).await?;
         let end_time = person.ends_ms;

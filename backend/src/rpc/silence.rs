@@ -9,14 +9,14 @@ use super::{
 };
 use crate::ops::silence::Silencing;
 
-/// Serves silences.
+/// The silence service.
 #[derive(Debug)]
 pub struct SilenceApi {
     silences: Silencing,
 }
 
 impl SilenceApi {
-    /// Serves these silences.
+    /// Creates the service for these silences.
     pub fn new(silences: Silencing) -> Self {
         Self { silences }
     }

@@ -1,4 +1,4 @@
-//! What went wrong, as a gRPC status: the one place that knows which code a kind of error has.
+//! Errors as gRPC status, with the only mapping from errors to codes.
 
 use std::{collections::HashMap, error::Error as StdError};
 
@@ -10,18 +10,16 @@ use crate::error::{Error, Reason, Violation, log_failure};
 /// The `domain` of every `ErrorInfo`.
 pub const ERROR_DOMAIN: &str = "bellwether";
 
-/// Details travel in a header after base64, and clients of gRPC's own library refuse more than 8 KiB of
-/// headers at random.
+/// Details are base64-encoded in a header, and clients of the official gRPC library may reject more
+/// than 8 KiB of headers.
 const VIOLATION_BYTES_MAX: usize = 3 * 1024;
-/// Bytes of a violation in addition to its text.
 const VIOLATION_FRAME_BYTES: usize = 8;
-/// Characters of a message.
 const MESSAGE_CHARACTERS_MAX: usize = 1_000;
-/// Bytes of a message in its header, where it is percent-encoded.
+/// Maximum bytes of a message in its header, where it is percent-encoded.
 const MESSAGE_BYTES_MAX: usize = 1_500;
 
 impl From<Error> for Status {
-    /// Translates an error. The chain of sources of an internal fault goes to the log.
+    /// Converts an error. The sources of an internal error are logged.
     fn from(error: Error) -> Self {
         if let Error::Internal(source) | Error::Indeterminate(source) = &error {
             log_failure("internal fault", &chain(source.as_ref()));
@@ -44,7 +42,6 @@ impl From<Error> for Status {
     }
 }
 
-/// The code of each kind of error, and its `ErrorInfo.reason`.
 fn code_and_reason(error: &Error) -> (Code, &'static str) {
     match error {
         Error::Invalid(_) => (Code::InvalidArgument, "FIELDS_INVALID"),
@@ -89,7 +86,8 @@ fn message(error: &Error) -> String {
     }
 }
 
-/// The violations that fit into the details, in order; the last one reports how many did not.
+/// Returns the violations that fit into the details, in order; the last one reports the number of
+/// others.
 fn fitting(violations: &[Violation]) -> Vec<FieldViolation> {
     let mut room = VIOLATION_BYTES_MAX;
     let mut fitting = Vec::new();

@@ -1,5 +1,4 @@
-//! The services as callers see them: over a real connection, behind the guard, on a store in
-//! memory.
+//! Tests of the services over a real connection, behind the guard, with a store in memory.
 
 mod clients;
 mod destinations;
@@ -73,7 +72,7 @@ use crate::{
     store::Store,
 };
 
-/// A service, and a caller that may do everything.
+/// A service, and a caller with the role `admin`.
 struct World {
     store: Store,
     channel: Channel,
@@ -84,7 +83,7 @@ struct World {
     _tasks: JoinSet<()>,
 }
 
-/// Puts a key on every call.
+/// Adds a key to every call.
 #[derive(Clone)]
 struct Bearer(String);
 
@@ -295,12 +294,12 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -
     DestinationApi::new(destinations, tester, ruleset)
 }
 
-/// The code of a call that was refused.
+/// Returns the code of a rejected call.
 fn code<T: Debug>(result: Result<T, Status>) -> Code {
     result.unwrap_err().code()
 }
 
-/// The fields that a refused call names.
+/// Returns the invalid fields of a rejected call.
 fn fields<T: Debug>(result: Result<T, Status>) -> Vec<String> {
     let status = result.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
@@ -335,7 +334,7 @@ fn event_type(clause: Option<v1::Clause>) -> v1::TriggerType {
     }
 }
 
-/// A trigger that is accepted.
+/// Returns a valid trigger.
 fn trigger(name: &str) -> v1::Trigger {
     v1::Trigger {
         name: name.into(),
@@ -352,7 +351,7 @@ fn destination_of(name: &str, kind: v1::destination_type::Type) -> v1::Destinati
     }
 }
 
-/// A destination that is accepted.
+/// Returns a valid destination.
 fn destination(name: &str) -> v1::Destination {
     let webhook = v1::Webhook {
         url: "https://hooks.example.com/a".into(),
@@ -361,7 +360,7 @@ fn destination(name: &str) -> v1::Destination {
     destination_of(name, v1::destination_type::Type::Webhook(webhook))
 }
 
-/// A rule that is accepted when what it names is there.
+/// Returns a rule that is valid if its references exist.
 fn rule(name: &str, triggers: &[&str], destinations: &[&str]) -> v1::Rule {
     let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     v1::Rule {

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Serves triggers.
+/// The trigger service.
 #[derive(Debug)]
 pub struct TriggerApi {
     triggers: Triggers,
@@ -29,8 +29,8 @@ pub struct TriggerApi {
 }
 
 impl TriggerApi {
-    /// Serves these triggers, and notifies of what is open where that is asked for; streams end when
-    /// `shutdown` is cancelled.
+    /// Creates the service; `opens` notifies about open occurrences on request, and streams end
+    /// when `shutdown` is cancelled.
     pub fn new(triggers: Triggers, opens: NotifyOpen, shutdown: CancellationToken) -> Self {
         Self {
             triggers,
@@ -43,7 +43,7 @@ impl TriggerApi {
 type TestProgress =
     Pin<Box<dyn Stream<Item = Result<v1::TestTriggerWithProgressResponse, Status>> + Send>>;
 
-/// The next message of a test, and what is left of it after that.
+/// Returns the next message of a test, and the rest of the test.
 async fn tell(
     (mut run, is_begun): (TestRun, bool),
 ) -> (

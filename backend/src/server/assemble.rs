@@ -1,4 +1,4 @@
-//! Every module of the service with what it needs from the others.
+//! Assembles the modules of the service.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -137,7 +137,6 @@ use crate::{
     store::{self, Duty, Engine, Store, engine::Condition},
 };
 
-/// What the services and the work beside them share.
 struct Modules {
     store: Store,
     clock: Arc<dyn Clock>,
@@ -152,31 +151,26 @@ struct Modules {
     egress: Arc<EgressGuard>,
     holds: Holds,
     dispatcher: watch::Sender<DispatcherStatus>,
-    /// The destinations that the dispatcher does not reach.
     unreached: watch::Sender<Vec<String>>,
     telling: Telling,
 }
 
-/// The service, ready to be served and started.
 pub(super) struct Assembled {
     /// The services, for calls without a socket.
     pub(super) routes: Routes,
-    /// The same for calls past HTTP.
+    /// Intake, for calls without HTTP.
     pub(super) direct: Direct,
-    /// The same for connections.
+    /// The services, for connections.
     pub(super) front: Front,
-    /// What runs beside the calls.
     pub(super) work: Work,
-    /// What says when the certificate ends, if one is shown.
     pub(super) certificate: CertificateWatch,
-    /// What is counted, and how much there is of what.
     pub(super) metrics: Arc<Exposition>,
-    /// What is to be closed when all has ended.
+    /// The engine, closed after everything has stopped.
     pub(super) engine: Arc<dyn Engine>,
 }
 
-/// Opens the store and puts the services and the work beside them together. `own` is the address
-/// that no message may go to; `streams` ends those that would continue for ever.
+/// Opens the store and assembles services and background work. `own` is the address that messages
+/// must not be sent to; `streams` ends streams that would run forever.
 pub(super) async fn assemble(
     config: &Config,
     clock: Arc<dyn Clock>,
@@ -246,7 +240,6 @@ async fn assemble_over(
 }
 
 impl Modules {
-    /// Makes them over a store, with what takes events in.
     async fn open(
         store: Store,
         config: &Config,
@@ -415,7 +408,8 @@ impl Modules {
         work
     }
 
-    /// Delivers, of the nodes that share the store each to the destinations that it owns.
+    /// Creates the dispatcher; if nodes share the store, each delivers to the destinations that it
+    /// owns.
     fn dispatcher(&self, config: &Config) -> Dispatcher {
         Dispatcher::new(
             self.store.clone(),
@@ -429,7 +423,8 @@ impl Modules {
         .telling(self.dispatcher.clone())
     }
 
-    /// Makes the work that of the nodes that share the store one does, each time that it begins to lead.
+    /// Returns a function that creates the leader's work, called each time this node becomes the
+    /// leader.
     fn of_the_leader(&self) -> impl Fn() -> Work + Send + Sync + 'static {
         let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let (deciding, intake) = (self.deciding.leading(Duty::Review), self.intake.clone());
@@ -438,7 +433,7 @@ impl Modules {
             let store = || shared.leading(Duty::Sweep);
             let clock = || Arc::clone(&clock);
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-            // Its commits are no sign that the review advances.
+            // Its commits do not show that the review makes progress.
             let expecting = deciding.leading(Duty::Sweep);
             let on_call = OnCallWatch::new(expecting.clone(), intake.clone());
             let failing = FailingWatch::new(expecting.clone(), intake.clone());
@@ -600,7 +595,6 @@ impl Modules {
     }
 }
 
-/// What the parts of the service count under.
 fn known_labels() -> KnownLabels {
     KnownLabels {
         dialects: dialect_words().collect(),
@@ -616,18 +610,17 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        // The details of errors.
+        // The types of error details.
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// The services that accept events.
 const INTAKE: [&str; 2] = [
     "zenoss.cloud.DataReceiverService",
     "opentelemetry.proto.collector.logs.v1.LogsService",
 ];
 
-/// Reports by its name whether each service serves. The service as a whole does while it accepts events, and so
-/// do those of [`INTAKE`]; the others do while the store can be read.
+/// Reports the health of each service. The service as a whole and those in [`INTAKE`] are healthy
+/// while events are accepted, the others while the store is readable.
 async fn tell_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
     for name in std::iter::once("").chain(methods::services()) {
         let serves = if name.is_empty() || INTAKE.contains(&name) {
@@ -644,8 +637,8 @@ async fn tell_health(reporter: &HealthReporter, condition: &Condition, is_stuck:
     }
 }
 
-/// Reports what is served in each state of the store, and that nothing is while threads
-/// that render are stuck or holds are evaluated late.
+/// Health reporting: depends on the state of the store; nothing is healthy while rendering threads
+/// are stuck or holds are evaluated late.
 struct Health {
     reporter: HealthReporter,
     engine: Arc<dyn Engine>,
@@ -655,7 +648,7 @@ struct Health {
 }
 
 impl Health {
-    /// Follows the state of the store until shutdown, or until the store has gone back.
+    /// Reports the health until shutdown, or until the store went back to an earlier state.
     async fn follow(mut self, stop: CancellationToken) {
         let mut reach = self.engine.cluster().within_reach();
         let reporter = self.reporter.clone();
@@ -696,8 +689,8 @@ impl Health {
     }
 }
 
-/// Puts what every call passes before all services: from the outside in, the count, panics, messages
-/// that cannot be decoded, the time limit, and admission.
+/// Wraps the services in the layers of every call, from the outside: metrics, panics, decoding
+/// errors, deadline, and admission.
 fn checked(routes: Routes, guard: &Guard, counted: &CountedLayer) -> Routes {
     let guarded = guard.protect(routes).into_axum_router();
     let checked = guarded

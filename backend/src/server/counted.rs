@@ -1,5 +1,4 @@
-//! Counts every call by what it was answered, by whichever part: the service, or what stands before
-//! it.
+//! Counts every call by its status, whether it comes from the service or a layer.
 
 use std::{
     pin::Pin,
@@ -16,10 +15,8 @@ use crate::{
     rpc::{access::code_of, code::word, methods::method},
 };
 
-/// What calls of methods are counted under that there are not.
 const UNKNOWN: &str = "unknown";
 
-/// Counts the calls of the service that it is put before.
 #[derive(Debug, Clone)]
 pub(super) struct CountedLayer(pub(super) Metrics);
 
@@ -34,7 +31,6 @@ impl<S> Layer<S> for CountedLayer {
     }
 }
 
-/// The service that [`CountedLayer`] makes.
 #[derive(Debug, Clone)]
 pub(super) struct Counted<S> {
     inner: S,
@@ -66,7 +62,6 @@ where
     }
 }
 
-/// Counts a call that comes as a message, past HTTP.
 pub(super) async fn counted<T>(
     metrics: &Metrics,
     path: &str,
@@ -79,7 +74,6 @@ pub(super) async fn counted<T>(
     answer
 }
 
-/// What a call of that path is counted under.
 fn name(path: &str) -> &'static str {
     method(path).map_or(UNKNOWN, |method| method.path.trim_start_matches('/'))
 }

@@ -1,6 +1,6 @@
-//! The time limit of unary calls, answered as `DEADLINE_EXCEEDED`.
+//! The deadline of unary calls, with the status `DEADLINE_EXCEEDED`.
 //!
-//! tonic's own time-outs answer `CANCELLED`, which a caller takes for its own doing.
+//! tonic's own timeouts return `CANCELLED`, which a caller would attribute to itself.
 
 use std::{
     pin::Pin,
@@ -17,8 +17,7 @@ use crate::{
     rpc::{access::timeout_asked, methods::method},
 };
 
-/// Whether a call of that path continues for as long as the caller wants; admission ends it when
-/// the caller's own time is over.
+/// Whether a call runs for as long as the caller wants; admission ends it at the caller's deadline.
 fn is_streaming(path: &str) -> bool {
     method(path).is_some_and(|method| method.class.is_streaming())
 }
@@ -35,7 +34,6 @@ impl<S> Layer<S> for DeadlineLayer {
     }
 }
 
-/// The service that [`DeadlineLayer`] makes.
 #[derive(Debug, Clone)]
 pub(crate) struct Deadline<S> {
     inner: S,
@@ -70,22 +68,21 @@ where
     }
 }
 
-/// How long a unary call with these headers may take.
 pub(super) fn limit(headers: &HeaderMap) -> Duration {
     let asked = timeout_asked(headers).unwrap_or(REQUEST_TIME_MAX);
     asked.min(REQUEST_TIME_MAX)
 }
 
-/// Makes a call that may take that long.
+/// Makes a call with a time limit.
 ///
 /// # Errors
-/// When it took longer.
+/// Returns an error if it is exceeded.
 pub(super) async fn within<T>(limit: Duration, call: impl Future<Output = T>) -> Result<T, Status> {
     let late = || {
         let message = format!("the call took longer than {} ms", limit.as_millis());
         Status::deadline_exceeded(message)
     };
-    // Timers count whole milliseconds, in which a call could be done that has no time at all.
+    // Timers have a resolution of one millisecond, in which a call without any time could complete.
     if limit.is_zero() {
         return Err(late());
     }
@@ -102,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes a call that never ends; returns the status of its response, or `None` if there was none.
+    /// Returns the status of a call that never ends; `None` if there is no response.
     async fn code_of(path: &str, wait: Duration) -> Option<String> {
         let never = service_fn(|_request: Request<()>| {
             std::future::pending::<Result<Response<()>, Infallible>>()

@@ -1,7 +1,7 @@
-//! Messages that cannot be decoded, answered in the codes that other clients know.
+//! Converts errors of undecodable messages to the usual codes.
 //!
-//! tonic answers `OUT_OF_RANGE` to a message over the size limit and `INTERNAL` to bytes that are no
-//! message, which mean something else to every other client.
+//! tonic returns `OUT_OF_RANGE` for a message above the size limit and `INTERNAL` for malformed
+//! bytes, which have other meanings to all other clients.
 
 use http::Response;
 use prost::DecodeError;
@@ -10,19 +10,16 @@ use tonic::{Code, Status};
 use crate::limits::REQUEST_BYTES_MAX;
 pub(super) use crate::rpc::access::too_large;
 
-/// The limit that tonic names in its answer.
 fn limit_in(text: &str) -> usize {
     let limit = text.rsplit_once("the limit is: ");
     let limit = limit.and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
     limit.unwrap_or(REQUEST_BYTES_MAX)
 }
 
-/// The bytes are no message of the method.
 pub(super) fn malformed(error: &DecodeError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 
-/// What tonic says of bytes that are no message, no beginning of one, or none at all.
 fn is_of_bytes(text: &str) -> bool {
     const FAULTS: [&str; 4] = [
         "failed to decode Protobuf message",
@@ -33,8 +30,7 @@ fn is_of_bytes(text: &str) -> bool {
     FAULTS.iter().any(|fault| text.starts_with(fault))
 }
 
-/// Rewrites tonic's answer to a message that it could not decode; leaves every other answer as it
-/// is.
+/// Rewrites tonic's response to an undecodable message; other responses are unchanged.
 pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     if !response.headers().contains_key(Status::GRPC_STATUS) {
         return response;
@@ -48,7 +44,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
         Code::Internal if is_of_bytes(text) => Status::invalid_argument(text),
         _ => return response,
     };
-    // Only what cannot be in a header is refused here, and these texts can.
+    // Fails only for texts that are invalid in a header, which these are not.
     let _ = rewritten.add_header(response.headers_mut());
     response
 }

@@ -1,5 +1,5 @@
-//! Calls from the same process, past HTTP: a message and its answer, with the same admission, limits
-//! and words as over a socket.
+//! Calls from the same process without HTTP: a message and its response, with the same admission,
+//! limits and errors as over a socket.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Ingests events of callers in the same process.
+/// Intake for callers in the same process.
 #[derive(Debug, Clone)]
 pub struct Direct {
     guard: Guard,
@@ -32,7 +32,7 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// The one method that can be called so.
+    /// The only method that can be called this way.
     pub const METHOD: &str = PUT_EVENTS;
 
     pub(super) fn new(guard: Guard, receiver: Arc<DataReceiver>, metrics: Metrics) -> Self {
@@ -43,10 +43,10 @@ impl Direct {
         }
     }
 
-    /// Answers a call with its encoded message, as the services would answer it.
+    /// Handles a call with an encoded message, as the service would.
     ///
     /// # Errors
-    /// The response to the caller instead, with the metadata of that answer.
+    /// Returns the rejection, with its metadata.
     ///
     /// # Cancel safety
     /// The events of a dropped call may still be accepted.
@@ -71,10 +71,10 @@ impl Direct {
         })
     }
 
-    /// Whether the key in the metadata is known.
+    /// Checks whether the key in the metadata is known.
     ///
     /// # Errors
-    /// What a call with it is answered.
+    /// Returns the error of a call with that key.
     pub fn identify(&self, metadata: MetadataMap) -> BoxFuture<'_, Result<(), Status>> {
         Box::pin(async move {
             self.guard.recognise(metadata.as_ref()).await?;

@@ -1,4 +1,4 @@
-//! What is looked up for the metrics: what waits and for which destination, and what is left.
+//! Metrics that are computed on request: pending work by destination, and free resources.
 
 use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -37,22 +37,21 @@ use crate::{
     },
 };
 
-/// Destinations with separate series, in the order of their names; the others share one.
+/// Destinations with separate series, by name; the others share one.
 const DESTINATIONS_MAX: usize = 100;
-/// Whose series those are. No destination can have this name.
+/// Label of the shared series, which is not a valid destination name.
 const OTHERS: &str = "(others)";
-/// Deliveries to one destination that are looked at for the oldest: those that are due first.
+/// Deliveries per destination that are examined to find the oldest: those due first.
 const OLDEST_AMONG: usize = 1_000;
-/// Occurrences with held notifications that are counted; more are shown as this many.
+/// Maximum counted occurrences with held notifications; more are reported as this number.
 const HELD_COUNTED_MAX: usize = 10_000;
-/// Open occurrences of one severity that are counted; more are shown as this many.
+/// Maximum counted open occurrences per severity; more are reported as this number.
 const OPEN_COUNTED_MAX: usize = 100_000;
-/// What is re-evaluated later than that is late, in milliseconds.
+/// Delay above which an evaluation is late, in milliseconds.
 const LATE_MS: i64 = 1_000;
-/// Bytes before the delivery in an entry of what waits: the destination and the time it is due.
+/// Bytes before the delivery id in an index entry: destination and due time.
 const BEFORE_DELIVERY: usize = 16 + 8;
 
-/// What the parts of the service show of their state.
 #[derive(Debug)]
 pub(super) struct Exposition {
     pub(super) store: Store,
@@ -65,7 +64,7 @@ pub(super) struct Exposition {
     pub(super) data_dir: PathBuf,
 }
 
-/// The health of deliveries to a destination, or to several together.
+/// The backlog of one destination, or of several together.
 #[derive(Debug, Default)]
 struct Waiting {
     count: i64,
@@ -87,7 +86,7 @@ impl Source for Exposition {
             self.add_nodes(&mut now).await;
             self.add_disk(&mut now).await;
             if let Err(error) = self.add_stored(&mut now).await {
-                // What is not known is left out.
+                // Unavailable values are omitted.
                 log_failure("failed to read the metrics of the store", &error);
             }
             lines.push_str(&written(&now));
@@ -97,7 +96,6 @@ impl Source for Exposition {
 }
 
 impl Exposition {
-    /// What is in memory.
     fn add_parts(&self, to: &mut Registry) {
         let (requests, kib) = self.intake.queued();
         gauge(
@@ -122,7 +120,6 @@ impl Exposition {
         );
     }
 
-    /// Who shares the store, where others may.
     async fn add_nodes(&self, to: &mut Registry) {
         let engine = self.store.engine();
         if !engine.is_shared() {
@@ -145,7 +142,6 @@ impl Exposition {
         gauge(to, "clock_offset_seconds", help, offset_seconds);
     }
 
-    /// What the disk has, and what is left of it.
     async fn add_disk(&self, to: &mut Registry) {
         let condition = self.store.engine().condition();
         let state = Family::<[(&str, &str); 1], Gauge>::default();
@@ -169,7 +165,6 @@ impl Exposition {
         }
     }
 
-    /// What has to be read.
     async fn add_stored(&self, to: &mut Registry) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
         let lag = head.steps_since(self.dispatcher.borrow().log_position);
@@ -226,7 +221,6 @@ impl Exposition {
         Ok(())
     }
 
-    /// What is open, by severity.
     async fn add_open(&self, to: &mut Registry) -> Result<(), Error> {
         let open = Family::<[(&str, &str); 1], Gauge>::default();
         for severity in Severity::ALL {
@@ -245,7 +239,6 @@ impl Exposition {
         Ok(())
     }
 
-    /// What is held, and what is late.
     async fn add_held(&self, to: &mut Registry) -> Result<(), Error> {
         let engine = self.store.engine();
         let now_ms = self.clock.now_ms();
@@ -281,13 +274,12 @@ impl Exposition {
         );
         let snapshot = self.ruleset.refreshed().await?;
         let silences = snapshot.silences().all().iter();
-        // One that is to begin automatically is not active before it does.
+        // A flexible silence is active only after it started.
         let active = silences.filter(|it| it.state(now_ms) == SilenceState::Active);
         gauge(to, "silences_active", "Silences in force", active.count());
         Ok(())
     }
 
-    /// What waits, by the name of the destination.
     async fn waiting(&self) -> Result<BTreeMap<String, Waiting>, Error> {
         let snapshot = self.ruleset.refreshed().await?;
         let mut found: Vec<_> = snapshot.destinations().collect();

@@ -1,4 +1,4 @@
-//! Takes single calls of intake before the router, which they need not pass, and gives it the rest.
+//! Serves unary intake calls without the router, and passes other calls to it.
 
 use std::{
     convert::Infallible,
@@ -27,7 +27,6 @@ use crate::rpc::{
 type Rewrite = fn(Response<Body>) -> Response<Body>;
 type Checked<S> = Counted<CatchPanic<MapResponse<Deadline<Guarded<S>>, Rewrite>, panics::Answer>>;
 
-/// What connections are served with.
 #[derive(Clone)]
 pub(super) struct Front {
     intake: Checked<DataReceiverServiceServer<DataReceiver>>,
@@ -35,7 +34,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// The same checks stand before `intake` as before all services in `others`.
+    /// `intake` needs the same layers as the services in `others`.
     pub(super) fn new(
         guard: &Guard,
         counted: &CountedLayer,
@@ -63,7 +62,7 @@ impl Service<Request<Body>> for Front {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // The other one is always ready.
+        // `intake` is always ready.
         Service::<Request<Body>>::poll_ready(&mut self.others, context)
     }
 

@@ -1,4 +1,4 @@
-//! What is made in a store without a service: a store in a database with its first client, and clients.
+//! Creates a store in a database with its first client, and clients, without a running service.
 
 use futures_util::future::BoxFuture;
 use std::{path::Path, sync::Arc};
@@ -16,23 +16,22 @@ use crate::{
     },
 };
 
-/// What was made.
+/// The result of creating a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
-    /// A store, and the client whose key is in the file that was named.
+    /// A store, and a client whose key is in the given file.
     Store,
     /// Nothing: there was a store with clients.
     Nothing,
 }
 
-/// Client in the audit log where a command changed the store itself.
 const COMMAND: &str = "command line";
 
-/// Creates a client in a store that no service answers for: who has its keys needs none of a client's.
-/// Returns the key of the client. The audit log has it as done by `command line`.
+/// Creates a client in a store without a running service; access to the store's keys replaces the
+/// client's key. Returns the key of the new client. The audit log attributes it to `command line`.
 ///
 /// # Errors
-/// Those of opening a store, and of creating a client.
+/// Returns any error of opening the store or of creating a client.
 pub fn create_client<'a>(
     location: &'a Location,
     draft: &'a ClientDraft,
@@ -58,12 +57,12 @@ pub fn create_client<'a>(
     })
 }
 
-/// Makes a store in a database: its tables, the key that seals its secrets, and the client `admin`,
-/// whose key is written to a file. One that was begun is finished; in one that is whole nothing is
-/// made.
+/// Creates a store in a database: its tables, the key that seals its secrets, and the client
+/// `admin`, whose key is written to a file. An interrupted creation is completed; a complete store
+/// is not changed.
 ///
 /// # Errors
-/// Those of opening a store, and when a file cannot be written.
+/// Returns any error of opening the store, or of writing a file.
 pub fn init_store<'a>(
     database: &'a DatabaseConfig,
     admin_key_file: &'a Path,

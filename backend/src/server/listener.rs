@@ -1,4 +1,4 @@
-//! How calls are taken from connections: the limits of the listener, and what it serves.
+//! The listener: its limits, and the service for connections.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -24,11 +24,10 @@ use crate::limits::{
     UNAUTHENTICATED_QUIET_MAX, WINDOW_BYTES,
 };
 
-/// Bytes of one answer that may wait to be read by its caller, beside the message it is part of.
+/// Maximum unsent bytes of a response, in addition to the current message.
 const SEND_BYTES: usize = 64 * 1024;
 
-/// The listener's limits. A call may be silent as long as its own time limit allows, a stream for
-/// ever.
+/// Limits of the listener. A call may be silent until its deadline, a stream forever.
 pub(super) const LIMITS: Limits = Limits {
     connections: CONNECTIONS_MAX,
     unauthenticated: Allowance {
@@ -45,14 +44,12 @@ pub(super) const LIMITS: Limits = Limits {
     drain: DRAIN_TIME_MAX,
 };
 
-/// The services as they are served on connections: each call has its caller, and each answer names
-/// its call.
+/// The services for connections: adds the caller to each call, and the request id to each response.
 #[derive(Debug, Clone)]
 pub(super) struct Calls<S> {
     pub(super) services: S,
     pub(super) cors: Arc<Cors>,
     pub(super) hosts: Arc<Hosts>,
-    /// What is shown of the counters; nothing when they are shown elsewhere.
     pub(super) metrics: Option<Arc<Page>>,
 }
 
@@ -94,7 +91,7 @@ where
         activity: Arc<Activity>,
     ) -> Response<Body> {
         let id = request_id(request.headers());
-        // Log lines about the call name it so.
+        // The request id of log lines.
         request.headers_mut().insert(REQUEST_ID, id.clone());
         let mut answer = self.reply(request, peer, activity).await;
         answer.headers_mut().insert(REQUEST_ID, id);

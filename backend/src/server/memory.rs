@@ -1,8 +1,8 @@
-//! What this process has in memory stays there.
+//! Keeps the memory of this process off the disk.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Has the system write no core file of this process, which would hold its keys and secrets.
+/// Disables core files, which would contain keys and secrets.
 pub(super) fn write_no_core_files() {
     let none = Rlimit {
         current: Some(0),

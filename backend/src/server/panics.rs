@@ -1,4 +1,4 @@
-//! The answer to a call that panicked.
+//! The response to a call that panicked.
 
 use std::any::Any;
 
@@ -6,15 +6,13 @@ use http::Response;
 use tonic::{Status, body::Body};
 use tower_http::catch_panic::CatchPanicLayer;
 
-/// Answers a call that panicked.
 pub(super) type Answer = fn(Box<dyn Any + Send>) -> Response<Body>;
 
-/// A panic would otherwise end the stream, and the caller would take that for its own doing.
+/// Without this, a panic would reset the stream, which a caller would attribute to itself.
 pub(super) fn layer() -> CatchPanicLayer<Answer> {
     CatchPanicLayer::custom(|_panic| panicked().into_http())
 }
 
-/// The answer to a call that panicked.
 pub(super) fn panicked() -> Status {
     tracing::error!("a call panicked");
     Status::internal("the service has an internal fault")

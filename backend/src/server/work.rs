@@ -1,4 +1,4 @@
-//! What runs beside the calls: started together, stopped together.
+//! Background work: parts that are started and stopped together.
 
 use std::{fmt, pin::Pin, sync::Arc};
 
@@ -10,7 +10,6 @@ use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 
-/// Parts of the service that run until they are stopped.
 #[derive(Default)]
 pub(super) struct Work(Vec<(&'static str, Start)>);
 
@@ -27,13 +26,12 @@ impl Work {
             .push((name, Box::new(move |stop| Box::pin(run(stop)))));
     }
 
-    /// Starts every part.
     pub(super) fn start(self, stop: &CancellationToken) -> Started {
         let mut parts = JoinSet::new();
         for (name, start) in self.0 {
             let task = start(stop.clone());
             parts.spawn(async move {
-                // A panic ends the part as well: it is reported under the same name.
+                // A panic also ends the part, and is reported under its name.
                 let ended = JoinSet::from_iter([task]).join_next().await;
                 (name, matches!(ended, Some(Err(_))))
             });
@@ -42,8 +40,8 @@ impl Work {
     }
 }
 
-/// Does the leader's work while this process leads, until it is stopped; ends automatically when a
-/// part of that does.
+/// Runs the leader's work while this process is the leader, until it is stopped or a part of the
+/// work ends unexpectedly.
 pub(super) async fn lead(
     engine: Arc<dyn Engine>,
     work: impl Fn() -> Work,
@@ -78,14 +76,12 @@ impl fmt::Debug for Work {
     }
 }
 
-/// Parts that run.
 #[derive(Debug)]
 pub(super) struct Started {
     parts: JoinSet<(&'static str, bool)>,
 }
 
 impl Started {
-    /// Waits for a part to end, which none does before it is asked to.
     pub(super) async fn failed(&mut self) -> &'static str {
         match self.parts.join_next().await {
             Some(Ok((name, panicked))) => {
@@ -97,7 +93,7 @@ impl Started {
         }
     }
 
-    /// Waits for the parts, which were asked to stop; those that take too long are ended.
+    /// Waits for the parts to stop; aborts those that take too long.
     pub(super) async fn stop(mut self) {
         let stopped = async { while self.parts.join_next().await.is_some() {} };
         if time::timeout(2 * DRAIN_TIME_MAX, stopped).await.is_err() {

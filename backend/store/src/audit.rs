@@ -1,40 +1,38 @@
-//! What is written down together with a change: the client, and the change.
+//! Attribution of changes: the client, and the audit entries for what it changes.
 
 use std::{net::IpAddr, sync::Arc};
 
 use super::engine::{EngineError, Kind};
 use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope, Occurrence};
 
-/// Names that an entry holds of several things.
 const NAMES_MAX: usize = 10;
 
 tokio::task_local! {
-    /// The client for which this task stores. It belongs to the task and not to the arguments of
-    /// every operation, so that none can forget to say it.
+    /// The client on whose behalf this task stores. Task-local, so that no operation can omit it.
     static BY: Arc<By>;
 }
 
-/// The client for which a change is made.
+/// The client on whose behalf a change is made.
 #[derive(Debug, Clone)]
 pub struct By {
-    /// The client.
+    /// Name of the client.
     pub client: String,
-    /// The address that it called from.
+    /// Address of the caller.
     pub address: Option<IpAddr>,
-    /// The path of the method.
+    /// Path of the method.
     pub method: &'static str,
-    /// When it called, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub time_ms: i64,
-    /// What it is kept to.
+    /// Scope of the key.
     pub scope: Arc<KeyScope>,
 }
 
-/// Does some work for a user: what it stores is written down under their name, in the same commit.
+/// Runs `work` on behalf of a client: its changes are recorded in the audit log in the same commit.
 pub fn by<F: Future>(by: By, work: F) -> impl Future<Output = F::Output> {
     BY.scope(Arc::new(by), work)
 }
 
-/// Work for the client of this task, that another task does.
+/// Carries the client of this task over to another task that runs `work`.
 pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let by = current();
     async {
@@ -45,19 +43,18 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// The client of this task; none for what the service does automatically.
+/// Returns the client of this task; `None` for the service's own work.
 pub fn current() -> Option<Arc<By>> {
     BY.try_with(Arc::clone).ok()
 }
 
 impl By {
-    /// Whether it may change what carries these tags, or belongs to that.
     fn may_change(&self, tags: &[String]) -> bool {
         let own = &self.scope.tags;
         own.is_empty() || tags.iter().any(|tag| own.contains(tag))
     }
 
-    /// An entry of a call by them, about nothing yet.
+    /// Creates an audit entry for a call of this client.
     pub fn entry(&self, action: AuditAction) -> AuditEntry {
         AuditEntry {
             number: 0,
@@ -80,18 +77,18 @@ impl By {
     }
 }
 
-/// What the audit log says of a record.
+/// A record as described in the audit log.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// What it is called.
+    /// Name of the record.
     pub name: String,
-    /// It itself; none for a record that is only counted.
+    /// The record itself; `None` if it is only counted.
     pub state: Option<AnyResource>,
-    /// How it stands, in words, where the log has that in place of the record; empty else.
+    /// Description of the outcome, for records that are described instead of logged; empty
+    /// otherwise.
     pub outcome: String,
 }
 
-/// What befell a record.
 #[derive(Debug, Clone)]
 pub(super) struct AuditedChange {
     kind: Kind,
@@ -100,7 +97,6 @@ pub(super) struct AuditedChange {
 }
 
 impl AuditedChange {
-    /// Says it, where the log says anything of such records.
     pub(super) fn of(kind: Kind, before: Option<Seen>, after: Option<Seen>) -> Option<Self> {
         (before.is_some() || after.is_some()).then_some(Self {
             kind,
@@ -122,7 +118,6 @@ impl AuditedChange {
         }
     }
 
-    /// The tags that it carried and carries, of a thing that people define.
     fn tags(&self) -> impl Iterator<Item = &[String]> {
         let seen = [&self.before, &self.after].into_iter().flatten();
         seen.filter_map(|seen| Some(seen.state.as_ref()?.tags()))
@@ -134,7 +129,7 @@ impl AuditedChange {
     }
 }
 
-/// What changed rows belong to: a definition, or an event.
+/// The definition or event to which changed rows belong.
 #[derive(Debug)]
 pub(super) struct Owner {
     what: String,
@@ -142,7 +137,6 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// A definition.
     pub(super) fn of(kind: Kind, definition: &Seen) -> Self {
         let state = definition.state.as_ref();
         Self {
@@ -151,7 +145,6 @@ impl Owner {
         }
     }
 
-    /// The client itself, by its tags.
     pub(super) fn of_caller(tags: Vec<String>) -> Self {
         Self {
             what: "the client".into(),
@@ -159,7 +152,6 @@ impl Owner {
         }
     }
 
-    /// An event, whose dimensions are its tags.
     pub(super) fn of_event(occurrence: &Occurrence) -> Self {
         Self {
             what: format!("the occurrence `{}`", occurrence.id()),
@@ -168,7 +160,7 @@ impl Owner {
     }
 }
 
-/// The tags of an event: each dimension as `key:value`.
+/// Returns the tags of an event: each dimension as `key:value`.
 pub fn event_tags(occurrence: &Occurrence) -> Vec<String> {
     let dimensions = occurrence.dimensions.iter();
     dimensions
@@ -176,7 +168,7 @@ pub fn event_tags(occurrence: &Occurrence) -> Vec<String> {
         .collect()
 }
 
-/// Whether rows of a kind belong to a definition or an event: a change of one names that.
+/// Whether rows of a kind belong to a definition or an event, which each change has to name.
 pub(super) fn is_owned(kind: Kind) -> bool {
     matches!(
         kind,
@@ -184,19 +176,15 @@ pub(super) fn is_owned(kind: Kind) -> bool {
     )
 }
 
-/// What a set of changes does, and for which client.
 #[derive(Debug)]
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
     pub(super) changes: Vec<AuditedChange>,
-    /// What the rows belong to that it changes.
     pub(super) owners: Vec<Owner>,
-    /// The kind of one of those rows.
     pub(super) owned: Option<Kind>,
 }
 
 impl Audited {
-    /// Nothing yet.
     pub(super) fn by(by: Arc<By>) -> Self {
         Self {
             by,
@@ -206,10 +194,10 @@ impl Audited {
         }
     }
 
-    /// Whether who does it may, by the tags that it is kept to.
+    /// Checks that the scope of the client includes all changes.
     ///
     /// # Errors
-    /// [`EngineError::Forbidden`], naming the first thing that it may not change.
+    /// Returns [`EngineError::Forbidden`] with the first resource outside the scope.
     pub(super) fn check_scope(&self) -> Result<(), EngineError> {
         if self.by.scope.tags.is_empty() {
             return Ok(());
@@ -224,7 +212,7 @@ impl Audited {
         if let Some(owner) = owners.find(|it| !self.by.may_change(&it.tags)) {
             return Err(self.forbidden(&owner.what));
         }
-        // Fails closed: what a new operation changes belongs to someone.
+        // Fails closed: owned rows without a named owner are rejected.
         let is_named = !self.owners.is_empty() || self.changes.iter().any(AuditedChange::has_state);
         match self.owned {
             Some(kind) if !is_named => {
@@ -244,7 +232,7 @@ impl Audited {
         ))
     }
 
-    /// An entry for each thing that people define, and one for what else was done to each kind.
+    /// Returns one entry per changed definition, and one per kind and action for the rest.
     pub(super) fn entries(self) -> Vec<AuditEntry> {
         let (defined, counted): (Vec<_>, Vec<_>) =
             self.changes.into_iter().partition(AuditedChange::has_state);
@@ -292,7 +280,7 @@ impl Audited {
     }
 }
 
-/// What was reported about changes that are kept back, each record once.
+/// Merges staged changes, so that each record occurs once.
 pub(super) fn merged(changes: Vec<AuditedChange>) -> Vec<AuditedChange> {
     let mut merged: Vec<AuditedChange> = Vec::new();
     for next in changes {

@@ -1,4 +1,5 @@
-//! Backups: read from a store in use, kept as checksummed pieces in a folder, restored from there.
+//! Backups: read from a store in use, written as checksummed pieces to a folder, and restored from
+//! there.
 
 mod manifest;
 mod piece;
@@ -21,82 +22,82 @@ pub use self::{
 };
 use crate::engine::EngineError;
 
-/// The layout of backups that this version writes, and the newest that it reads.
+/// The backup layout of this version, and the newest that it can read.
 pub const NEWEST: u32 = 2;
-/// The first layout whose steps are proven by the service.
+/// The first layout in which steps carry a proof.
 const PROVEN: u32 = 2;
 
-/// Why a backup is not made or not read, in a sentence for the caller.
+/// The reason why a backup cannot be made or read, as a sentence for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// A place was reported by another store.
+    /// The position belongs to another store.
     #[error(
         "the unfinished backup is of another store, or its keys were rotated since; name another folder"
     )]
     Foreign,
-    /// The change log no longer reaches back to where the backup was.
+    /// The change log no longer reaches back to the position of the backup.
     #[error("the store has changed too much since to continue the backup; start a new one")]
     Overtaken,
-    /// The store does not answer.
+    /// The store failed.
     #[error("the store cannot be read: {0}")]
     Store(#[from] EngineError),
-    /// The folder holds a backup already.
+    /// The folder already contains a finished backup.
     #[error("{} holds a finished backup already; name a new folder", .0.display())]
     Finished(PathBuf),
-    /// The folder holds something else.
+    /// The folder contains other files.
     #[error("{} holds {found:?}, which is not part of a backup; name an empty or new folder", .folder.display())]
     NotEmpty {
         /// The folder.
         folder: PathBuf,
-        /// What was found in it.
+        /// One of the files.
         found: String,
     },
-    /// Another process writes to it.
+    /// Another process is writing to the folder.
     #[error("another process makes a backup in {}", .0.display())]
     InUse(PathBuf),
     /// There is no backup.
     #[error("there is no backup in {}", .0.display())]
     None(PathBuf),
-    /// The backup was not finished.
+    /// The backup is not finished.
     #[error("the backup in {} is incomplete; rerun it into the same folder to resume", .0.display())]
     Unfinished(PathBuf),
-    /// A later version wrote it.
+    /// A later version wrote the backup.
     #[error("the backup in {} was made by a newer version (layout {found}, this version reads up to {known}); restore it with that version", .folder.display())]
     Newer {
         /// The folder.
         folder: PathBuf,
-        /// The layout found.
+        /// Layout of the backup.
         found: u32,
-        /// The newest that this version reads.
+        /// Newest layout that this version can read.
         known: u32,
     },
-    /// An earlier version began it.
+    /// An earlier version began the backup.
     #[error("the unfinished backup in {} was begun by an earlier version; name another folder", .0.display())]
     Older(PathBuf),
-    /// It is not what a service of the given keys wrote.
+    /// The backup was not written by a service with these keys.
     #[error("the backup in {} was modified: {why}", .folder.display())]
     Unproven {
         /// The folder.
         folder: PathBuf,
-        /// What was found.
+        /// Description of the mismatch.
         why: String,
     },
-    /// What was written was changed since.
+    /// The files were modified after they were written.
     #[error("the backup in {} is damaged: {why}", .folder.display())]
     Damaged {
         /// The folder.
         folder: PathBuf,
-        /// What was found.
+        /// Description of the mismatch.
         why: String,
     },
-    /// The system does not let us.
+    /// An I/O operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,36 +1,34 @@
-//! Follows the change log: what changed since the last look, or that no one can tell.
+//! Follows the change log and returns the changes since the last call, or that they are unknown.
 
 use std::sync::Arc;
 
 use super::engine::{Engine, EngineError, Kind, LogPosition, Logged};
 
-/// Commits that are read at a time.
 const PAGE: usize = 256;
 
-/// A position in the change log that moves along.
+/// A position in the change log that advances.
 #[derive(Debug)]
 pub struct LogFollower {
     engine: Arc<dyn Engine>,
-    /// The kinds whose changes matter; others may be reported as well.
+    /// The relevant kinds; changes of others may be returned as well.
     kinds: &'static [Kind],
-    /// How far the log was followed; none where everything has to be looked at first.
+    /// Position up to which the log was followed; `None` if the follower starts or missed changes.
     position: Option<LogPosition>,
-    /// How far the last news go.
     through: LogPosition,
 }
 
-/// What a look at the change log tells.
+/// The result of following the change log.
 #[derive(Debug)]
 pub enum News {
-    /// These commits came after those that were reported before, oldest first.
+    /// Commits since the last result, oldest first.
     Changed(Vec<Logged>),
-    /// What changed is not remembered: look at everything. What is committed meanwhile is reported
-    /// afterwards.
+    /// The changes are no longer in the log, so everything has to be read again. Later commits are
+    /// returned afterwards.
     Gap,
 }
 
 impl LogFollower {
-    /// A follower of these kinds that knows nothing yet: its first news are a gap.
+    /// Creates a follower of these kinds, whose first result is a gap.
     pub fn new(engine: Arc<dyn Engine>, kinds: &'static [Kind]) -> Self {
         Self {
             engine,
@@ -40,15 +38,15 @@ impl LogFollower {
         }
     }
 
-    /// What comes next; none when there is no news. The same is reported again until
+    /// Returns the next result; `None` if there are no changes. The same result is returned until
     /// [`LogFollower::done`].
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn next(&mut self) -> Result<Option<News>, EngineError> {
         if let Some(position) = self.position {
-            // What this process knows, and before it is asked what changed: a newer head says nothing
-            // of what lies before it.
+            // Read before asking which kinds changed: a newer head would cover changes that were
+            // not checked.
             let head = *self.engine.log_signal().borrow();
             if self.engine.last_changed(self.kinds) <= position {
                 self.position = Some(position.later_of(head));
@@ -65,13 +63,14 @@ impl LogFollower {
         Ok(Some(News::Gap))
     }
 
-    /// Continues after the last news; answers how far they went.
+    /// Continues after the last result. Returns its end position.
     pub fn done(&mut self) -> LogPosition {
         self.position = Some(self.through);
         self.through
     }
 
-    /// How far the log was followed; the start before the first look.
+    /// Returns the position up to which the log was followed; the start of the log before the first
+    /// result.
     pub fn position(&self) -> LogPosition {
         self.position.unwrap_or_default()
     }

@@ -1,22 +1,22 @@
-//! Where a store is, and how it is opened.
+//! The location of a store and its options.
 
 use std::path::PathBuf;
 
 use crate::domain::Secret;
 
-/// Where a store is, and how it is opened.
+/// The location of a store and its options.
 #[derive(Debug, Clone)]
 pub struct Location {
-    /// The folder that holds the store and the keys; made when absent.
+    /// The folder of the store and the keys; created if missing.
     pub data_dir: PathBuf,
-    /// How a store in the folder is opened.
+    /// Options for a store in the folder.
     pub options: StoreConfig,
-    /// The database that the store is in; none means the folder.
+    /// The database of the store; `None` if it is in the folder.
     pub database: Option<DatabaseConfig>,
 }
 
 impl Location {
-    /// A folder, with the defaults.
+    /// Creates the location of a folder with default options.
     pub fn folder(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -26,14 +26,14 @@ impl Location {
     }
 }
 
-/// The store.
+/// Options for a store in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreConfig {
     /// Memory for cached pages, in bytes.
     pub cache_bytes: usize,
-    /// Intake stops while the disk has less room than this, in bytes.
+    /// Free disk space below which events are rejected, in bytes.
     pub free_space_floor_bytes: u64,
-    /// Whether to open a store that a part of is missing, without what was in it.
+    /// Whether to open a store with missing parts, losing their content.
     pub accept_loss: bool,
 }
 
@@ -47,21 +47,21 @@ impl Default for StoreConfig {
     }
 }
 
-/// A database that holds the store.
+/// The database of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseConfig {
-    /// Its address, without a password.
+    /// URL, without a password.
     pub url: String,
-    /// The password.
+    /// Password.
     pub password: Option<Secret>,
-    /// The schema that the tables are in.
+    /// Schema of the tables.
     pub schema: String,
-    /// What this process is called where another one wants the store.
+    /// Name of this process, shown when another one wants to use the store.
     pub node_name: String,
-    /// The file with the keys that seal secrets; never created when serving.
+    /// File with the keys that seal secrets; never created when serving.
     pub secret_key_file: PathBuf,
-    /// Connections that this process keeps.
+    /// Size of the connection pool.
     pub connections: usize,
-    /// Whether each commit has to be on a standby as well: without one nothing is served.
+    /// Whether each commit has to be on a standby as well; without a standby nothing is served.
     pub require_standby: bool,
 }

@@ -1,6 +1,6 @@
-//! What is counted while the service works, shown at `/metrics`.
+//! Metrics of the service, served at `/metrics`.
 //!
-//! Labels are words of the program's own, so that no one who calls can make them many.
+//! Label values are constants of the program, so that callers cannot multiply the series.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,31 +15,27 @@ use prometheus_client::{
 
 use crate::domain::{DestinationKind, HoldKind, Outcome};
 
-/// What every name begins with.
+/// Prefix of every metric.
 pub const PREFIX: &str = "bellwether";
 
-/// Upper bounds, in seconds, for what takes as long as a disk or a call does.
 const QUICK: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
 ];
-/// The same for what takes as long as another client needs, or is tried for days.
 const SLOW: [f64; 14] = [
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
 ];
 
-/// The same for how many there are of something.
 const MANY: [f64; 10] = [
     1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1_000.0, 10_000.0,
 ];
 
-/// How deliveries end.
 const ENDS: [&str; 5] = ["delivered", "dead", "cancelled", "folded", "shadowed"];
 
 type Label = (&'static str, &'static str);
 type Counters<const N: usize> = Family<[Label; N], Counter>;
 type Histograms<const N: usize> = Family<[Label; N], Histogram, fn() -> Histogram>;
 
-/// Counts. Clones count together.
+/// The metrics. Clones share the same counters.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics(Arc<Families>);
 
@@ -74,37 +70,37 @@ struct Families {
     renders: Counters<2>,
 }
 
-/// What a commit did to a delivery, to what waits, or to a group.
+/// The effect of a commit on a delivery, a pending notification or a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CommitStep {
-    /// It was decided that there is to be one to a destination of that type.
+    /// A delivery to a destination of that type was created.
     Decided(&'static str),
-    /// A shadow rule recorded one to a destination of that type.
+    /// A shadow rule recorded a delivery to a destination of that type.
     Shadowed(&'static str),
-    /// It ended in that state, so long after it was decided.
+    /// A delivery reached a final state.
     Ended {
-        /// The type of its destination.
+        /// Type of the destination.
         kind: &'static str,
-        /// The state.
+        /// Final state.
         state: &'static str,
-        /// How long it took.
+        /// Time since it was created.
         took: Duration,
     },
-    /// A test to a destination of that type ended in that state.
+    /// A test delivery reached a final state.
     Tested {
-        /// The type of the destination.
+        /// Type of the destination.
         kind: &'static str,
-        /// The state.
+        /// Final state.
         state: &'static str,
     },
-    /// A hold of that kind began to keep something.
+    /// A notification was held for a reason of that kind.
     Held(&'static str),
-    /// What a hold of that kind kept was skipped.
+    /// A notification held for a reason of that kind was skipped.
     Skipped(&'static str),
-    /// What waited was sent, so long after nothing held it any more; none where an edit or an operator
-    /// freed it before its time.
+    /// A held notification was sent that long after its hold had ended; `None` if an edit or an
+    /// operator released it early.
     Released(Option<Duration>),
-    /// A message about a group that so many occurrences had joined.
+    /// A message about a group with that many members.
     Grouped(u32),
 }
 
@@ -182,16 +178,13 @@ impl Default for Families {
     }
 }
 
-/// Registers each family as it is made.
 pub(crate) struct Registering(Registry);
 
 impl Registering {
-    /// Of names that begin as all do.
     pub(crate) fn begin() -> Self {
         Self(Registry::with_prefix(PREFIX))
     }
 
-    /// What was registered.
     pub(crate) fn done(self) -> Registry {
         self.0
     }
@@ -227,29 +220,29 @@ fn quick() -> Histogram {
     Histogram::new(QUICK)
 }
 
-/// The values of labels that the service knows before it counts anything.
+/// Label values that are known in advance.
 #[derive(Debug, Default)]
 pub struct KnownLabels {
-    /// The ways in which events come.
+    /// Dialects of received events.
     pub dialects: Vec<&'static str>,
-    /// What an error is called.
+    /// Error codes.
     pub codes: Vec<&'static str>,
-    /// The methods that are served.
+    /// Methods.
     pub methods: Vec<&'static str>,
-    /// Why calls are refused.
+    /// Reasons for rejecting calls.
     pub refusals: Vec<&'static str>,
-    /// How pings of the external monitor end.
+    /// Outcomes of pings to the external monitor.
     pub pings: Vec<&'static str>,
-    /// The purposes of renderings.
+    /// Purposes of renderings.
     pub purposes: Vec<&'static str>,
 }
 
 impl Metrics {
-    /// Creates every series whose labels are known with the value 0. A series that appears with its first
-    /// value shows no increase, so that an alert would miss the first burst.
+    /// Creates all series with known labels at 0. A series that appears with its first value shows
+    /// no increase, so an alert would miss the first burst.
     ///
-    /// Of calls there are those that succeed and those that fail by the service's fault: all methods with
-    /// all codes would be most of the page.
+    /// For calls, only successful ones and those that the service failed are created: all methods
+    /// with all codes would dominate the page.
     pub fn begin(&self, known: &KnownLabels) {
         const FAULTS: [&str; 5] = [
             "ok",
@@ -310,18 +303,17 @@ impl Metrics {
         }
     }
 
-    /// What was counted.
+    /// Returns the registry.
     pub fn registry(&self) -> &Registry {
         &self.0.registry
     }
 
-    /// The database has lost commits so often before the service started again.
+    /// Counts the times that the database lost commits before the service was restarted.
     pub fn store_lost(&self, times: u64) {
         self.0.store_losses.inc_by(times);
     }
 
-    /// So many events were accepted, of which so many reported an occurrence that was not there
-    /// yet.
+    /// Counts accepted events, and how many of them opened an occurrence.
     pub fn accepted(&self, dialect: &'static str, events: usize, opened: usize) {
         let label = [("dialect", dialect)];
         let repeated = events.saturating_sub(opened);
@@ -329,34 +321,34 @@ impl Metrics {
         add(&self.0.events_deduplicated, &label, repeated);
     }
 
-    /// So many events were not accepted.
+    /// Counts rejected events.
     pub fn refused(&self, dialect: &'static str, code: &'static str, events: usize) {
         let labels = [("dialect", dialect), ("code", code)];
         add(&self.0.events_refused, &labels, events);
     }
 
-    /// A request with so many events was answered as the first time.
+    /// Counts events of a repeated request, which got its first response again.
     pub fn replayed(&self, dialect: &'static str, events: usize) {
         add(&self.0.events_replayed, &[("dialect", dialect)], events);
     }
 
-    /// A batch of events was decided about and is on disk.
+    /// Records the duration of a committed batch of events.
     pub fn intake_committed(&self, took: Duration) {
         self.0.intake_commit_seconds.observe(took.as_secs_f64());
     }
 
-    /// Events waited so long before that.
+    /// Records how long events waited for their batch.
     pub fn intake_waited(&self, waited: Duration) {
         self.0.intake_wait_seconds.observe(waited.as_secs_f64());
     }
 
-    /// All rules were asked, and so many matched.
+    /// Counts an evaluation of all rules, and the matches.
     pub fn evaluated(&self, matches: usize) {
         self.0.evaluations.inc();
         self.0.matches.inc_by(matches as u64);
     }
 
-    /// A commit that did this is on disk.
+    /// Counts the effects of a commit.
     pub fn committed(&self, steps: &[CommitStep]) {
         for step in steps {
             match *step {
@@ -397,7 +389,7 @@ impl Metrics {
         }
     }
 
-    /// An attempt to a destination of that type ended.
+    /// Counts an attempt to a destination of that type.
     pub fn attempted(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         let labels = [("type", kind), ("outcome", outcome)];
         add(&self.0.attempts, &labels, 1);
@@ -405,31 +397,30 @@ impl Metrics {
         seconds.observe(took.as_secs_f64());
     }
 
-    /// A call was answered.
+    /// Counts a completed call.
     pub fn called(&self, method: &'static str, code: &'static str, took: Duration) {
         add(&self.0.calls, &[("method", method), ("code", code)], 1);
         let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
         seconds.observe(took.as_secs_f64());
     }
 
-    /// An external monitor was pinged, or was to be.
+    /// Counts a ping of the external monitor.
     pub fn pinged(&self, outcome: &'static str) {
         add(&self.0.pings, &[("outcome", outcome)], 1);
     }
 
-    /// Something was rendered for that purpose, or was to be.
+    /// Counts a rendering for that purpose.
     pub fn rendered(&self, purpose: &'static str, outcome: &'static str) {
         let labels = [("purpose", purpose), ("outcome", outcome)];
         add(&self.0.renders, &labels, 1);
     }
 
-    /// A call was refused, or a key before there was a call.
+    /// Counts a rejected call or key.
     pub fn refused_call(&self, why: &'static str) {
         add(&self.0.refusals, &[("why", why)], 1);
     }
 }
 
-/// Creates the series with these labels.
 fn create<const N: usize, M, C>(
     family: &Family<[Label; N], M, C>,
     labels: impl Iterator<Item = [Label; N]>,
@@ -441,7 +432,6 @@ fn create<const N: usize, M, C>(
     }
 }
 
-/// Each value of one label with each of another.
 fn pairs<'a>(
     (first, values): (&'static str, &'a [&'static str]),
     (second, others): (&'static str, &'a [&'static str]),

@@ -1,4 +1,5 @@
-//! Opening the store of a data folder: what is not ours, not whole or too new stays untouched.
+//! Opens the store of a data folder. A folder that is foreign, incomplete or too new is not
+//! changed.
 
 mod database;
 mod disk;
@@ -47,11 +48,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// Where a store is, for error messages.
 pub(super) trait Whereabouts: Sync {
-    /// What an error of the engine says of the store.
     fn fault(&self, source: EngineError) -> OpenError;
-    /// What is wrong with the keys that belong to it.
     fn key_fault(&self, why: String) -> OpenError;
 }
 
@@ -65,11 +63,12 @@ impl Whereabouts for Folder {
     }
 }
 
-/// Opens the store in a database, where one is named; else that in the data folder, or makes both.
+/// Opens the store in the database, if one is set, else the one in the data folder; creates it if
+/// missing.
 ///
 /// # Errors
-/// See [`OpenError`]. Only [`OpenError::Io`] may leave behind what a next start takes up or
-/// replaces.
+/// Returns an [`OpenError`]. Only after [`OpenError::Io`] can there be an incomplete store, which
+/// the next start completes or replaces.
 pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         if let Some(database) = &config.database {
@@ -100,7 +99,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         if let Some(older) = format::older(&config.data_dir) {
             pre_upgrade_copy::keep(&folder, older)?;
         }
-        // Said before there is a log, which an older version would not look for.
+        // Written before there is a log, which an older version would ignore.
         format::raise_file(&folder)?;
         let medium = Disk::store(Arc::clone(&folder), space);
         let store = open_engine(medium, settings, &sealer, &folder).await?;
@@ -110,17 +109,17 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     })
 }
 
-/// Opens a store for a command that changes a little in it: that in a database beside the nodes that use
-/// it, that in a folder when no service does. Makes none.
+/// Opens a store for a command that changes little in it: in a database, next to the nodes that use
+/// it; in a folder, only if no service uses it. Does not create one.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         if let Some(database) = &config.database {
             return database::open_beside(database).await;
         }
-        // Taking a folder would make it.
+        // Claiming a folder would create it.
         if !Folder::holds_store(&config.data_dir) {
             return Err(OpenError::NoStore(config.data_dir.clone()));
         }
@@ -128,7 +127,7 @@ pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenEr
     })
 }
 
-/// Makes the store's file under another name, so that a crash leaves no half of it.
+/// Creates the store's file under a temporary name, so that a crash leaves no incomplete store.
 async fn make(
     folder: &Arc<Folder>,
     settings: Settings,
@@ -150,7 +149,7 @@ async fn make(
     folder.finish()
 }
 
-/// Closes a store that is being made, and opens it as it is on the disk, to be read only.
+/// Closes a new store, and reopens it read-only from disk.
 async fn closed(
     store: Store,
     settings: Settings,
@@ -159,7 +158,7 @@ async fn closed(
     let ended = store.engine().close().await;
     ended.map_err(|source| folder.unwritten(&source))?;
     let sealer = store.shared_sealer();
-    // It has the file.
+    // The store holds the file open.
     drop(store);
     folder.sync_unfinished()?;
     let medium = Overlay::draft(Arc::clone(folder));
@@ -167,11 +166,11 @@ async fn closed(
     opened.map_err(|error| folder.unwritten(&error))
 }
 
-/// Opens the store in a data folder to read it: no byte of the folder is changed, also when the
-/// store was not closed well. Writes are taken and forgotten.
+/// Opens the store in a data folder without changing any byte of the folder, even if the store was
+/// not closed properly. Writes stay in memory.
 ///
 /// # Errors
-/// See [`OpenError`]; a missing key is no error, as most of a store can be read without.
+/// Returns an [`OpenError`]; a missing key is not an error, as most of a store is readable without.
 pub fn open_to_read(
     data_dir: &Path,
     cache_bytes: usize,
@@ -187,7 +186,7 @@ pub fn open_to_read(
         let settings = Settings::with_cache(cache_bytes);
         let medium = Overlay::new(Arc::clone(&folder));
         let store = open_engine(medium, settings, &sealer, &folder).await?;
-        // An older layout is made the newest in memory.
+        // An older layout is upgraded in memory.
         format::raise(&store, &folder).await?;
         if key_fault.is_none() {
             key_fault = key_check::check(&store, &sealer, folder.as_ref())
@@ -198,12 +197,12 @@ pub fn open_to_read(
     })
 }
 
-/// A store that is only read.
+/// A store opened read-only.
 #[derive(Debug)]
 pub struct ReadOnlyStore {
     /// The store.
     pub store: Store,
-    /// Why secrets cannot be opened, if they cannot.
+    /// The reason why secrets cannot be opened; `None` if they can.
     pub key_fault: Option<OpenError>,
 }
 

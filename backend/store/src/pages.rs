@@ -1,4 +1,4 @@
-//! Walks over all records of a stretch, page by page.
+//! Iterates over all records of a range, page by page.
 
 use std::marker::PhantomData;
 
@@ -7,20 +7,18 @@ use super::{
     record::{Record, Store, Stored},
 };
 
-/// Records that are read at a time.
 const PAGE: usize = 256;
 
-/// A walk in the order of the keys.
+/// An iterator over records in key order.
 #[derive(Debug)]
 pub struct Pages<'a, T> {
     store: &'a Store,
-    /// What is left; none at the end.
     range: Option<Range>,
     records: PhantomData<T>,
 }
 
 impl Store {
-    /// Walks the records of a stretch.
+    /// Iterates over the records of a range.
     pub fn pages<T: Record>(&self, range: Range) -> Pages<'_, T> {
         Pages {
             store: self,
@@ -31,10 +29,10 @@ impl Store {
 }
 
 impl<T: Record> Pages<'_, T> {
-    /// The next page, never an empty one; none at the end.
+    /// Returns the next page, which is never empty; `None` at the end.
     ///
     /// # Errors
-    /// Those of the engine; the same page is read again then.
+    /// Returns any error of the engine; the next call reads the same page again.
     pub async fn next(&mut self) -> Result<Option<Vec<Stored<T>>>, EngineError> {
         let Some(range) = &mut self.range else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Domain values as records: typed reading, and sets of changes that keep the indexes right.
+//! Domain values as records: typed reads, and change sets that maintain the indexes.
 
 pub mod bytes;
 mod chain;
@@ -51,14 +51,14 @@ use crate::{
     seal::Sealer,
 };
 
-/// Whether a new record of this kind adds to what the store must hold. What people change, and what
-/// moves deliveries on, does not.
+/// Whether a new record of this kind adds to the load that the store has to hold. Changes by users
+/// and progress of deliveries do not.
 fn adds(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
-/// Whether decisions rest on records of this kind, so that one who decided by what was before must
-/// re-evaluate: what the rules in force are built from.
+/// Whether decisions depend on records of this kind, so that they have to be repeated if one
+/// changed: those from which the rules are built.
 fn defines(kind: Kind) -> bool {
     matches!(
         kind,
@@ -76,37 +76,36 @@ fn defines(kind: Kind) -> bool {
 pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// The kind of record.
     const KIND: Kind;
-    /// The record's key.
+    /// Returns the record's key.
     fn key(&self) -> Vec<u8>;
-    /// The index entries that lead to the record, each once.
+    /// Returns the index entries of the record, without duplicates.
     fn entries(&self) -> Vec<Entry>;
-    /// What it refers to by name.
+    /// Returns its references by name.
     fn refers(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }
-    /// The destination whose owner alone changes it, where several processes deliver.
+    /// Returns the destination whose owning process has to make the changes; `None` if any may.
     fn of_destination(&self) -> Option<RecordId> {
         None
     }
-    /// The slot whose owner alone reviews it, where several processes do.
+    /// Returns the slot whose owning process has to review the record; `None` if any may.
     fn reviewed_in(&self) -> Option<u8> {
         None
     }
-    /// What counts the record.
+    /// Returns the counters that include the record.
     fn counted(&self) -> Vec<Counted> {
         Vec::new()
     }
-    /// What the audit log says of it; none for what it does not speak of.
+    /// Returns the record for the audit log; `None` if it is not audited.
     fn seen(&self) -> Option<Seen> {
         None
     }
-    /// The value in bytes, in the newest encoding, secrets sealed.
+    /// Encodes the value in the newest encoding, with secrets sealed.
     fn encode(&self, sealer: &Sealer) -> Vec<u8>;
-    /// Reads any encoding that a store of the newest layout holds.
+    /// Decodes any encoding that a store of the newest layout can contain.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] when the bytes make no record, or lack the proof that others of the
-    /// kind have.
+    /// Returns [`EngineError::Corrupt`] if the bytes are not a record, or lack the required proof.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
     /// Returns the delivery that ends with a change, for those that wait for it; nothing for most kinds.
     fn ended(_before: &Self, _after: Option<&Self>) -> Option<Ended> {
@@ -114,7 +113,7 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     }
     /// Adds what is counted when it is stored where that was; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
-    /// Adds what shows how much of what it notified was noise; nothing for most kinds.
+    /// Adds the noise counts when it replaces `before`; none for most kinds.
     fn noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
 }
 
@@ -132,20 +131,20 @@ pub struct Ended {
 /// What a record refers to by name, and what must be there.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
-    /// The kind of the other.
+    /// Kind of the referenced record.
     pub kind: Kind,
-    /// The name of the other.
+    /// Name of the referenced record.
     pub name: &'a Name,
-    /// Where entries lead from the other to the record.
+    /// Index from the referenced record to this one.
     pub back: Index,
 }
 
-/// A record as it was read: the value, and the version to name when changing it.
+/// A stored record: the value, and the version for changing it.
 #[derive(Debug, Clone)]
 pub struct Stored<T> {
-    /// The version it was read at.
+    /// Version when it was read.
     pub version: u64,
-    /// How many bytes it has in the store.
+    /// Size in the store, in bytes.
     pub bytes: usize,
     /// The value, with times that include [`Stored::shift_ms`].
     pub value: T,
@@ -177,20 +176,19 @@ impl<T> Stored<T> {
     }
 }
 
-/// Typed access to an engine. Clones share the engine, and count together.
+/// Typed access to an engine. Clones share the engine and the metrics.
 #[derive(Debug, Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
     sealer: Arc<Sealer>,
     metrics: Metrics,
     chain: Arc<Chain>,
-    /// Where it keeps changes back: what they do.
     staged: Option<Arc<Mutex<Vec<AuditedChange>>>>,
-    /// What it is for, where not every process that shares the store does that.
+    /// The duty of this store, if not every process that shares the engine has it.
     duty: Option<Duty>,
-    /// What the process owned when it began what is changed by this, where that is work of owners.
+    /// The slots owned when the work began, if the work is divided among owners.
     owns: Option<watch::Receiver<Owned>>,
-    /// The lane of what the service does for itself; none for what others wait for.
+    /// Lane for the service's own work; `None` for work that callers wait for.
     own_lane: Option<Lane>,
     /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
     shift_ms: Arc<AtomicI64>,
@@ -199,7 +197,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Puts types on an engine.
+    /// Creates a store on an engine.
     pub fn new(engine: Arc<dyn Engine>, sealer: Arc<Sealer>) -> Self {
         Self {
             engine,
@@ -215,23 +213,23 @@ impl Store {
         }
     }
 
-    /// An empty store that is forgotten when dropped: for tests.
+    /// Creates an empty store in memory, for tests.
     pub fn in_memory() -> Self {
         Self::new(Arc::new(MemoryEngine::new()), Arc::new(Sealer::ephemeral()))
     }
 
-    /// An empty store in memory, whose secrets are sealed as those here.
+    /// Creates an empty store in memory with the same keys.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self::new(Arc::new(MemoryEngine::new()), Arc::clone(&self.sealer))
     }
 
-    /// The engine below, for the change log.
+    /// Returns the underlying engine, for the change log.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// Where those count who work on this store.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -239,7 +237,7 @@ impl Store {
     /// Reads one record.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn get<T: Record>(&self, key: Vec<u8>) -> Result<Option<Stored<T>>, EngineError> {
         Ok(self.get_many([key].into()).await?.pop().flatten())
     }
@@ -247,7 +245,7 @@ impl Store {
     /// Reads records by key, at one point in time.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn get_many<T: Record>(
         &self,
         keys: Vec<Vec<u8>>,
@@ -258,11 +256,11 @@ impl Store {
         found.map(|found| read(found).transpose()).collect()
     }
 
-    /// Reads records by key; answers, beside them, the keys of those that cannot be read, each of
-    /// which counts as absent. One that cannot be read does not hide the others.
+    /// Reads records by key, and returns the keys of unreadable ones separately, which are `None`
+    /// in the list.
     ///
     /// # Errors
-    /// Those of the engine, but for damaged records.
+    /// Returns any error of the engine except for damaged records.
     pub async fn get_readable<T: Record>(
         &self,
         keys: Vec<Vec<u8>>,
@@ -286,10 +284,10 @@ impl Store {
         Ok((records, unreadable))
     }
 
-    /// Walks records by key.
+    /// Reads a page of records in key order.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn page<T: Record>(
         &self,
         range: Range,
@@ -301,11 +299,11 @@ impl Store {
         rows.map(|(key, row)| self.read(&key, &row)).collect()
     }
 
-    /// Walks records by an index; answers each with its entry's key. A record that is gone by the
-    /// time it is read is left out.
+    /// Reads a page of records in index order, each with the key of its entry. A record deleted
+    /// meanwhile is omitted.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn page_by<T: Record>(
         &self,
         index: Index,
@@ -322,11 +320,11 @@ impl Store {
             .collect())
     }
 
-    /// Reads the last record under each prefix of an index, in the order of the prefixes, all at one
+    /// Reads the last record under each prefix of an index, in the order of the prefixes, at one
     /// point in time.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn last_under<T: Record>(
         &self,
         index: Index,
@@ -338,7 +336,7 @@ impl Store {
         found.map(|found| found.map(read).transpose()).collect()
     }
 
-    /// Reads a row that was found under a key.
+    /// Decodes a row, and checks that it belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
         // A proof tells that a record was written, not where it was put.
@@ -364,32 +362,29 @@ impl Store {
         })
     }
 
-    /// Reads a value as it is kept.
     pub(super) fn decode<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
         T::decode(value, &self.sealer)
     }
 
-    /// Proves that bytes come from who has the keys of this store, and what they are for.
+    /// Creates a proof that bytes were written by an owner of this store's keys, for one purpose.
     pub fn prove(&self, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
         self.sealer.prove(purpose, parts).to_vec()
     }
 
-    /// Whether [`Store::prove`] made that proof for the same bytes.
+    /// Whether the proof was made by [`Store::prove`] for the same bytes.
     pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
         self.sealer.is_proven(purpose, parts, proof)
     }
 
-    /// What seals and proves what is stored.
     pub(super) fn sealer(&self) -> &Sealer {
         &self.sealer
     }
 
-    /// The same, for another store with these keys.
     pub(super) fn shared_sealer(&self) -> Arc<Sealer> {
         Arc::clone(&self.sealer)
     }
 
-    /// An empty set of changes.
+    /// Creates an empty change set.
     pub fn changes(&self) -> Changes {
         let audited = audit::current().map(Audited::by);
         Changes {
@@ -412,8 +407,7 @@ impl Store {
         }
     }
 
-    /// An empty set of changes for records that are put back: what happened to them is not counted
-    /// again.
+    /// Creates an empty change set for restored records, whose past steps are not counted again.
     pub(super) fn changes_of_the_past(&self) -> Changes {
         Changes {
             is_past: true,
@@ -421,8 +415,8 @@ impl Store {
         }
     }
 
-    /// This store for work that of the nodes that share it only the one that leads does: what it
-    /// changes is refused once this one does not any more.
+    /// Returns this store for work of the leading node: its changes are rejected once another node
+    /// leads.
     #[must_use]
     pub fn leading(&self, duty: Duty) -> Self {
         Self {
@@ -432,9 +426,9 @@ impl Store {
         }
     }
 
-    /// This store for work that of the nodes that share it each does for the destinations or events that it
-    /// owns: what it changes of others is refused, and what it changes of those that it does not own any
-    /// more. Where one owns all, nothing is refused.
+    /// Returns this store for work divided among the nodes by destination or event: changes for
+    /// slots that this node does not own are rejected, including those that it lost meanwhile. A
+    /// single node owns all.
     #[must_use]
     pub fn owning(self, duty: Duty, owned: watch::Receiver<Owned>) -> Self {
         let is_shared = *owned.borrow() != Owned::All;
@@ -446,14 +440,14 @@ impl Store {
         }
     }
 
-    /// Records that such work advances, also without a commit.
+    /// Records that this duty makes progress, even without a commit.
     pub fn advance(&self) {
         if let Some(duty) = self.duty {
             self.engine.cluster().advance(duty);
         }
     }
 
-    /// Waits until such work is to record again that it advances; for ever where the store is not shared.
+    /// Waits until progress is due to be recorded; forever if the store is not shared.
     pub async fn until_advance(&self) {
         match self.duty {
             Some(_) => tokio::time::sleep(STORE_LEADER_ADVANCED_EVERY).await,
@@ -461,10 +455,10 @@ impl Store {
         }
     }
 
-    /// This store with nothing changed yet, whose changes are kept back.
+    /// Returns a copy of this store whose changes are staged.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn stage(&self) -> Result<StagedStore, EngineError> {
         let engine = Arc::new(StagedEngine::over(Arc::clone(&self.engine)).await?);
         let audited = Arc::default();
@@ -484,10 +478,10 @@ impl Store {
         })
     }
 
-    /// Applies a set of changes, all or none; returns once it is on disk.
+    /// Applies a change set atomically; returns once it is on disk.
     ///
     /// # Errors
-    /// Those of [`Engine::apply`].
+    /// Same as [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
         changes.check_scope()?;
@@ -503,18 +497,16 @@ impl Store {
             return self.apply_audited(lane, changes, audited).await;
         };
         let applied = self.apply_plain(lane, changes).await?;
-        // It holds whole entries between any two statements.
+        // The list is consistent between any two statements, so a poisoned lock is usable.
         let mut kept = staged.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(audited.changes);
         Ok(applied)
     }
 
-    /// The lane that changes wait in: what the service does for itself has its own, whatever is asked for.
     fn lane(&self, asked: Lane) -> Lane {
         self.own_lane.unwrap_or(asked)
     }
 
-    /// What has to be owned for changes in these slots.
     fn claims(&self, slots: &BTreeSet<u8>) -> Result<Vec<Claim>, EngineError> {
         let Some(owns) = &self.owns else {
             return Ok(Vec::new());
@@ -531,7 +523,6 @@ impl Store {
         claims.ok_or_else(|| EngineError::Unavailable("another node owns what is changed".into()))
     }
 
-    /// Applies changes as they are.
     async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {
         let mut list = changes.list;
         for owner in changes.owners {
@@ -554,7 +545,6 @@ impl Store {
     }
 }
 
-/// Applies nothing unless a record is still as it was read.
 fn check<T: Record>(old: &Stored<T>) -> Change {
     Change {
         is_logged: false,
@@ -567,12 +557,12 @@ fn check<T: Record>(old: &Stored<T>) -> Change {
     }
 }
 
-/// The slot of a destination.
+/// Returns the slot of a destination.
 pub fn slot(destination: RecordId) -> u8 {
     slot_of(&destination.to_bytes())
 }
 
-/// A store whose changes are kept back, to be applied to the one below together.
+/// A store whose changes are staged, to be applied to the underlying one together.
 #[derive(Debug)]
 pub struct StagedStore {
     store: Store,
@@ -581,12 +571,12 @@ pub struct StagedStore {
 }
 
 impl StagedStore {
-    /// What is below, as it would be.
+    /// Returns the store with the staged changes applied.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What was kept back, for the store below.
+    /// Returns the staged changes for the underlying store.
     pub fn changes(&self) -> Changes {
         let mut changes = self.store.changes();
         changes.list = self.engine.changes();
@@ -598,28 +588,23 @@ impl StagedStore {
     }
 }
 
-/// Changes that are applied together, with what they count. Each record may be changed once.
+/// A change set that is applied atomically, with its counts. Each record can be changed once.
 #[derive(Debug)]
 pub struct Changes {
     sealer: Arc<Sealer>,
     list: Vec<Change>,
     counts: Counts,
-    /// Whether what happened to the records was counted before.
+    /// Whether the records are restored ones, whose steps were already counted.
     is_past: bool,
     rests_on: Option<LogPosition>,
-    /// The free space that they may use.
+    /// The share of the free disk space that the changes may use.
     space: DiskShare,
-    /// The slots of what is changed, where only their owner changes that,
     slots: BTreeSet<u8>,
-    /// and for what.
     owner: Option<Duty>,
-    /// What is counted once they are on disk.
     steps: Vec<CommitStep>,
-    /// The notifications that are counted, and for what.
     decided: BTreeSet<(DecisionKey, Counter)>,
-    /// What they do, where a client is restricted.
     audited: Option<Audited>,
-    /// What changed rows belong to, which has to be as it was read.
+    /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,
     /// The deliveries that end with them.
     ended: Vec<Ended>,
@@ -632,12 +617,13 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether there is nothing to change.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.counts.is_empty()
     }
 
-    /// Checks that no record is written twice in one commit, which would conflict with itself at every try.
+    /// Asserts that no record is written twice in one commit, which would conflict with itself on
+    /// every retry.
     fn check_single<T: Record>(&self, key: &[u8]) {
         let is_same =
             |it: &&Change| it.kind == T::KIND && it.key == key && it.action != Action::Touch;
@@ -648,26 +634,26 @@ impl Changes {
         );
     }
 
-    /// Whether the client may make them.
+    /// Checks that the scope of the client includes the changes.
     ///
     /// # Errors
-    /// [`EngineError::Forbidden`].
+    /// Returns [`EngineError::Forbidden`].
     pub fn check_scope(&self) -> Result<(), EngineError> {
         self.audited.as_ref().map_or(Ok(()), Audited::check_scope)
     }
 
-    /// How many records they change.
+    /// Returns the number of changed records.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Says by which state of the rules they were decided. Where the rules changed after it, the changes
-    /// conflict.
+    /// Declares the snapshot of the rules on which the decisions depend. If the rules changed
+    /// later, the changes conflict.
     pub fn rest_on(&mut self, rules: &Snapshot) {
         self.rests_on = Some(LogPosition::from_number(rules.position()));
     }
 
-    /// Sets which part of the free space they may use.
+    /// Sets the share of the free disk space that the changes may use.
     pub fn use_space(&mut self, space: DiskShare) {
         self.space = space;
     }
@@ -692,7 +678,6 @@ impl Changes {
         });
     }
 
-    /// Counts what shows how much was noise.
     fn note<T: Record>(&mut self, before: Option<&T>, after: &T) {
         if !self.is_past {
             let (counts, decided) = (&mut self.counts, &mut self.decided);
@@ -700,7 +685,7 @@ impl Changes {
         }
     }
 
-    /// Stores a record that must not exist yet.
+    /// Adds a record that must not exist.
     pub fn insert<T: Record>(&mut self, new: &T) {
         let value = self.encoded(new);
         self.insert_encoded(new, value);
@@ -732,7 +717,7 @@ impl Changes {
         });
     }
 
-    /// Replaces a record that must still be as it was read. The key must be the same.
+    /// Replaces a record that must not have changed since it was read. The key must be the same.
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
         self.check_single::<T>(&old.value.key());
         self.is_outdated |= T::MOVES && old.shift_ms != self.shift_ms;
@@ -765,7 +750,7 @@ impl Changes {
         });
     }
 
-    /// Removes a record that must still be as it was read.
+    /// Deletes a record that must not have changed since it was read.
     pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
         self.check_single::<T>(&old.value.key());
         self.own(&old.value);
@@ -785,19 +770,19 @@ impl Changes {
         });
     }
 
-    /// Applies nothing unless a record is still as it was read, and leaves it as it is.
+    /// Checks that a record has not changed since it was read, and leaves it as it is.
     pub fn check<T: Record>(&mut self, old: &Stored<T>) {
         self.list.push(check(old));
     }
 
-    /// Touches a record to which something is done that it does not say itself, and writes that down.
+    /// Touches a record for an action that does not change its value, and audits that.
     pub fn act_on<T: Record>(&mut self, old: &Stored<T>) {
         self.tell(Some(&old.value), Some(&old.value));
         self.touch(old);
     }
 
-    /// Names the definition that changed rows belong to; a client that is restricted changes them only if it
-    /// may change that. It has to be as it was read.
+    /// Declares the definition to which changed rows belong; a restricted client needs permission
+    /// to change it. It must not have changed since it was read.
     pub fn belong_to<T: Record>(&mut self, owner: &Stored<T>) {
         if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.seen()) {
             audited.owners.push(audit::Owner::of(T::KIND, &seen));
@@ -805,15 +790,15 @@ impl Changes {
         }
     }
 
-    /// Names the event that changed rows are about, which a client that is restricted changes only by a
-    /// dimension of its own.
+    /// Declares the event to which changed rows belong; a restricted client needs one of its
+    /// dimensions in the scope.
     pub fn belong_to_event(&mut self, occurrence: &Occurrence) {
         if let Some(audited) = &mut self.audited {
             audited.owners.push(audit::Owner::of_event(occurrence));
         }
     }
 
-    /// States that the rows belong only to the client that makes them, as the test of a draft does.
+    /// Declares that the rows belong only to the calling client, as in the test of a draft.
     pub fn belong_to_caller(&mut self) {
         if let Some(audited) = &mut self.audited {
             let tags = audited.by.scope.tags.iter().cloned().collect();
@@ -821,12 +806,12 @@ impl Changes {
         }
     }
 
-    /// Leaves a record as it is, and makes every decision that rests on having read it conflict.
+    /// Leaves a record as it is, but makes every decision that depends on it conflict.
     ///
-    /// Who makes a record refer to another one touches that other one, so that it cannot be
-    /// deleted at the same moment.
+    /// A record with a new reference touches the referenced one, so that it cannot be deleted
+    /// concurrently.
     ///
-    /// A record that the set changes already is not touched.
+    /// Has no effect on a record that is already in the change set.
     pub fn touch<T: Record>(&mut self, old: &Stored<T>) {
         self.own(&old.value);
         let key = old.value.key();

@@ -1,4 +1,5 @@
-//! A backup becomes a data folder, or a store in a database: everything is verified before it is one.
+//! Restores a backup into a data folder or a database; the store becomes usable only after
+//! everything was verified.
 
 mod fill;
 mod rehearsal;
@@ -23,97 +24,96 @@ use super::{
 };
 use crate::location::Location;
 
-/// How to restore.
+/// Options for a restore.
 #[derive(Debug, Clone)]
 pub struct Restore<'a> {
-    /// The folder of the backup.
+    /// Folder of the backup.
     pub from: &'a Path,
-    /// The file with the keys that open what is sealed, for a backup that was made without.
+    /// File with the keys, for a backup without them.
     pub key_file: Option<&'a Path>,
-    /// Whether a backup of an earlier version is taken, which nothing proves to be its service's.
+    /// Whether to accept a backup of an earlier version, which has no proof of its origin.
     pub accept_unproven: bool,
-    /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until a user
-    /// asks for them: it may have happened after the backup. The service starts quiet, so that nothing else
-    /// is sent either before that is ended. None sends all under the same ids.
+    /// Holds deliveries due by this time, in milliseconds since 1970, until a user sends them: they
+    /// may have been sent after the backup. The service then starts in quiet mode, in which nothing
+    /// else is sent either. `None` sends all, with the same ids.
     pub hold_due_by_ms: Option<i64>,
-    /// The time, in milliseconds since 1970.
+    /// Current time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    /// What the store holds.
+    /// Result of verifying the store.
     pub findings: Findings,
-    /// When the backup was finished, as RFC 3339 in UTC.
+    /// Time at which the backup was finished, as RFC 3339 in UTC.
     pub end_time: String,
-    /// Deliveries that have not ended and continue by themselves.
+    /// Number of unfinished deliveries that continue automatically.
     pub waiting: u64,
-    /// Deliveries that are held.
+    /// Number of held deliveries.
     pub held: u64,
-    /// Whether the service starts quiet.
+    /// Whether the service starts in quiet mode.
     pub is_quiet: bool,
-    /// Whether the first client's key was in the backup.
+    /// Whether the backup contained the first client's key.
     pub has_admin_key: bool,
 }
 
-/// Why nothing was restored.
+/// The reason why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup cannot be used.
+    /// The backup is unusable.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// The data folder cannot be used.
+    /// The data folder is unusable.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The folder is in use or holds something.
+    /// The folder is in use or not empty.
     #[error("{} holds {found:?}; a backup is restored into an empty or new folder only", .folder.display())]
     NotEmpty {
         /// The folder.
         folder: PathBuf,
-        /// What was found in it.
+        /// One of the files.
         found: String,
     },
-    /// There is no key to open what is sealed.
+    /// There is no key for the sealed data.
     #[error(
         "the backup was made without its keys, and its secrets do not open without; name the file `secret.key` of its service with --secret-key"
     )]
     NoKey,
-    /// An earlier version made it, and nothing proves that it is unmodified.
+    /// An earlier version made the backup, and its origin cannot be proven.
     #[error(
         "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
     )]
     Unproven,
-    /// What came out is not whole.
+    /// The restored store is incomplete.
     #[error("the backup does not make a whole store: {0}")]
     NotWhole(String),
-    /// What is in it could not be written.
+    /// Writing the store failed.
     #[error("cannot write what is in the backup: {0}")]
     Unwritten(EngineError),
-    /// The system does not let us.
+    /// An I/O operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What is being done, for who waits.
+/// The stage of a restore, for progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The backup is compared with its checksums.
+    /// Verifying the checksums of the backup.
     Reading,
-    /// The records are put into the store.
+    /// Writing the records to the store.
     Filling,
-    /// The store is scanned.
+    /// Verifying the store.
     Checking,
 }
 
-/// What is being filled.
 #[derive(Debug)]
 enum RestoreTarget {
     Folder(Draft),
@@ -152,8 +152,8 @@ impl RestoreTarget {
         }
     }
 
-    /// Has what was filled in be read from where it will be read later: of a folder from its disk. A
-    /// database says of each commit that it is there.
+    /// Reopens the store from where it will be read later: for a folder, from disk. A database
+    /// confirms every commit.
     async fn reopen(&mut self) -> Result<(), OpenError> {
         match self {
             Self::Folder(draft) => draft.reopen().await,
@@ -161,7 +161,7 @@ impl RestoreTarget {
         }
     }
 
-    /// Lets it be a store; the first client's key goes into a folder alone.
+    /// Completes the store; the first client's key is written only to a folder.
     async fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
         match self {
             Self::Folder(draft) => draft.finish(admin_key),
@@ -179,10 +179,8 @@ impl RestoreTarget {
     }
 }
 
-/// A backup and the keys that open it.
 struct Found {
     source: Source,
-    /// The content of the key file.
     key: Vec<u8>,
     sealer: Sealer,
 }
@@ -214,13 +212,13 @@ impl Found {
     }
 }
 
-/// Restores a backup into the database of the settings, or into their data folder, which must be empty
-/// or not there.
+/// Restores a backup into the configured database, or into the data folder, which must be empty or
+/// missing.
 ///
-/// What a crash leaves is taken for no store, by a service and by another restore alike.
+/// After a crash, neither a service nor another restore accepts the incomplete store.
 ///
 /// # Errors
-/// See [`RestoreError`]; there is no store then.
+/// Returns a [`RestoreError`]; there is no store then.
 pub fn restore<'a>(
     config: &'a Location,
     how: &'a Restore<'_>,
@@ -256,10 +254,10 @@ pub fn restore<'a>(
     })
 }
 
-/// Restores a backup into memory and forgets it: whether it can be restored.
+/// Restores a backup into memory and discards it, to check that it can be restored.
 ///
 /// # Errors
-/// See [`RestoreError`]: those that a restore of this backup ends with.
+/// Returns the [`RestoreError`] of a restore of this backup.
 pub fn rehearse<'a>(
     how: &'a Restore<'_>,
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
@@ -282,7 +280,7 @@ async fn fill(
     let bytes = source.manifest().bytes();
     let filling = |read| progress(Stage::Filling, read, bytes);
     let filled = fill::fill(source, target.store(), how.hold_due_by_ms, &filling).await;
-    // With other keys no secret can be read: that is the better reason.
+    // With wrong keys no secret can be read, which is the more helpful error.
     let checks = target.judge().await?;
     let mut filled = filled?;
     if filled.unproven > 0 && checks.proves_definitions() {
@@ -294,7 +292,7 @@ async fn fill(
     if let Some(now_ms) = how.hold_due_by_ms {
         let made_quiet = make_quiet(target.store(), now_ms).await;
         made_quiet.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
-        // A backup without settings gets its only record of them here.
+        // A backup without settings gets its only settings record here.
         filled.records.insert(Kind::Settings.word(), 1);
     }
     target.reopen().await?;
@@ -319,7 +317,6 @@ async fn fill(
     })
 }
 
-/// Has the service start quiet, so that nothing is sent before that is ended.
 async fn make_quiet(store: &Store, now_ms: i64) -> Result<(), EngineError> {
     let stored = store.get::<Settings>(Settings::NAME.into()).await?;
     let mut changes = store.changes_of_the_past();

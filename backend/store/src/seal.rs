@@ -1,5 +1,4 @@
-//! Secrets at rest: sealed with keys that live outside the store, which also prove what was written by
-//! who has them.
+//! Secrets at rest, sealed with keys outside the store, which also prove the origin of records.
 
 use std::fmt;
 
@@ -14,25 +13,25 @@ use zeroize::Zeroize as _;
 
 use crate::domain::{RecordId, Secret};
 
-/// Version of the layout: version, key number (4 bytes), nonce (24 bytes), sealed text.
+/// Format version of sealed data: version, key number (4 bytes), nonce (24 bytes), sealed text.
 const LAYOUT: u8 = 1;
 const NONCE_AT: usize = 5;
 const SEALED_AT: usize = NONCE_AT + 24;
 
-/// A key of 256 bits.
+/// Bytes of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// What the key that proves is derived with: a key is used for one thing only.
+/// Context for deriving the proof key, since each key has a single use.
 const PROOF: &[u8] = b"bellwether proof 1";
-/// Bytes of a proof: the key's number, and the code.
+/// Bytes of a proof: key number and authentication code.
 pub const PROOF_BYTES: usize = 4 + 32;
 
-/// What a sealed text belongs to; a text moved to another context does not open there.
+/// The context of a sealed text; a text moved to another context cannot be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct SealContext<'a> {
-    /// The record that holds it.
+    /// The record that contains it.
     pub record: RecordId,
-    /// The field, such as `webhook.signing_secret`.
+    /// Name of the field, such as `webhook.signing_secret`.
     pub field: &'a str,
 }
 
@@ -44,30 +43,29 @@ impl SealContext<'_> {
 
 /// Seals and opens secret fields with XChaCha20-Poly1305.
 ///
-/// It holds a ring of keys: the newest seals, every one opens.
+/// It has a ring of keys: the newest one seals, all can open.
 pub struct Sealer {
     newest: u32,
     keys: Vec<RingKey>,
 }
 
-/// A key of the ring, ready for use.
 struct RingKey {
     number: u32,
     cipher: XChaCha20Poly1305,
-    /// Keyed with what is derived from the key.
+    /// Keyed with a key derived from this one.
     proof: Hmac<Sha256>,
 }
 
-/// A sealed text that does not open: the key is not in the ring, or the bytes were changed.
+/// A sealed text that cannot be opened: the key is not in the ring, or the bytes were modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a sealed secret does not open with the keys in `secret.key`")]
 pub struct SealError;
 
 impl Sealer {
-    /// Takes keys with their numbers; the highest number is the newest key.
+    /// Creates a ring of numbered keys; the highest number is the newest key.
     ///
     /// # Panics
-    /// When there is no key.
+    /// Panics if there is no key.
     pub fn new(keys: &[(u32, [u8; KEY_BYTES])]) -> Self {
         let newest = keys.iter().map(|(number, _)| *number).max();
         let ready = |(number, key): &(u32, [u8; KEY_BYTES])| RingKey {
@@ -81,12 +79,12 @@ impl Sealer {
         }
     }
 
-    /// The number of the key that seals.
+    /// Returns the number of the key that seals.
     pub fn newest(&self) -> u32 {
         self.newest
     }
 
-    /// A ring with one key made on the spot, for stores that do not outlive the process.
+    /// Creates a ring with a random key, for stores that do not outlive the process.
     pub fn ephemeral() -> Self {
         Self::new(&[(1, random_key())])
     }
@@ -94,7 +92,7 @@ impl Sealer {
     /// Seals a text for its context.
     ///
     /// # Panics
-    /// Never in practice: the cipher refuses only texts of more than 256 GiB.
+    /// Never in practice: the cipher rejects only texts of more than 256 GiB.
     pub fn seal(&self, context: SealContext<'_>, secret: &Secret) -> Vec<u8> {
         let mut nonce = [0; 24];
         rand::rng().fill_bytes(&mut nonce);
@@ -113,10 +111,10 @@ impl Sealer {
         [&[LAYOUT][..], &self.newest.to_be_bytes(), &nonce, &sealed].concat()
     }
 
-    /// Opens what [`Sealer::seal`] made for the same context.
+    /// Opens the result of [`Sealer::seal`] for the same context.
     ///
     /// # Errors
-    /// When no key of the ring opens it.
+    /// Returns an error if no key of the ring can open it.
     pub fn open(&self, context: SealContext<'_>, sealed: &[u8]) -> Result<Secret, SealError> {
         if sealed.len() < SEALED_AT || sealed[0] != LAYOUT {
             return Err(SealError);
@@ -137,13 +135,13 @@ impl Sealer {
         text.map(Secret::new)
     }
 
-    /// The number of the key that sealed a text.
+    /// Returns the number of the key that sealed a text.
     pub fn number_in(sealed: &[u8]) -> Option<u32> {
         let number = sealed.get(1..NONCE_AT)?;
         Some(u32::from_be_bytes(number.try_into().ok()?))
     }
 
-    /// Proves that bytes come from who has the newest key, and what they are for.
+    /// Creates a proof with the newest key that bytes were written by its owner, for one purpose.
     ///
     /// # Panics
     /// Never: the newest key is in the ring.
@@ -158,7 +156,7 @@ impl Sealer {
         proof
     }
 
-    /// Whether [`Sealer::prove`] of a key in the ring made that proof for the same bytes.
+    /// Whether the proof was made by [`Sealer::prove`] with a key of the ring for the same bytes.
     pub fn is_proven(&self, purpose: &str, parts: &[&[u8]], proof: &[u8]) -> bool {
         let Some((number, code)) = proof.split_first_chunk() else {
             return false;
@@ -172,7 +170,7 @@ impl Sealer {
     }
 }
 
-/// A code over bytes, each part distinguished from the next.
+/// Computes a code over separated parts.
 fn over(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut code = key.proof.clone();
     for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
@@ -186,7 +184,7 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     <Hmac<Sha256> as Mac>::new_from_slice(key).expect("a key may have any length")
 }
 
-/// A key from the system's random source.
+/// Returns a key from the system's random source.
 pub fn random_key() -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     rand::rng().fill_bytes(&mut key);

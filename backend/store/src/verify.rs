@@ -1,5 +1,5 @@
-//! Reading a whole store to see that it is whole: every record, that records and index entries
-//! belong to each other, and that nothing refers to what is not there.
+//! Verifies a store: every record is readable, records and index entries correspond, and there are
+//! no dangling references.
 
 mod audit_log;
 mod counters;
@@ -27,30 +27,30 @@ use crate::{
     record::Store,
 };
 
-/// Records or entries read at a time.
 const PAGE: usize = 500;
-/// Faults that are reported; more are only counted.
+/// Maximum number of described errors; others are only counted.
 const FAULTS_DESCRIBED_MAX: usize = 100;
 
-/// What was found.
+/// The result of verifying a store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// Records read, by the word for their kind.
+    /// Number of records by kind.
     pub records: BTreeMap<&'static str, u64>,
-    /// Index entries read.
+    /// Number of index entries.
     pub entries: u64,
-    /// Steps of the change log read.
+    /// Number of steps of the change log.
     pub log_steps: u64,
-    /// How much is wrong.
+    /// Number of errors.
     pub faults: u64,
-    /// What is wrong, one sentence each, the first hundred.
+    /// Descriptions of the first hundred errors, one sentence each.
     pub descriptions: Vec<String>,
-    /// Whether everything was read. What cannot be read is a fault, and ends the reading.
+    /// Whether everything was read. An unreadable part counts as an error, and ends the
+    /// verification.
     pub is_complete: bool,
 }
 
 impl Findings {
-    /// Adds a fault.
+    /// Adds an error.
     pub fn tell(&mut self, fault: impl Into<String>) {
         self.faults += 1;
         if self.descriptions.len() < FAULTS_DESCRIBED_MAX {
@@ -59,16 +59,16 @@ impl Findings {
     }
 }
 
-/// How far the reading is.
+/// The progress of a verification.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Records, entries and steps of the log read.
+    /// Number of records, entries and log steps read.
     pub done: u64,
-    /// How many there are.
+    /// Total number.
     pub total: u64,
 }
 
-/// Reads every record, every index entry and the change log of a store that no one writes to
+/// Verifies every record, every index entry and the change log of a store that is not written to
 /// meanwhile. `progress` is called every few hundred records.
 pub fn verify<'a>(
     store: &'a Store,
@@ -77,9 +77,9 @@ pub fn verify<'a>(
     Box::pin(Check::new(store, progress, false).run())
 }
 
-/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between
-/// them, and reported is only what is wrong with a record or an entry that did not change while it
-/// was looked at. What changes after it was read is not read again.
+/// Verifies a store like [`verify`] while it is in use: in short reads with pauses, reporting only
+/// errors in records and entries that did not change during the check. Later changes are not read
+/// again.
 pub fn verify_in_use<'a>(
     store: &'a Store,
     progress: &'a (dyn Fn(Progress) + Sync),
@@ -93,12 +93,10 @@ struct Check<'a> {
     is_in_use: bool,
     total: u64,
     done: u64,
-    /// The newest place in the change log when the reading began.
     head: LogPosition,
     findings: Findings,
-    /// The entries that records ask for, by the index's number.
+    /// Entries that the records require, by index number.
     expected: BTreeMap<u8, EntryTally>,
-    /// What counters say of now, as the records make it.
     counted: BTreeMap<Counter, Numbers>,
 }
 
@@ -129,7 +127,6 @@ impl<'a> Check<'a> {
 }
 
 impl Check<'_> {
-    /// Reads everything; false when some of it cannot be read.
     async fn everything(&mut self) -> Result<bool, EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;
@@ -179,7 +176,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Notes that so much was read since then.
+    /// Adds to the progress, and pauses if the store is in use.
     async fn advance(&mut self, count: usize, begun: Instant) {
         self.done += count as u64;
         (self.progress)(Progress {
@@ -191,7 +188,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads what has no type above the engine; the engine's checksums are all there is to hold.
+    /// Reads the facts, which have no type; only the engine's checksums verify them.
     async fn facts(&mut self) -> Result<(), EngineError> {
         let (begun, range) = (Instant::now(), Range::under(b""));
         let engine = self.store.engine();
@@ -201,8 +198,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Reads the records of a kind; each must decode, lie under its own key, have its entries and
-    /// refer to what is there.
+    /// Reads the records of a kind; each must decode, belong to its key, have its entries, and have
+    /// no dangling references.
     async fn records(&mut self, kind: Kind) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
@@ -245,8 +242,8 @@ impl Check<'_> {
         }
     }
 
-    /// Decodes a page of records that was read when the change log had come that far; also answers
-    /// what is wrong, with the keys.
+    /// Decodes a page of records read at that position of the change log. Also returns the errors
+    /// with their keys.
     fn read(
         &self,
         kind: Kind,
@@ -268,7 +265,7 @@ impl Check<'_> {
         (parts, faults)
     }
 
-    /// Tells which records of a kind are not found by some indexes.
+    /// Reports which records of a kind are missing from some indexes.
     async fn missing(&mut self, kind: Kind, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
@@ -279,7 +276,7 @@ impl Check<'_> {
                 return Ok(());
             };
             range.start = after(last);
-            // Those that cannot be read have been reported.
+            // Unreadable ones have already been reported.
             let parts = page
                 .iter()
                 .filter_map(|(key, row)| Part::decode(self.store, kind, key, &row.value).ok());
@@ -291,8 +288,8 @@ impl Check<'_> {
         }
     }
 
-    /// Looks for the entries that records must have, given with the records' keys; answers what is
-    /// wrong, with the keys.
+    /// Checks that the required entries exist, given with the records' keys. Returns the errors
+    /// with their keys.
     async fn entries_of<'p>(
         &self,
         kind: Kind,
@@ -330,8 +327,6 @@ impl Check<'_> {
             .is_some_and(|(_, found)| found == record))
     }
 
-    /// Compares the entries of every index with those that its records ask for; answers the
-    /// indexes that differ.
     async fn indexes(&mut self) -> Result<BTreeSet<u8>, EngineError> {
         let mut wrong = BTreeSet::new();
         for index in Index::ALL {
@@ -369,13 +364,11 @@ impl Check<'_> {
     }
 }
 
-/// The entries of records, each with the key of its record.
 fn owned(parts: &[Part]) -> impl Iterator<Item = (&[u8], &Entry)> {
     let owned = parts.iter().map(|part| (&*part.key, &part.entries));
     owned.flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)))
 }
 
-/// The stretch that holds one entry at the most.
 fn only(entry: &Entry) -> Range {
     Range {
         end: Some(after(&entry.key)),
@@ -383,12 +376,10 @@ fn only(entry: &Entry) -> Range {
     }
 }
 
-/// The first key after that one.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
-/// A record for people.
 fn name(kind: Kind, key: &[u8]) -> String {
     let word = kind.word();
     let id = |bytes: &[u8]| Some(RecordId::from_bytes(bytes.try_into().ok()?));

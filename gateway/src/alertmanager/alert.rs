@@ -1,4 +1,4 @@
-//! Open events as alerts: which are asked for, and what an alert says.
+//! Open events as alerts: query parameters, and the document of an alert.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,10 +20,8 @@ use crate::{
     limits,
 };
 
-/// The receiver of alerts that no rule routes, in groups.
 const UNROUTED: &str = "null";
 
-/// Members of the metadata that are other parts of an alert.
 const OTHER_PARTS: [&str; 6] = [
     "annotations",
     "generatorURL",
@@ -33,10 +31,8 @@ const OTHER_PARTS: [&str; 6] = [
     "severity",
 ];
 
-/// Bytes of a fingerprint.
 const FINGERPRINT_BYTES: usize = 8;
 
-/// Which alerts are asked for.
 #[derive(Debug)]
 pub(crate) struct AlertQuery {
     active: bool,
@@ -47,17 +43,13 @@ pub(crate) struct AlertQuery {
 }
 
 impl AlertQuery {
-    /// Reads the parameters of a query.
-    ///
-    /// # Errors
-    /// With what is wrong with the first bad one.
     pub(crate) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
         let flag = |name: &str| match find(pairs, name) {
             None | Some("true" | "1") => Ok(true),
             Some("false" | "0") => Ok(false),
             Some(_) => Err(format!("`{name}` has to be `true` or `false`")),
         };
-        // Every event is processed when it is stored.
+        // Events are processed when they are stored, so the value does not matter.
         flag("unprocessed")?;
         let receiver = find(pairs, "receiver").filter(|it| !it.is_empty());
         Ok(Self {
@@ -69,10 +61,10 @@ impl AlertQuery {
         })
     }
 
-    /// What a search can leave out: a condition that is true of everything asked for.
+    /// Returns a condition that every requested alert meets, to narrow the search.
     pub(crate) fn clause(&self) -> Option<Clause> {
         let plain = self.matchers.iter().filter(|it| !it.is_regex());
-        // Where no event can match, none of those that are found does.
+        // A matcher that no event can meet needs no clause: no alert passes it later.
         let clauses = plain.filter_map(|it| it.clause().ok().flatten());
         matcher::all(clauses.collect())
     }
@@ -94,7 +86,6 @@ impl AlertQuery {
     }
 }
 
-/// The texts of a parameter that may come several times.
 pub(crate) fn filters(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
     let pairs = pairs.iter().filter(|(name, _)| name == "filter");
     pairs.map(|(_, value)| value.as_str())
@@ -105,7 +96,6 @@ fn find<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// An open event as an alert.
 #[derive(Debug)]
 pub(crate) struct Alert {
     labels: BTreeMap<String, String>,
@@ -123,7 +113,8 @@ pub(crate) struct Alert {
 }
 
 impl Alert {
-    /// Makes alerts of a page of events, by where each would be sent, and keeps those that are asked for.
+    /// Converts a page of events to alerts, using their routes, and returns those that pass the
+    /// filter.
     pub(crate) fn page(
         asked: &AlertQuery,
         events: Vec<Event>,
@@ -137,7 +128,7 @@ impl Alert {
             .collect();
         let alerts = events.into_iter().filter_map(|mut event| {
             let occurrence = event.occurrences.pop()?;
-            // One that is gone by now is not routed.
+            // An event deleted meanwhile has no route.
             let route = routes.remove(&occurrence.id)?;
             Some(Self::new(event, occurrence, route, &silence_id, now_ms))
         });
@@ -154,7 +145,8 @@ impl Alert {
         let mut labels = label::of_dimensions(event.dimensions);
         labels.insert(NAME.to_owned(), event.name);
         let fields = occurrence.metadata_fields.unwrap_or_default();
-        // As it was sent, where it is no dimension by an earlier version or by the settings.
+        // The original label, which is missing among the dimensions if an earlier version stored
+        // the event or the settings exclude it.
         labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
             let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
             text(&fields, SEVERITY).map_or_else(|| word(severity), str::to_owned)
@@ -183,7 +175,7 @@ impl Alert {
             },
             annotations: annotations(&occurrence.summary, &occurrence.body, &fields),
             start_ms: occurrence.start_time,
-            // Alertmanager's own default for alerts that state no end.
+            // Alertmanager's default for alerts without an end.
             end_ms: occurrence
                 .expire_time
                 .unwrap_or_else(|| now_ms.saturating_add(limits::RESOLVE_TIMEOUT_MS)),
@@ -198,14 +190,12 @@ impl Alert {
         if is_held { "suppressed" } else { "active" }
     }
 
-    /// About how many bytes it takes.
     pub(crate) fn size_bytes(&self) -> usize {
         let pairs = self.labels.iter().chain(&self.annotations);
         let texts: usize = pairs.map(|(key, value)| key.len() + value.len() + 8).sum();
         texts + self.generator_url.len() + 400
     }
 
-    /// Its document.
     pub(crate) fn json(&self) -> Value {
         let mut alert = json!({
             "labels": self.labels,
@@ -229,7 +219,6 @@ impl Alert {
     }
 }
 
-/// Alerts by receiver and name.
 pub(crate) fn groups(alerts: &[Alert]) -> Value {
     let mut groups: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
     for alert in alerts {
@@ -249,7 +238,6 @@ pub(crate) fn groups(alerts: &[Alert]) -> Value {
     groups.collect()
 }
 
-/// The document of a receiver.
 pub(crate) fn receiver(name: &str) -> Value {
     json!({"name": name})
 }
@@ -300,7 +288,6 @@ fn text<'a>(fields: &'a Struct, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The beginning of a long text, with a mark where it was cut.
 fn shortened(text: &str) -> String {
     if text.len() <= limits::ANNOTATION_BYTES {
         return text.to_owned();
@@ -309,7 +296,6 @@ fn shortened(text: &str) -> String {
     format!("{}\u{2026}", &text[..end])
 }
 
-/// 16 hexadecimal digits of the event's identity.
 fn fingerprint(event_id: &str) -> String {
     let bytes = URL_SAFE.decode(event_id).unwrap_or_default();
     let mut text = String::with_capacity(2 * FINGERPRINT_BYTES);

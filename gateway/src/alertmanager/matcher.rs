@@ -1,4 +1,4 @@
-//! Matchers of labels: read from text, applied to labels, and written as clauses of a query and back.
+//! Label matchers: parsing, matching, and conversion to and from query clauses.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,21 @@ use crate::{
     limits,
 };
 
-/// The severities, as the label has them.
 pub(super) const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-/// Where the label is as it was sent: in a dimension, else in the metadata.
+/// Field of the label as it was sent, a dimension; without it, the metadata has it.
 const SENT: &str = "dimensions.severity";
 const SENT_EARLIER: &str = "metadata.severity";
 
-/// How a regular expression of a matcher begins and ends as a clause: the whole text, with letter case.
+/// Prefix and suffix of a matcher's regular expression in a clause: anchored and case-sensitive.
 const ANCHORED: (&str, &str) = ("(?-i)^(?:", ")$");
 
-/// What one label has to be.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
-    /// The label.
     pub(super) name: String,
-    /// The text or regular expression.
     pub(super) value: String,
-    /// Whether the label has to match rather than not.
     pub(super) is_equal: bool,
-    /// The regular expression, anchored; none for a text.
+    /// The anchored regular expression; `None` for a text.
     regex: Option<Regex>,
 }
 
@@ -54,7 +49,6 @@ impl PartialEq for Matcher {
 }
 
 impl Matcher {
-    /// A matcher; the error shows what is wrong with its regular expression.
     pub(super) fn new(
         name: &str,
         value: &str,
@@ -73,10 +67,7 @@ impl Matcher {
         })
     }
 
-    /// Reads text such as `host=~"db-.*"`. The value may stand without quotes.
-    ///
-    /// # Errors
-    /// With what is wrong.
+    /// Parses a matcher such as `host=~"db-.*"`. The quotes are optional.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             let found = quoted(text);
@@ -88,12 +79,11 @@ impl Matcher {
         Self::new(&read.name, &read.value, read.is_regex, read.is_equal).map_err(|_unfit| wrong())
     }
 
-    /// Whether it is a regular expression.
     pub(super) fn is_regex(&self) -> bool {
         self.regex.is_some()
     }
 
-    /// Whether labels match; a label that is absent is an empty text.
+    /// Whether a set of labels matches; a missing label is equal to an empty one.
     pub(crate) fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.holds(labels.get(&self.name).map_or("", String::as_str))
     }
@@ -106,7 +96,6 @@ impl Matcher {
         hit == self.is_equal
     }
 
-    /// Its document.
     pub(super) fn json(&self) -> serde_json::Value {
         json!({
             "name": self.name,
@@ -116,11 +105,11 @@ impl Matcher {
         })
     }
 
-    /// The clause that is true of the same events, but for letter case where the whole text is compared;
-    /// none where every event matches.
+    /// Returns a clause for the same events, except that comparing a whole text ignores case;
+    /// `None` if every event matches.
     ///
     /// # Errors
-    /// When no event can match.
+    /// Returns an error if no event can match.
     pub(super) fn clause(&self) -> Result<Option<Clause>, String> {
         if self.name == SEVERITY {
             return self.severities();
@@ -139,7 +128,7 @@ impl Matcher {
         Ok(Some(self.signed(clause)))
     }
 
-    /// The clause that a field has the text or matches the regular expression.
+    /// Returns a clause that compares a field with the text or the regular expression.
     fn of_field(&self, field: &str) -> Clause {
         let field = field.to_owned();
         if self.is_regex() {
@@ -155,8 +144,8 @@ impl Matcher {
         }))
     }
 
-    /// A matcher of the severity: of the label as it was sent, and where there was none of the word of the
-    /// event's own.
+    /// Returns a clause for a matcher of the severity: of the label as it was sent, or of the
+    /// event's severity if there was none.
     fn severities(&self) -> Result<Option<Clause>, String> {
         let is_any = self.is_regex() && matches!(self.value.as_str(), ".*" | ".+");
         let is_none = self.value.is_empty() && !self.is_regex();
@@ -193,7 +182,7 @@ impl Matcher {
         if self.is_equal { clause } else { not(clause) }
     }
 
-    /// The matcher that a clause stands for; none where no matcher says the same.
+    /// Converts a clause to a matcher; `None` if there is no equivalent one.
     pub(super) fn of(clause: &Clause) -> Option<Self> {
         match clause.kind.as_ref()? {
             Kind::Equals(equals) => {
@@ -201,7 +190,7 @@ impl Matcher {
                     return None;
                 };
                 let name = label(&equals.field)?;
-                // Of the label as it was sent, any word is one.
+                // Any text is valid for the label as it was sent.
                 if equals.field == SEVERITY {
                     return Self::new(&name, &severity(value)?, false, true).ok();
                 }
@@ -263,10 +252,7 @@ impl Matcher {
     }
 }
 
-/// Reads matchers that have to hold together.
-///
-/// # Errors
-/// With what is wrong with the first bad one.
+/// Parses a conjunction of matchers.
 pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Matcher>, String> {
     let matchers: Vec<_> = texts
         .take(limits::MATCHERS + 1)
@@ -287,7 +273,6 @@ fn exists(field: &str) -> Clause {
     }))
 }
 
-/// One clause of alternatives, of which there is at least one.
 fn any(mut clauses: Vec<Clause>) -> Clause {
     match clauses.len() {
         1 => clauses.remove(0),
@@ -295,7 +280,6 @@ fn any(mut clauses: Vec<Clause>) -> Clause {
     }
 }
 
-/// One clause of several; none of none.
 pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
     match clauses.len() {
         0 | 1 => clauses.pop(),
@@ -303,10 +287,7 @@ pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
     }
 }
 
-/// A regular expression of the whole text.
-///
-/// # Errors
-/// With what is wrong with it.
+/// Compiles an anchored regular expression.
 pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
     let whole = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&whole)
@@ -315,7 +296,6 @@ pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
     built.map_err(|_unfit| format!("{} is not a regular expression", quoted(pattern)))
 }
 
-/// The label that carries a field; none where no label does.
 fn label(field: &str) -> Option<String> {
     const OTHERS: [&str; 10] = [
         "id",
@@ -340,7 +320,6 @@ fn label(field: &str) -> Option<String> {
     }
 }
 
-/// The word of a severity as queries may write it.
 fn severity(text: &str) -> Option<String> {
     let word = text.to_lowercase();
     let word = word.strip_prefix("severity_").unwrap_or(&word);
@@ -447,7 +426,7 @@ mod tests {
         for text in ["severity=\"\"", "severity!~\".+\""] {
             assert!(Matcher::parse(text).unwrap().clause().is_err(), "{text}");
         }
-        // As earlier versions stored it, and as people write it.
+        // As stored by earlier versions, and as users write it.
         let value = |word: &str| Value {
             kind: Some(ValueKind::StringValue(word.to_owned())),
         };

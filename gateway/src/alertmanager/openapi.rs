@@ -1,4 +1,5 @@
-//! Describes Alertmanager's paths for programs; their documents are described by its own OpenAPI document.
+//! The OpenAPI description of Alertmanager's paths; for the schemas it refers to Alertmanager's own
+//! document.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::{ENDPOINTS, Endpoint, Operation};
 
-/// The tag of all of them.
 pub(crate) const TAG: &str = "Alertmanager";
 
-/// What the tag stands for.
 pub(crate) fn tag() -> Value {
     let description = "Alertmanager's API v2 for `amtool`, karma, Grafana and others: open events as \
                        alerts, and silences. See `/docs/alertmanager`.";
     json!({"name": TAG, "description": description})
 }
 
-/// Adds every path.
 pub(crate) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
     for endpoint in &ENDPOINTS {
         let item = paths.entry(endpoint.path.to_owned()).or_default();

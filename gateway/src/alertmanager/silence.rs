@@ -1,4 +1,4 @@
-//! Silences as Alertmanager's clients write and read them.
+//! Conversion between silences and Alertmanager's JSON.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -17,18 +17,15 @@ use super::{
 };
 use crate::limits;
 
-/// The tag that keeps a silence's `createdBy`.
 const CREATED_BY: &str = "created-by:";
-/// Characters of a tag.
 const TAG_CHARS: usize = 100;
-/// The end of a silence that no time ends.
+/// End time of a silence without one.
 const NEVER: &str = "9999-12-31T23:59:59Z";
 
-/// A silence as a client sends it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Posted {
-    /// The silence to change; empty for a new one.
+    /// Id of the silence to change; empty for a new one.
     #[serde(default)]
     pub(crate) id: Option<String>,
     matchers: Vec<PostedMatcher>,
@@ -62,10 +59,6 @@ struct PostedMatcher {
 }
 
 impl Posted {
-    /// Reads a body.
-    ///
-    /// # Errors
-    /// With what is wrong.
     pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
         let posted: Self = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not a silence: {error}"))?;
@@ -95,10 +88,6 @@ impl Posted {
         matchers.collect()
     }
 
-    /// A new silence of that name.
-    ///
-    /// # Errors
-    /// With what is wrong.
     pub(crate) fn create(&self, name: String, now_ms: i64) -> Result<Silence, String> {
         if self.ends_at.as_millisecond() <= now_ms {
             return Err("`endsAt` has passed".to_owned());
@@ -113,11 +102,8 @@ impl Posted {
         Ok(silence)
     }
 
-    /// The same silence with what was changed. What no matcher can say of it stays where the matchers are
-    /// those that a client reads of it.
-    ///
-    /// # Errors
-    /// With what is wrong.
+    /// Applies the request to a stored silence. Conditions without an equivalent matcher are
+    /// retained if the matchers are unchanged.
     pub(crate) fn update(&self, mut silence: Silence, now_ms: i64) -> Result<Silence, String> {
         if silence.span.is_none() {
             let name = &silence.name;
@@ -170,7 +156,6 @@ fn stamp(at: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-/// The query of matchers that have to hold together.
 fn query(matchers: &[Matcher]) -> Result<Query, String> {
     let clauses = matchers.iter().map(Matcher::clause);
     let clauses: Vec<_> = clauses
@@ -182,7 +167,6 @@ fn query(matchers: &[Matcher]) -> Result<Query, String> {
     }
 }
 
-/// A silence, and what clients of Alertmanager call it.
 #[derive(Debug)]
 pub(crate) struct Shown {
     silence: Silence,
@@ -190,14 +174,14 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// A stored silence.
     pub(crate) fn of(silence: Silence) -> Self {
         let matchers = matchers(&silence);
         Self { silence, matchers }
     }
 
-    /// Whether it is asked for: each matcher of the filter is one of its own, or holds of the text that one
-    /// of its own wants the label to have; where none is of that label, of a label that is absent.
+    /// Whether the silence passes the filter: each matcher of the filter either equals one of the
+    /// silence's, or accepts the value that one of them requires of the label. Without a matcher of
+    /// that label, the value is empty.
     pub(crate) fn is_of(&self, filter: &[Matcher]) -> bool {
         filter.iter().all(|wanted| {
             let mut own = self
@@ -215,8 +199,8 @@ impl Shown {
         })
     }
 
-    /// Its place among others: active ones by their end, then those to come by their start, then those
-    /// that are over, the last one first.
+    /// Returns the sort key: active silences by end, then pending ones by start, then expired ones,
+    /// newest first.
     pub(crate) fn order(&self) -> (u8, i64) {
         let seconds =
             |time: &Option<prost_types::Timestamp>| time.map_or(i64::MAX, |it| it.seconds);
@@ -227,7 +211,6 @@ impl Shown {
         }
     }
 
-    /// Its document.
     pub(crate) fn json(&self) -> Value {
         let silence = &self.silence;
         let moment = |time: Option<prost_types::Timestamp>| {
@@ -264,8 +247,8 @@ fn created_by(silence: &Silence) -> &str {
     tag.unwrap_or(&silence.author)
 }
 
-/// What a silence covers, as matchers. A condition that no matchers say is one of the name `filter` with
-/// the text of the condition, and rules are one of the name `rule`.
+/// Returns the matchers of a silence. A condition without equivalent matchers becomes a matcher
+/// named `filter` with the text of the condition; rules become one named `rule`.
 fn matchers(silence: &Silence) -> Vec<Matcher> {
     let clause = silence.query.as_ref().and_then(|it| it.clause.as_ref());
     let mut found = match clause {
@@ -303,7 +286,7 @@ fn own(name: &str, value: &str, is_regex: bool) -> Vec<Matcher> {
         .collect()
 }
 
-/// The id of a silence: its name where that is a UUID, else a UUID that follows from it.
+/// Returns the id of a silence: its name if it is a UUID, else a UUID derived from it.
 pub(crate) fn id(name: &str) -> String {
     if is_uuid(name) {
         return name.to_owned();
@@ -317,12 +300,10 @@ pub(crate) fn id(name: &str) -> String {
     )
 }
 
-/// A name for a new silence.
 pub(crate) fn fresh_name() -> String {
     uuid(rand::random(), 4)
 }
 
-/// The text of a UUID of that version.
 fn uuid(bits: u128, version: u128) -> String {
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | version << 76 | 0x2 << 62;
     let hex = format!("{bits:032x}");

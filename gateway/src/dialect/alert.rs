@@ -1,6 +1,6 @@
-//! An alert as Prometheus, Alertmanager and Grafana all write it, made into an event.
+//! Converts an alert in the common format of Prometheus, Alertmanager and Grafana to an event.
 //!
-//! Which way an alert comes does not matter: it is the same event.
+//! The event is the same for all ways of delivery.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -16,15 +16,11 @@ use crate::{
 };
 use bellwether_proto::cloud::Event;
 
-/// The name of an alert without that label.
 const NAMELESS: &str = "alert";
 
-/// Annotations that become the event's summary; the first that is there.
 const SUMMARIES: [&str; 2] = ["summary", "message"];
-/// The annotation that becomes the event's body.
 const BODY: &str = "description";
 
-/// Members of an alert that are kept as they are.
 const KEPT: [&str; 9] = [
     "startsAt",
     "generatorURL",
@@ -37,13 +33,12 @@ const KEPT: [&str; 9] = [
     "valueString",
 ];
 
-/// Members of the document around alerts that are kept with each of them.
+/// Members of the enclosing document that are stored with each alert.
 const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
 
-/// Labels or annotations by their names.
 type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 
-/// Makes events of a list of alerts, which stands at that path.
+/// Converts a list of alerts; `list` is its path, for errors.
 pub(super) fn batch(
     alerts: &[Value<'_>],
     list: &'static str,
@@ -64,11 +59,11 @@ pub(super) fn batch(
     batch
 }
 
-/// Makes an event of an alert. Its stamp is the moment of receipt: the times that it states are of its
-/// sender's clock, and are kept beside it.
+/// Converts an alert to an event with the time of receipt: its own times are by the sender's clock
+/// and are stored separately.
 ///
 /// # Errors
-/// With what is wrong with it, named from the body on.
+/// Returns an error with the path of the invalid member.
 fn event(
     alert: &Object<'_>,
     around: Option<&Object<'_>>,
@@ -98,7 +93,7 @@ fn event(
     let end_ms = moment(alert, "endsAt")?;
     draft.report(start_ms, end_ms, &reporter(&replica, alert, around));
     let is_over = is_over(alert, end_ms, now_ms)?;
-    // Prometheus repeats an alert before that; a webhook does not.
+    // Prometheus repeats an alert before it expires; a webhook does not.
     if let (Some(end_ms), None, false) = (end_ms, around, is_over) {
         draft.expires_ms(end_ms);
     }
@@ -119,8 +114,8 @@ fn name<'a>(labels: &'a Texts<'_>) -> &'a str {
     name.map_or(NAMELESS, |name| name)
 }
 
-/// Puts the labels into the event, less those that are something else; answers which replica they name.
-/// An empty label is none to Prometheus.
+/// Sets the dimensions from the labels that belong to the identity. Returns the replica. An empty
+/// label is equal to a missing one in Prometheus.
 fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> String {
     let mut replica = String::new();
     for (key, value) in labels {
@@ -134,15 +129,16 @@ fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> Strin
             draft.dimension(key, &**value);
         }
     }
-    // An event is about something: without a further label, about the alert itself.
+    // An event needs a dimension: without other labels, the name of the alert.
     if draft.is_about_nothing() {
         draft.dimension(NAME, name(labels));
     }
     replica
 }
 
-/// The text that tells the sender of an alert from its replicas: of a webhook the address of its Alertmanager, else
-/// the label of a replica and where its graphs are, less the query, which has the rule's expression.
+/// Returns an identifier for the sender of an alert among its replicas: for a webhook, the address
+/// of its Alertmanager, else the replica label and the generator URL without the query, which
+/// contains the rule's expression.
 fn reporter(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
     let address = around
         .and_then(|it| it.get("externalURL"))
@@ -167,7 +163,7 @@ fn annotate(draft: &mut Draft, annotations: &Texts<'_>) {
     draft.keep("annotations", Value::Object(others.collect()));
 }
 
-/// Whether the alert says that it is over: by its status, else by its end.
+/// Whether the alert is resolved: by its status, else by its end.
 fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool, Fault> {
     let is_past = end_ms.is_some_and(|end_ms| end_ms <= now_ms);
     match alert.get("status").and_then(Value::as_str) {
@@ -184,8 +180,8 @@ fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool,
     }
 }
 
-/// A time, in milliseconds since 1970. Year 1, by which Go says "never", is none, and so is what is no
-/// text.
+/// Parses a time into milliseconds since 1970. Year 1, Go's zero time, and values other than text
+/// are `None`.
 fn moment(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Fault> {
     let text = alert.get(member).and_then(Value::as_str);
     let Some(text) = text.filter(|text| !text.is_empty()) else {

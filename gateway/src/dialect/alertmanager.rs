@@ -1,4 +1,4 @@
-//! The webhook of Alertmanager, version 4, which Grafana sends as well.
+//! The webhook of Alertmanager, version 4, which Grafana uses as well.
 
 use bellwether_proto::{bulk, cloud::Event};
 use http::{Method, StatusCode};
@@ -12,7 +12,6 @@ use super::{
     plain_fault,
 };
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "alertmanager",
     bodies: Bodies::Batches,
@@ -39,7 +38,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-/// The name of the event that reports on alerts that were left out.
 const TRUNCATED: &str = "alertmanager-truncated";
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
@@ -50,7 +48,8 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
             Fault::invalid("`alerts` is required: send what Alertmanager sends to a webhook")
         })?;
         let mut batch = alert::batch(alerts, "alerts", broken, Some(&message), incoming);
-        // An Alertmanager repeats no message that was refused, so what it lacks is an event as well.
+        // Alertmanager does not repeat a rejected message, so missing alerts are reported as an
+        // event.
         let beyond = std::mem::take(&mut batch.refused.beyond);
         batch.events.extend(truncated(&message, beyond));
         Ok(batch)
@@ -62,8 +61,8 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     batch?.translated(success)
 }
 
-/// Says that alerts are missing: their sender was asked to cut its message, or `beyond` of them are
-/// more than are accepted.
+/// Returns an event that reports missing alerts: truncated by the sender, or the `beyond` ones
+/// above the limit.
 fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
     let cut = message.text("truncatedAlerts");
     let cut = cut.and_then(|it| it.parse().ok()).unwrap_or(0);
@@ -95,7 +94,7 @@ fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
     Some(draft.finish())
 }
 
-/// Alertmanager sends again what is answered with 5xx and drops everything else, also with 429.
+/// Alertmanager retries only after a 5xx status and drops the message otherwise, even after a 429.
 fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
     let mut answer = plain_fault(context, fault);
     if answer.status == StatusCode::TOO_MANY_REQUESTS {

@@ -1,4 +1,4 @@
-//! The events of `CloudEvents` 1.0 over HTTP: structured, binary and in batches.
+//! `CloudEvents` 1.0 over HTTP: structured, binary and batched.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -17,7 +17,6 @@ use super::{
     plain_fault, quoted,
 };
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cloudevents",
     bodies: Bodies::Batches,
@@ -44,12 +43,11 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault: plain_fault,
 };
 
-/// What begins the header of an attribute in binary mode.
+/// Prefix of attribute headers in binary mode.
 const PREFIX: &str = "ce-";
-/// The version that is spoken here.
 const VERSION: &str = "1.0";
 
-/// Attributes and members that have a separate meaning; all others are extensions.
+/// Attributes and members with a defined meaning; all others are extensions.
 const KNOWN: [&str; 10] = [
     "specversion",
     "id",
@@ -63,14 +61,13 @@ const KNOWN: [&str; 10] = [
     "data_base64",
 ];
 
-/// Ends of a type that say that what it is about is over; the type before that is the event's name.
+/// Suffixes of a type that close the event; the rest of the type is the event's name.
 pub(super) const CLOSING: [&str; 2] = [".resolved", ".cleared"];
-/// Words of the extension `status` that say the same.
+/// Values of the extension `status` that close the event.
 pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
-/// Members of the data that become the event's summary; the first that is there.
 const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 
-/// Whether a body is JSON; in binary mode it is data of any kind.
+/// Whether the body is JSON; in binary mode it is arbitrary data.
 fn is_document(headers: &HeaderMap) -> bool {
     let media_type = text(headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
@@ -88,7 +85,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         _ if incoming.headers.contains_key("ce-specversion") => {
             one(&binary(incoming.headers, media_type, incoming.body)?)
         }
-        // Without a type, or with one that says no more than what a command of the shell adds.
+        // No type, or one that tools such as curl add by default.
         "" | "application/json" | "text/plain" | "application/x-www-form-urlencoded" => {
             json::with_list(incoming.body, List::Root, |body, broken| {
                 let is_event = |it: &Value<'_>| it.get("specversion").as_str().is_some();
@@ -133,7 +130,7 @@ fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
     })
 }
 
-/// Several formats in addition to JSON exist; they are distinguished by the header alone.
+/// There are formats other than JSON, identified only by the header.
 fn unknown_format() -> Fault {
     Fault::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -153,7 +150,6 @@ fn one(document: &Value<'_>) -> Result<Translated, Fault> {
     })
 }
 
-/// An event in binary mode as the document that it would be in structured mode.
 fn binary<'a>(
     headers: &'a HeaderMap,
     media_type: &'a str,
@@ -161,7 +157,7 @@ fn binary<'a>(
 ) -> Result<Value<'a>, Fault> {
     let mut document = ObjectAsVec::default();
     for name in headers.keys() {
-        // No header can show what only a body does.
+        // The data is only in the body, never in a header.
         if let Some(attribute) = name.as_str().strip_prefix(PREFIX)
             && !["data", "data_base64"].contains(&attribute)
         {
@@ -204,7 +200,6 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     value.and_then(Result::ok).unwrap_or_default()
 }
 
-/// An event in structured mode, with the attributes that every one has.
 struct CloudEvent<'a> {
     document: Object<'a>,
     id: Cow<'a, str>,
@@ -258,7 +253,7 @@ impl<'a> CloudEvent<'a> {
         self.apply_status(&mut draft);
         let decoded = self.decoded()?;
         let data = match &decoded {
-            // What is not JSON is kept as it came.
+            // Data other than JSON is stored unchanged.
             Some(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
             None => self.document.get("data").cloned().unwrap_or_default(),
         };
@@ -276,7 +271,6 @@ impl<'a> CloudEvent<'a> {
         Ok(draft.finish())
     }
 
-    /// What the extension `status` says.
     fn apply_status(&self, draft: &mut Draft) {
         let status = self.document.text("status").unwrap_or_default();
         match status.to_ascii_lowercase().as_str() {
@@ -287,7 +281,7 @@ impl<'a> CloudEvent<'a> {
         }
     }
 
-    /// The data where it is encoded; empty where it is no JSON by its type.
+    /// Decodes base64 data; empty if its type is not JSON.
     fn decoded(&self) -> Result<Option<Vec<u8>>, Fault> {
         let media_type = self.document.text("datacontenttype").unwrap_or_default();
         let Some(encoded) = self.document.text("data_base64") else {
@@ -304,7 +298,6 @@ impl<'a> CloudEvent<'a> {
         }))
     }
 
-    /// From the extensions, else from the data.
     fn severity(&self) -> Option<Severity> {
         let of = |name: &str| self.document.get(name);
         let in_data = || stated(of("data")?.get("severity"));
@@ -321,7 +314,7 @@ impl<'a> CloudEvent<'a> {
     }
 }
 
-/// A severity as a word, or as a number from 1 to 5.
+/// Parses a severity given as a name or as a number from 1 to 5.
 fn stated(value: &Value<'_>) -> Option<Severity> {
     let text = value.as_str().unwrap_or_default().trim();
     let number = value.as_i64().or_else(|| text.parse().ok());

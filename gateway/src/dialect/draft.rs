@@ -1,4 +1,4 @@
-//! An event as it is put together from what a sender sent.
+//! A builder for events from sender data.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use crate::{label, limits};
 use bellwether_proto::cloud::{Event, Status};
 use prost_types::{Struct, Value as WireValue};
 
-/// An event on its way to the backend.
 #[derive(Debug)]
 pub(super) struct Draft {
     event: Event,
@@ -18,7 +17,6 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// An event of that name, from now, of which nothing else is stated.
     pub(super) fn new(name: impl Into<String>) -> Self {
         let event = Event {
             name: name.into(),
@@ -30,14 +28,12 @@ impl Draft {
         }
     }
 
-    /// Adds to what names the thing. The key `name`, which an event cannot have, becomes
-    /// `label_name`.
+    /// Adds a dimension. The key `name`, which is reserved, becomes `label_name`.
     pub(super) fn dimension(&mut self, key: &str, value: impl Into<String>) {
         let key = label::dimension(key, &self.event.dimensions);
         self.event.dimensions.insert(key, value.into());
     }
 
-    /// Whether nothing but its severity names the thing yet.
     pub(super) fn is_about_nothing(&self) -> bool {
         self.event
             .dimensions
@@ -45,65 +41,56 @@ impl Draft {
             .all(|key| key == label::SEVERITY)
     }
 
-    /// States the kind of event.
     pub(super) fn kind(&mut self, kind: &str) {
         kind.clone_into(&mut self.event.r#type);
     }
 
-    /// States how bad it is.
     pub(super) fn severity(&mut self, severity: Severity) {
         self.event.severity = severity.number();
     }
 
-    /// States that it is over.
     pub(super) fn closed(&mut self) {
         self.event.status = Status::Closed.into();
     }
 
-    /// States that no one is to be notified.
     pub(super) fn suppressed(&mut self) {
         self.event.status = Status::Suppressed.into();
     }
 
-    /// States whether a user looks after it.
     pub(super) fn acknowledged(&mut self, is_acknowledged: bool) {
         self.event.acknowledged = Some(is_acknowledged);
     }
 
-    /// States when it happened, in milliseconds since 1970.
     pub(super) fn timestamp_ms(&mut self, timestamp_ms: i64) {
         self.event.timestamp = timestamp_ms;
     }
 
-    /// States until when it is open without news, in milliseconds since 1970.
+    /// Sets the time at which it closes without an update, in milliseconds since 1970.
     pub(super) fn expires_ms(&mut self, expires_ms: i64) {
         self.event.expire_time = Some(expires_ms);
     }
 
-    /// States since when and until when what it reports is so, in milliseconds since 1970 by the clock of
-    /// its sender, and which of several senders reports it.
+    /// Sets the reported start and end, in milliseconds since 1970 by the sender's clock, and the
+    /// reporter, one of several possible senders.
     pub(super) fn report(&mut self, began_ms: Option<i64>, end_ms: Option<i64>, reporter: &str) {
         self.event.start_time = began_ms;
         self.event.end_time = end_ms;
         head(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
     }
 
-    /// States that it only changes what is open.
+    /// Restricts the event to updating an open occurrence.
     pub(super) fn update_only(&mut self) {
         self.event.update_only = true;
     }
 
-    /// States the line for people.
     pub(super) fn summary(&mut self, summary: &str) {
         summary.clone_into(&mut self.event.summary);
     }
 
-    /// States the details for people.
     pub(super) fn body(&mut self, body: &str) {
         body.clone_into(&mut self.event.body);
     }
 
-    /// Keeps a further value; nothing for null, and for what is empty.
     pub(super) fn keep<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
         self.keep_one(key, &value.into());
     }
@@ -121,7 +108,6 @@ impl Draft {
         }
     }
 
-    /// Keeps those of an object's members that have these names.
     pub(super) fn keep_members(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             if let Some(value) = object.get(name) {
@@ -130,8 +116,8 @@ impl Draft {
         }
     }
 
-    /// Keeps those texts of an object around many events that have these names, as far as each event
-    /// can bear them.
+    /// Stores texts with these names from a document that encloses many events, if they are short
+    /// enough to be repeated.
     pub(super) fn keep_around(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             if let Some(Value::Str(text)) = object.get(name) {
@@ -140,8 +126,8 @@ impl Draft {
         }
     }
 
-    /// The event. A summary that is longer than an event's continues in the body, or whole into the
-    /// metadata when there is a body.
+    /// Returns the event. A summary above the limit continues in the body; if there is a body, the
+    /// whole summary is stored as metadata.
     pub(super) fn finish(mut self) -> Event {
         if self.event.summary.len() > limits::SUMMARY_BYTES {
             let whole = std::mem::take(&mut self.event.summary);
@@ -160,13 +146,11 @@ impl Draft {
     }
 }
 
-/// As much of a text as a summary holds, with a sign that it continues.
 fn cut(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     format!("{}{MORE}", head(text, limits::SUMMARY_BYTES - MORE.len()))
 }
 
-/// The beginning of a text, of at most that many bytes.
 fn head(text: &str, bytes: usize) -> &str {
     bellwether_proto::text::start(text, bytes)
 }

@@ -1,4 +1,4 @@
-//! Reads JSON of senders member by member, with sentences that name what is wrong.
+//! Reads members of a sender's JSON, with errors that name the member.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,17 +14,16 @@ use bellwether_proto::json::isolate::isolate;
 /// A value that borrows its texts from the body.
 pub(super) use serde_json_borrow::Value;
 
-/// The largest integer of which every smaller one is a separate number in the wire's doubles.
+/// The largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// The elements of a list that are no JSON, by their places in it, and what is wrong with them.
 pub(super) type Broken = BTreeMap<usize, String>;
 
-/// Reads a body with a list of which each element stands alone; those that are no JSON are `null` to
-/// `read`, which is given what is wrong with them.
+/// Reads a body with a list of independent elements. Malformed elements are passed to `read` as
+/// `null`, with their errors.
 ///
 /// # Errors
-/// When the body is no JSON otherwise, and those of `read`.
+/// Returns an error if the body is malformed elsewhere, or any error of `read`.
 pub(super) fn with_list<T>(
     bytes: &[u8],
     list: List<'_>,
@@ -40,15 +39,12 @@ pub(super) fn with_list<T>(
     read(&body(&isolated.body)?, &broken.collect())
 }
 
-/// Reads a body.
-///
-/// # Errors
-/// When it is no JSON.
+/// Parses a body.
 pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     if bytes.is_empty() {
         return Err(Fault::invalid("the body is empty: send JSON"));
     }
-    // Each value takes some fifty bytes, however short its text is.
+    // Each value takes about fifty bytes of memory, however short its text is.
     if bytes.len() > limits::BATCH_VALUES && values(bytes) > limits::BATCH_VALUES {
         let most = limits::BATCH_VALUES;
         return Err(Fault::new(
@@ -60,7 +56,6 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     serde_json::from_slice(bytes).map_err(refuse)
 }
 
-/// About how many values a text of JSON has.
 fn values(bytes: &[u8]) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (0, false, false);
     for byte in bytes {
@@ -75,20 +70,17 @@ fn values(bytes: &[u8]) -> usize {
     count
 }
 
-/// An object and where it stands.
 #[derive(Debug, Clone)]
 pub(super) struct Object<'a> {
-    /// Its members.
     pub(super) members: &'a ObjectAsVec<'a>,
     place: JsonPath,
 }
 
-/// Where an object stands: put into words only when something is wrong.
+/// The path of an object, formatted only for errors.
 #[derive(Debug, Clone)]
 pub(super) enum JsonPath {
-    /// Its path; empty for the outermost.
+    /// A path; empty for the outermost object.
     At(String),
-    /// An element of the list of that path.
     Element(&'static str, usize),
 }
 
@@ -114,10 +106,7 @@ impl JsonPath {
 }
 
 impl<'a> Object<'a> {
-    /// Takes a value as an object.
-    ///
-    /// # Errors
-    /// When it is none.
+    /// Converts a value.
     pub(super) fn of(value: &'a Value<'a>, place: impl Into<JsonPath>) -> Result<Self, Fault> {
         let place = place.into();
         match value {
@@ -126,7 +115,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The name of a member from the outermost object on.
     pub(super) fn path(&self, name: &str) -> String {
         match self.place.path() {
             path if path.is_empty() => name.to_owned(),
@@ -134,20 +122,19 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A member; `null` counts as none.
+    /// Returns a member; `null` is `None`.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value<'a>> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
-    /// A text, or the text of something else.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).map(as_text)
     }
 
-    /// A text with something in it.
+    /// Returns a member as text.
     ///
     /// # Errors
-    /// When it is missing or blank.
+    /// Returns an error if it is missing or blank.
     pub(super) fn required_text(&self, name: &str) -> Result<Cow<'a, str>, Fault> {
         match self.text(name) {
             Some(text) if !text.trim().is_empty() => Ok(text),
@@ -155,10 +142,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// An object inside.
-    ///
-    /// # Errors
-    /// When it is something else.
     pub(super) fn object(&self, name: &str) -> Result<Option<Object<'a>>, Fault> {
         let found = self.get(name);
         found
@@ -166,10 +149,6 @@ impl<'a> Object<'a> {
             .transpose()
     }
 
-    /// A list.
-    ///
-    /// # Errors
-    /// When it is something else.
     pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value<'a>]>, Fault> {
         match self.get(name) {
             None => Ok(None),
@@ -178,10 +157,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Texts, or the texts of something else, by their names; none when the member is absent.
-    ///
-    /// # Errors
-    /// When the member is no object.
+    /// Returns the members of an object as texts; empty if the object is missing.
     pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, Cow<'a, str>>, Fault> {
         let members = match self.get(name) {
             None => return Ok(BTreeMap::new()),
@@ -193,7 +169,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A text, the JSON of anything else, and nothing of null.
+/// Returns a text unchanged, and the JSON of anything else; `null` is empty.
 fn as_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
@@ -219,8 +195,8 @@ fn wrong(path: &str, wanted: &str, found: &Value<'_>) -> Fault {
     Fault::invalid(format!("{subject} has to be {wanted}, and is {found}"))
 }
 
-/// A JSON value on the wire. What lies deeper than the backend's decoder reads becomes text, and so
-/// does an integer that a double cannot hold.
+/// Converts a JSON value to the wire. Values nested too deep for the backend, and integers that a
+/// double cannot represent, become text.
 pub(super) fn wire(value: &Value<'_>) -> WireValue {
     wire_at(value, 0)
 }
@@ -259,7 +235,6 @@ fn is_exact(number: Number) -> bool {
     magnitude.is_some_and(|it| it <= EXACT_MAX)
 }
 
-/// A value of the wire as JSON.
 pub(super) fn plain(value: &WireValue) -> serde_json::Value {
     match &value.kind {
         None | Some(Kind::NullValue(_)) => serde_json::Value::Null,

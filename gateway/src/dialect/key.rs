@@ -1,15 +1,13 @@
-//! The key of a sender, in any header that senders have for one.
+//! Finds a sender's key in any of the usual headers.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, header::AUTHORIZATION};
 
-/// The header that clients of PagerDuty put their key into.
 const ROUTING_KEY: &str = "x-routing-key";
-/// The header of the native interface.
 const API_KEY: &str = "zenoss-api-key";
 
-/// The key in `authorization` (`Bearer KEY`, `GenieKey KEY`, or `Basic` with the key as the password,
-/// or as the user without a password), in `x-routing-key` or in `zenoss-api-key`.
+/// Returns the key in `authorization` (`Bearer KEY`, `GenieKey KEY`, or `Basic` with the key as the
+/// password, or as the user without a password), in `x-routing-key` or in `zenoss-api-key`.
 pub(crate) fn in_headers(headers: &HeaderMap) -> Option<String> {
     let authorization = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, rest) = value.to_str().ok()?.trim().split_once(' ')?;

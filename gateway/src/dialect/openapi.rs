@@ -1,4 +1,4 @@
-//! Describes the paths of senders for programs; what they carry is described by those who send it.
+//! The OpenAPI description of the senders' paths; the bodies are documented by the other products.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::{DIALECTS, Dialect, Endpoint};
 
-/// The tag of all of them.
 pub(crate) const TAG: &str = "Senders";
 
-/// The alert in Opsgenie's examples.
 const ALIAS: &str = "disk-db-1";
 
-/// A body for the path, with the key in the path or without; none where any body does, and where
-/// none is sent.
+/// Returns an example body for a path with or without a key; `None` if any body is accepted or none
+/// is sent.
 fn example(path: &str) -> Option<Value> {
     let path = path.strip_suffix("/{key}").unwrap_or(path);
     let labels = json!({"alertname": "DiskFull", "severity": "critical", "host": "db-1"});
@@ -73,14 +71,12 @@ fn example(path: &str) -> Option<Value> {
     })
 }
 
-/// What the tag stands for.
 pub(crate) fn tag() -> Value {
     let description = "Requests and responses in the formats of other products: see \
                        `/docs/senders`.";
     json!({"name": TAG, "description": description})
 }
 
-/// Adds every path.
 pub(crate) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
     for dialect in DIALECTS {
         for endpoint in dialect.endpoints {

@@ -1,7 +1,7 @@
-//! Opsgenie's alert and heartbeat interface, version 2, as far as senders use it.
+//! Opsgenie's alert and heartbeat API, version 2, as far as senders use it.
 //!
-//! An alert is known by its alias alone: whichever kind of identifier a request names, it is that.
-//! Nothing is stored here, so the id of a request tells itself what the request was.
+//! An alert is identified by its alias, whichever kind of identifier a request uses. Request ids
+//! are not stored, so an id encodes the request itself.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -25,7 +25,6 @@ use super::{
     quoted,
 };
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "opsgenie",
     bodies: Bodies::Usual,
@@ -201,7 +200,6 @@ const fn endpoint(
     }
 }
 
-/// A path whose response has what it asks for.
 const fn reading(
     method: Method,
     path: &'static str,
@@ -218,7 +216,6 @@ const fn reading(
     }
 }
 
-/// A path that writes a note.
 const fn noted(
     path: &'static str,
     read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
@@ -226,19 +223,15 @@ const fn noted(
     endpoint(Method::POST, path, NOTED, read)
 }
 
-/// The name of every alert of this dialect; the dimension tells them apart.
+/// Name of every alert of this dialect; the dimension distinguishes them.
 const NAME: &str = "opsgenie";
-/// That dimension.
 const ALIAS: &str = "alias";
-/// The name of every heartbeat.
+/// Name of every heartbeat; the dimension distinguishes them.
 const HEARTBEAT: &str = "opsgenie-heartbeat";
-/// Alerts of a list, unless a request says otherwise, and at most.
 const LIST_USUAL: i32 = 20;
 const LIST_MAX: i32 = 100;
-/// What tells heartbeats apart.
 const HEARTBEAT_NAME: &str = "heartbeat";
 
-/// Members of an alert that are kept.
 const KEPT: [&str; 9] = [
     "entity",
     "tags",
@@ -251,7 +244,6 @@ const KEPT: [&str; 9] = [
     "actions",
 ];
 
-/// What a request does to an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Create,
@@ -298,7 +290,6 @@ impl Action {
         Self::RemoveDetails,
     ];
 
-    /// Its name, and what is reported when it is done.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Create => ("Create", "Created alert"),
@@ -342,7 +333,7 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
     draft.body(&alert.text("description").unwrap_or_default());
     draft.severity(match alert.get("priority") {
         Some(Value::Str(priority)) if !priority.is_empty() => stated(priority)?,
-        // What is no text is kept as it is.
+        // Values other than text are stored unchanged.
         _ => Severity::Warning,
     });
     if alert.get("priority").is_none_or(|it| it.as_str().is_none()) {
@@ -352,7 +343,6 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
     Ok((draft.finish(), alias))
 }
 
-/// The severity of a priority.
 fn stated(priority: &str) -> Result<Severity, Fault> {
     severity(priority).ok_or_else(|| {
         let found = quoted(priority);
@@ -393,7 +383,6 @@ fn delete(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::Delete)
 }
 
-/// Answers the alert as it is stored.
 fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let alias = captured(incoming).to_owned();
     check_identifier(incoming.query).map_err(unprocessable)?;
@@ -417,7 +406,6 @@ fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     })
 }
 
-/// A stored event as Opsgenie describes an alert.
 fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
     let newest = event.occurrences.last().cloned().unwrap_or_default();
     let is_closed = newest.status == i32::from(Status::Closed);
@@ -430,7 +418,7 @@ fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
         .iter()
         .map(|(name, value)| (name.clone(), json::plain(value)));
     let mut alert: serde_json::Map<_, _> = kept.collect();
-    // Clients expect an id of each: those that are only named are left out.
+    // Clients expect an id, so entries with only a name are dropped.
     for list in ["responders", "visibleTo"] {
         if let Some(serde_json::Value::Array(list)) = alert.get_mut(list) {
             list.retain(|it| it["id"].is_string());
@@ -462,7 +450,6 @@ fn note(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::AddNote)
 }
 
-/// Changes the alert that the path names.
 fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> {
     let alias = captured(incoming);
     check_identifier(incoming.query).map_err(unprocessable)?;
@@ -502,7 +489,7 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> 
             | Action::UpdateDescription
             | Action::UpdatePriority
     ) {
-        // An alert that is closed stays so.
+        // A closed alert stays closed.
         draft.update_only();
     }
     let event = draft.finish();
@@ -519,12 +506,12 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> 
     })
 }
 
-/// The captured segment; every path that is read has one.
+/// Returns the captured segment, which every such path has.
 fn captured<'a>(incoming: &Incoming<'a>) -> &'a str {
     incoming.captures.first().map_or("", |id| &**id)
 }
 
-/// All kinds of identifiers lead to the alias, but one that is misspelt is reported.
+/// Checks the identifier type. All types refer to the alias, but an unknown one is an error.
 fn check_identifier(query: &str) -> Result<(), Fault> {
     const KINDS: [&str; 3] = ["id", "alias", "tiny"];
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -538,7 +525,6 @@ fn check_identifier(query: &str) -> Result<(), Fault> {
     }
 }
 
-/// The note of a request, with who wrote it.
 fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Fault> {
     let body = Object::of(body, "")?;
     let note = if is_required {
@@ -553,7 +539,7 @@ fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Faul
     }))
 }
 
-/// The note on what Opsgenie would do: the action, and what the request says of it.
+/// Returns a note about an action that only Opsgenie supports, with its details.
 fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String {
     let (_, done) = action.words();
     let mut parts = vec![match (action, incoming.captures.get(1)) {
@@ -573,7 +559,6 @@ fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String 
     parts.join("\n")
 }
 
-/// Lists the alerts that a query of Opsgenie asks for.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"
@@ -611,7 +596,6 @@ fn count(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(search(incoming, NAME, answer))
 }
 
-/// Lists the heartbeats that were received.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"
@@ -636,7 +620,7 @@ fn heartbeat(name: &str) -> serde_json::Value {
     json!({"name": name, "enabled": true, "expired": false})
 }
 
-/// Reads a request about the definition of a heartbeat, which is not stored.
+/// Accepts the definition of a heartbeat, which is not stored.
 fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = match incoming.body {
         [] => Value::Object(ObjectAsVec::default()),
@@ -667,7 +651,7 @@ fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(Vec::new(), success))
 }
 
-/// Searches for events of that name; of a query of Opsgenie, `status` and the words are heeded.
+/// Searches for events of that name, using `status` and the words of an Opsgenie query.
 fn search(
     incoming: &Incoming<'_>,
     name: &str,
@@ -729,7 +713,7 @@ fn ping(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![draft.finish()], success))
 }
 
-/// Says that a request was carried out, under an id that reports what it was.
+/// Builds the response for a processed request, with an id that encodes it.
 fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
     let (name, _) = action.words();
     let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
@@ -779,7 +763,7 @@ fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(Vec::new(), success))
 }
 
-/// What a request did, and to which alert: read from its id.
+/// Decodes action, time and alias from a request id.
 fn carried_out(request_id: &str) -> Option<(Action, i64, String)> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(request_id).ok()?).ok()?;
     let (name, rest) = text.split_once('\n')?;
@@ -789,11 +773,11 @@ fn carried_out(request_id: &str) -> Option<(Action, i64, String)> {
 }
 
 fn seconds(took: Duration) -> f64 {
-    // Milliseconds are as exact as Opsgenie is.
+    // Rounded to milliseconds, as in Opsgenie.
     (took.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Opsgenie reports on a body that says something wrong with 422.
+/// Opsgenie returns 422 for an invalid body.
 fn unprocessable(fault: Fault) -> Fault {
     Fault {
         status: StatusCode::UNPROCESSABLE_ENTITY,

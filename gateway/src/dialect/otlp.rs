@@ -1,4 +1,4 @@
-//! Logs of OpenTelemetry over HTTP, in protobuf and in JSON.
+//! OpenTelemetry logs over HTTP, in protobuf and in JSON.
 
 mod json;
 
@@ -13,7 +13,6 @@ use super::{
     json::List, plain_fault,
 };
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "otlp",
     bodies: Bodies::Batches,
@@ -65,7 +64,6 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(events, success))
 }
 
-/// The encoding of a request, by its content type.
 fn encoding(headers: &HeaderMap) -> Option<&'static str> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -99,7 +97,6 @@ fn protobuf(status: StatusCode, message: &impl prost::Message) -> Answer {
     }
 }
 
-/// A failure is reported in the encoding of the request.
 fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
     let plain = plain_fault(context, fault);
     if encoding(context.headers) != Some(PROTOBUF) {

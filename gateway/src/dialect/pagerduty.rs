@@ -14,7 +14,6 @@ use super::{
 };
 use crate::limits;
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "pagerduty",
     bodies: Bodies::Small(limits::PAGERDUTY_BODY_BYTES),
@@ -41,14 +40,11 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-/// The name of every event of this dialect; the dimension tells them apart.
+/// Name of every event of this dialect; the dimension distinguishes them.
 const NAME: &str = "pagerduty";
-/// That dimension.
 const DEDUP_KEY: &str = "dedup_key";
-/// The kind of event that a change is.
 const CHANGE: &str = "change";
 
-/// Members of `payload` that are kept.
 const KEPT: [&str; 7] = [
     "source",
     "severity",
@@ -58,7 +54,6 @@ const KEPT: [&str; 7] = [
     "class",
     "custom_details",
 ];
-/// Members beside `payload` that are kept.
 const KEPT_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
 
 fn routing_key(body: &[u8]) -> Option<String> {
@@ -88,7 +83,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         ));
     }
     let payload = match message.object("payload") {
-        // What is not required may be anything.
+        // Members that are not required can have any type.
         Err(_no_object) if !is_trigger => {
             draft.keep_members(&message, &["payload"]);
             None
@@ -117,7 +112,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![draft.finish()], success))
 }
 
-/// Takes over what a payload says; what a trigger has to have may be missing from other actions.
+/// Copies the payload; members required of a trigger are optional for other actions.
 fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut Vec<String>) {
     for name in ["summary", "source", "severity"] {
         if is_trigger {
@@ -168,13 +163,12 @@ fn change(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![draft.finish()], success))
 }
 
-/// What was read; a fault is noted instead.
 fn checked<T>(wrong: &mut Vec<String>, read: Result<T, Fault>) -> Option<T> {
     read.map_err(|fault| wrong.push(fault.message)).ok()
 }
 
-/// PagerDuty reports on a request that is wrong, its key included, with 400. Some of its clients
-/// send again what is answered with 403.
+/// PagerDuty returns 400 for an invalid request, including an invalid key. Some of its clients
+/// retry after a 403.
 fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     let (status, word, message) = match fault.status {
         StatusCode::TOO_MANY_REQUESTS => (

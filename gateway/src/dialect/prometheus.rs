@@ -1,4 +1,4 @@
-//! The part of Alertmanager's own interface that Prometheus and `amtool` send alerts to.
+//! The part of Alertmanager's API that Prometheus and `amtool` use to send alerts.
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;
@@ -9,7 +9,6 @@ use super::{
     json::{self, List, Value},
 };
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "prometheus",
     bodies: Bodies::Batches,
@@ -36,7 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-/// The smallest configuration that Alertmanager accepts; who is notified is decided by rules.
+/// A minimal valid Alertmanager configuration; receivers are selected by rules instead.
 const CONFIG: &str = "route:\n  receiver: \"null\"\nreceivers:\n  - name: \"null\"\n";
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
@@ -49,7 +48,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     batch?.translated(Success::whole(|_| Answer::empty(StatusCode::OK)))
 }
 
-/// `amtool` asks for this before it sends alerts.
+/// Returns the status, which `amtool` requests before it sends alerts.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every path is read by a function of one kind"
@@ -74,7 +73,7 @@ fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(Vec::new(), success))
 }
 
-/// Alertmanager answers a sentence, as a JSON string.
+/// Alertmanager's errors are JSON strings.
 fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     Answer::json(fault.status, &json!(fault.message))
 }

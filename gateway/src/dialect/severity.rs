@@ -1,24 +1,24 @@
-//! How bad an event is, from the words and numbers that senders have for it.
+//! Severities, parsed from the names and numbers of other products.
 
 use bellwether_proto::{cloud, severity};
 
-/// How bad an event is, in rising order.
+/// Severity of an event, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Of interest to developers only.
+    /// For developers only.
     Debug = 1,
-    /// Worth knowing, nothing to do.
+    /// Informational; no action needed.
     Info = 2,
-    /// May become a problem.
+    /// A potential problem.
     Warning = 3,
-    /// Something does not work.
+    /// A failure.
     Error = 4,
-    /// Something important does not work.
+    /// A failure of something important.
     Critical = 5,
 }
 
 impl Severity {
-    /// All of them, in rising order.
+    /// All severities, in ascending order.
     pub const ALL: [Self; 5] = [
         Self::Debug,
         Self::Info,
@@ -27,7 +27,7 @@ impl Severity {
         Self::Critical,
     ];
 
-    /// Its word: `critical`.
+    /// Returns the name, such as `critical`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -38,17 +38,15 @@ impl Severity {
         }
     }
 
-    /// The severity with that word.
+    /// Parses the name.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
     }
 
-    /// The number on the wire.
     pub(super) fn number(self) -> i32 {
         cloud::Severity::from(self).into()
     }
 
-    /// What a word of any sender says.
     pub(super) fn of_any_word(word: &str) -> Option<Self> {
         let known = severity::of_word(word)?;
         Self::ALL
@@ -56,7 +54,6 @@ impl Severity {
             .find(|it| cloud::Severity::from(*it) == known)
     }
 
-    /// What a severity number of OpenTelemetry says.
     pub(super) fn of_otel_number(number: i64) -> Option<Self> {
         Some(match number {
             1..=8 => Self::Debug,

@@ -1,4 +1,4 @@
-//! Tables over the pure functions: the outcome of a request, and what a fault is answered.
+//! Tables for the pure functions: translated requests and error responses.
 
 mod alerts;
 mod cloudevents;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::*;
 
-/// A request to be read.
+/// A request to translate.
 struct Ask {
     captures: Vec<String>,
     query: &'static str,
@@ -68,14 +68,14 @@ impl Ask {
         }
     }
 
-    /// What the endpoint at that path produces from it.
+    /// Translates it with the endpoint at that path.
     fn read(&self, path: &str) -> Result<Translated, Fault> {
         let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
         let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
         (endpoint.read)(&self.incoming())
     }
 
-    /// The one event that comes of it.
+    /// Translates it to a single event.
     fn event(&self, path: &str) -> Event {
         let mut events = self.read(path).unwrap().events;
         assert_eq!(events.len(), 1);
@@ -83,7 +83,7 @@ impl Ask {
     }
 }
 
-/// The answer when everything was accepted.
+/// Returns the response if everything was accepted.
 fn answer(reading: Translated, outcome: &Outcome) -> Answer {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
@@ -94,7 +94,6 @@ fn body_json(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-/// The metadata fields as JSON.
 fn metadata(event: &Event) -> Value {
     let fields = event.metadata_fields.clone().unwrap_or_default();
     Value::Object(members(fields))
@@ -117,18 +116,18 @@ fn json_of(value: prost_types::Value) -> Value {
     }
 }
 
-/// The dimensions as `key=value`, in order.
+/// Returns the dimensions as `key=value`, in order.
 fn dimensions(event: &Event) -> Vec<String> {
     let pairs = event.dimensions.iter();
     pairs.map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// Severity, status and acknowledgement, by their numbers.
+/// Returns severity, status and acknowledgement.
 fn state(event: &Event) -> (i32, i32, Option<bool>) {
     (event.severity, event.status, event.acknowledged)
 }
 
-/// The rows of the table below a heading of a reference topic, without its own heading.
+/// Returns the rows of the table below a heading of a reference topic, without its header.
 fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
     let mut blocks = topic.blocks().into_iter();
     blocks.find(|block| matches!(block, Block::Heading(title) if title == heading));
@@ -210,7 +209,7 @@ fn a_literal_segment_wins_over_an_alias_and_a_slash_in_an_alias_is_one() {
 
 const PING: &str = "/v2/heartbeats/{id}/ping";
 
-/// Bodies that senders send, to be broken.
+/// Real bodies, to be mutated.
 fn bodies() -> Vec<&'static [u8]> {
     vec![
         include_bytes!("../../tests/dialect/alertmanager.json"),
@@ -224,7 +223,7 @@ fn bodies() -> Vec<&'static [u8]> {
     ]
 }
 
-/// Reads a body as every endpoint of every dialect does, and words what comes of it.
+/// Translates a body with every endpoint and builds the responses.
 fn read_by_all(ask: &Ask) {
     for dialect in DIALECTS {
         if let Some(find) = dialect.key_in_body {
@@ -249,7 +248,7 @@ fn read_by_all(ask: &Ask) {
     }
 }
 
-/// Content types by which a dialect chooses how to read.
+/// Content types that select a parser.
 const CONTENT_TYPES: [&str; 6] = [
     "application/json",
     "application/cloudevents+json; charset=utf-8",

@@ -1,4 +1,4 @@
-//! Webhooks of any service, which the backend makes events of by way of a stored mapping.
+//! Webhooks from any service, which the backend converts with a stored mapping.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use serde_json::json;
 use super::{Answer, Bodies, Dialect, Endpoint, Fault, Incoming, Success, Translated, plain_fault};
 use crate::limits;
 
-/// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "webhooks",
     bodies: Bodies::Usual,
@@ -37,7 +36,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault: plain_fault,
 };
 
-/// Headers that hold a key, or something else that is no one's business.
 const HIDDEN: [&str; 5] = [
     "authorization",
     "cookie",
@@ -65,7 +63,6 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     })
 }
 
-/// The headers that a mapping may look at.
 fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
     let named = headers
         .iter()

@@ -1,4 +1,4 @@
-//! The fields of types, and the parameters of operations, as tables.
+//! Tables of fields and parameters.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::{escaped, items, members, prose};
 
-/// The parameters of an operation.
 pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::fmt::Result {
     if parameters.is_empty() {
         return Ok(());
@@ -26,7 +25,6 @@ pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::f
     Ok(())
 }
 
-/// The fields of a type; of one that is one of several, those of each.
 pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result {
     let variants = items(&schema["oneOf"]);
     let single = [schema.clone()];
@@ -63,7 +61,6 @@ pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result
     Ok(())
 }
 
-/// A type in a few words, with links to the types described further down.
 pub(super) fn type_of(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or(reference);

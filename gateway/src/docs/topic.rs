@@ -6,7 +6,7 @@ use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
 use super::{INFALLIBLE, anchor, escaped, whole};
 
-/// One page a topic; it needs no other resource but the picture.
+/// Renders a topic as a page, which needs no other resource except the icon.
 pub(crate) fn page(topic: &Topic) -> String {
     let title = escaped(topic.title());
     let mut main = format!("<h1>{title}</h1>");
@@ -18,7 +18,6 @@ pub(crate) fn page(topic: &Topic) -> String {
     whole(&title, &contents, &main, "")
 }
 
-/// A list of links to all topics, of which one may be the page itself.
 pub(super) fn links(shown: Option<&Topic>) -> String {
     let link = |topic: &Topic| {
         let (name, title) = (topic.name, escaped(topic.title()));
@@ -53,7 +52,7 @@ fn write_blocks(topic: &Topic, out: &mut String) -> std::fmt::Result {
 
 fn open(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result {
     match (list, block) {
-        // A list that was interrupted continues counting.
+        // A numbered list continues after an interruption.
         (Some("ol"), Block::Item(Some(number), _)) => write!(out, "<ol start=\"{number}\">"),
         (Some(list), _) => write!(out, "<{list}>"),
         (None, _) => Ok(()),

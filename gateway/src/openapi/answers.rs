@@ -1,4 +1,4 @@
-//! Describes what an operation answers: every status that the gateway can give, and the headers.
+//! Describes the responses of an operation: all possible statuses, and the headers.
 
 use bellwether_proto::json::plan::Plan;
 use http::Method;
@@ -7,25 +7,24 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::operation::{BodyRule, Operation};
 
-/// The one operation that gives its first answer again to a request with the same key.
+/// The only operation with idempotency keys, which returns its first response again for the same
+/// key.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
-/// Headers of every answer.
 const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
-/// Which operations can fail with a status.
+/// The operations that can fail with a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
-    /// There is a body.
+    /// Those with a body.
     Body,
-    /// The path or the body names something.
+    /// Those whose path or body names a resource.
     Named,
-    /// Something is changed, or looks like it: the method is not GET.
+    /// Those with a method other than GET.
     Changing,
 }
 
-/// An answer that shows what went wrong.
 struct FailureAnswer {
     status: u16,
     when: When,
@@ -42,8 +41,8 @@ const fn failure(status: u16, when: When, description: &'static str) -> FailureA
     }
 }
 
-/// What can go wrong, by status. 405 is not among them: it is no answer of an operation, but of a
-/// path that has none for the method.
+/// Possible errors by status. 405 is missing, as it belongs to a path without an operation for the
+/// method.
 const FAILURES: [FailureAnswer; 14] = [
     failure(
         400,
@@ -127,7 +126,6 @@ impl FailureAnswer {
     }
 }
 
-/// The answers of an operation, by status.
 pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     let output = &plan.messages[operation.output];
     let mut headers = referred(&OF_EVERY_ANSWER);
@@ -162,12 +160,10 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     Value::Object(answers)
 }
 
-/// Whether an operation remembers what it answered under an idempotency key.
 pub(super) fn takes_key(operation: &Operation) -> bool {
     operation.grpc_path == REMEMBERED
 }
 
-/// The header that carries the key.
 pub(super) fn key_parameter() -> Value {
     json!({
         "name": "idempotency-key",
@@ -188,7 +184,6 @@ fn referred(headers: &[&str]) -> Map<String, Value> {
     headers.iter().map(reference).collect()
 }
 
-/// The answers that operations refer to.
 pub(super) fn responses() -> Map<String, Value> {
     let described = |description: &str, own: &[&str]| {
         let mut headers = referred(&OF_EVERY_ANSWER);
@@ -208,14 +203,12 @@ pub(super) fn responses() -> Map<String, Value> {
     responses
 }
 
-/// The name of the answer for statuses that are not listed.
 const OTHER: &str = "Other";
 
-/// The names of the schemas that every failure has.
 const ERROR: &str = "Error";
 const DETAIL: &str = "ErrorDetail";
 
-/// These schemas: the JSON form of a `google.rpc.Status`, and of what is in its details.
+/// Returns the error schemas: the JSON form of a `google.rpc.Status` and of its details.
 pub(super) fn schemas() -> [(String, Value); 2] {
     let text = |description: &str| json!({"type": "string", "description": description});
     let error = json!({
@@ -268,7 +261,6 @@ pub(super) fn schemas() -> [(String, Value); 2] {
     [(ERROR.to_owned(), error), (DETAIL.to_owned(), detail)]
 }
 
-/// The headers that answers refer to.
 pub(super) fn headers() -> Value {
     let text =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});

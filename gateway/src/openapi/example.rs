@@ -1,4 +1,4 @@
-//! Shows an example of each request, as a body and as a command.
+//! Examples of each request, as a body and as a command.
 
 use bellwether_proto::{
     json::{
@@ -13,18 +13,15 @@ use crate::operation::{BodyRule, Operation};
 
 const TEXT: &str = "text";
 
-/// The body of a request; none where the message has no end.
 pub(super) fn body(plan: &Plan, operation: &Operation) -> Option<Value> {
     example::message(plan, operation.described_body()?)
 }
 
-/// A value of a field as it is in a path.
 pub(super) fn segment(field: &FieldPlan) -> String {
     let example = &*field.takes.example;
     if example.is_empty() { TEXT } else { example }.to_owned()
 }
 
-/// The request as a command. `SERVICE` and `KEY` are variables of the reader's shell.
 pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) -> String {
     let mut path = String::new();
     let mut bindings = operation.path_bindings.iter();
@@ -49,7 +46,6 @@ pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) 
     shell(operation.method.as_str(), &path, true, body)
 }
 
-/// A request as a command; `with_key` authenticates it.
 fn shell(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> String {
     let mut command = format!("curl --request {method} \"$SERVICE{path}\"");
     if with_key {
@@ -65,8 +61,8 @@ fn shell(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> Stri
     command
 }
 
-/// Adds the command to an operation that was not made from a descriptor. A key in the path stands for
-/// itself; other parameters of the path have examples.
+/// Adds the command to an operation that has no descriptor. A key in the path remains a variable;
+/// other path parameters have examples.
 pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
     let body = &operation["requestBody"]["content"]["application/json"]["example"];
     let is_open = operation["security"] == json!([]);
@@ -82,7 +78,6 @@ pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
     operation["x-codeSamples"] = sample(&command);
 }
 
-/// A command as pages of the documentation show it.
 pub(super) fn sample(command: &str) -> Value {
     json!([{"lang": "Shell", "label": "curl", "source": command}])
 }

@@ -1,14 +1,12 @@
-//! Describes the health checks and the metrics.
+//! The OpenAPI description of health checks and metrics.
 
 use std::collections::BTreeMap;
 
 use bellwether_process::metrics;
 use serde_json::{Map, Value, json};
 
-/// The tag of all of them.
 pub(super) const TAG: &str = "Health";
 
-/// The paths, each with what it reports.
 const PATHS: [(&str, &str, &[&str]); 5] = [
     ("/healthz", "Reports whether the gateway runs.", &[]),
     (
@@ -34,12 +32,10 @@ const PATHS: [(&str, &str, &[&str]); 5] = [
     ),
 ];
 
-/// What the tag stands for.
 pub(super) fn tag() -> Value {
     json!({"name": TAG, "description": "Health checks for load balancers and orchestrators, and metrics."})
 }
 
-/// Adds every path.
 pub(super) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
     for (path, about, failures) in PATHS {
         let name: String = path.chars().filter(char::is_ascii_alphabetic).collect();

@@ -1,4 +1,4 @@
-//! What fields take, beyond their types, as keywords of JSON schemas.
+//! Limits of fields, beyond their types, as JSON schema keywords.
 
 use bellwether_proto::{
     json::{
@@ -9,11 +9,11 @@ use bellwether_proto::{
 };
 use serde_json::{Value, json};
 
-/// Where blanks are in a name, and which other signs do not; letters and digits are those of every
-/// language, which not every reader's patterns can name.
+/// Pattern of a name: no leading or trailing blank, no reserved ASCII characters. Letters of all
+/// scripts are allowed, which not every regular expression engine can name, so the pattern excludes
+/// instead.
 const NAME: &str = r"^[^\x00-\x20!-,/:-@\[-^`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]*[^\x00-\x20!-,/:-@\[-^`{-\x7f])?$";
 
-/// How many entries a list or map takes.
 pub(super) fn count(schema: &mut Value, field: &FieldPlan) {
     let (least, most) = match field.cardinality {
         Cardinality::Single => return,
@@ -28,13 +28,12 @@ pub(super) fn count(schema: &mut Value, field: &FieldPlan) {
     }
 }
 
-/// What a field takes of the values of its kind.
 pub(super) fn limited(mut schema: Value, field: &FieldPlan) -> Value {
     let takes = &field.takes;
     if field.kind == Kind::String {
         let is_required = match field.cardinality {
             Cardinality::Single => field.behavior == Behavior::Required,
-            // What is reported of the entries of a list is reported of those that say something.
+            // The limits on list entries apply to non-empty ones.
             _ => takes.max_length > 0 || takes.format() != Format::Unspecified,
         };
         limit_text(&mut schema, takes, is_required);
@@ -55,7 +54,7 @@ fn limit_text(schema: &mut Value, takes: &FieldLimits, is_required: bool) {
     if is_required {
         schema["minLength"] = json!(1);
     }
-    // As many bytes hold no more characters.
+    // A text of at most n bytes has at most n characters.
     let limits = [takes.max_length, takes.max_bytes];
     if let Some(most) = limits.into_iter().filter(|limit| *limit > 0).min() {
         schema["maxLength"] = json!(most);
@@ -77,7 +76,7 @@ fn limit_text(schema: &mut Value, takes: &FieldLimits, is_required: bool) {
         schema["enum"] = json!(takes.words);
     }
     if takes.secret {
-        // Not `writeOnly`: that there is one is answered, as `********`.
+        // Not `writeOnly`: a stored secret is returned as `********`.
         schema["format"] = json!("password");
     }
 }

@@ -1,4 +1,4 @@
-//! Describes the operations.
+//! The OpenAPI description of operations.
 
 use bellwether_proto::json::plan::{Cardinality, FieldPlan, Plan};
 use http::Method;
@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::{answers, example, schema};
 use crate::operation::{BodyRule, Operation};
 
-/// A tag without quotes, or several with them.
+/// A tag without quotes, or several quoted ones.
 const TAGS: &str = "^([!#-+.-~]+|(W/)?\"[!#-+.-~]+\"( *, *(W/)?\"[!#-+.-~]+\")*)$";
 
-/// The path with the plain names of its parameters: `{trigger.name}` trips up readers of these
-/// documents.
+/// Returns the path with plain parameter names: OpenAPI tools do not support `{trigger.name}`.
 pub(super) fn text(operation: &Operation) -> String {
     let template = &operation.template;
     let mut captures = template.captures.iter();
@@ -38,7 +37,8 @@ fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// The method, and for another way to call it the verb, and all but the last parameter of its path.
+/// Returns a unique operation id. For an additional binding it includes the verb and all path
+/// parameters except the last.
 fn id(operation: &Operation) -> String {
     let id = format!("{}_{}", last_part(&operation.service), operation.name);
     if !operation.is_additional {
@@ -51,7 +51,6 @@ fn id(operation: &Operation) -> String {
     })
 }
 
-/// The operation object.
 pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     let (doc, role) = (&*operation.doc, &*operation.role);
     let end = doc.find(['.', ':']).unwrap_or(doc.len());
@@ -83,7 +82,6 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     described
 }
 
-/// What a key has to be of, in a sentence.
 fn needs(role: &str) -> String {
     match role {
         "any" => "Any key may call it.".to_owned(),

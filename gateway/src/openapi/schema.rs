@@ -1,4 +1,4 @@
-//! Describes messages and enums as JSON schemas.
+//! JSON schemas of messages and enums.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,23 +11,20 @@ use serde_json::{Map, Value, json};
 use super::limit::{count, limited};
 use crate::operation::Operation;
 
-/// The type of members that are whatever they are.
 const FREE_MAP: &str = "google.protobuf.Struct";
 
 const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 
-/// How a type's fields come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
-    /// Only in answers: a newer service may add fields.
+    /// Only in responses, to which a newer service may add fields.
     Answer,
-    /// In requests that are refused for unknown fields.
+    /// In requests that are rejected for unknown fields.
     Strict,
-    /// In requests of which unknown fields are ignored.
+    /// In requests whose unknown fields are ignored.
     Lenient,
 }
 
-/// The schemas of every type that an operation needs, by full name.
 pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Value> {
     let mut uses = BTreeMap::new();
     let mut enums = BTreeSet::new();
@@ -61,12 +58,11 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
     messages.chain(enums).chain(free_map).collect()
 }
 
-/// A reference to a type's schema.
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// Notes every type that can be reached from a message, and the most lenient way it comes in.
+/// Records all types reachable from a message, each with its most lenient use.
 fn reach(
     plan: &Plan,
     id: MessageId,
@@ -106,7 +102,6 @@ fn object(plan: &Plan, message: &MessagePlan, how: Use) -> Value {
     schema
 }
 
-/// An object with these fields, of which `chosen` is required.
 fn members(plan: &Plan, fields: &[&FieldPlan], chosen: Option<&FieldPlan>, how: Use) -> Value {
     let is_required = |member: &&&FieldPlan| match how {
         _ if chosen.is_some_and(|chosen| chosen.number == member.number) => true,
@@ -131,8 +126,8 @@ fn members(plan: &Plan, fields: &[&FieldPlan], chosen: Option<&FieldPlan>, how: 
     schema
 }
 
-/// One object for each field of a group of which one is required. Readers of these documents make a
-/// type of each, where they would pass over a list of names beside the properties.
+/// Returns one object per field of a required oneof. Code generators create a type for each, but
+/// ignore a list of names beside the properties.
 fn variants(plan: &Plan, message: &MessagePlan, group: usize, how: Use) -> Value {
     let is_common = |field: &&FieldPlan| field.oneof != Some(group);
     let (common, chosen): (Vec<_>, Vec<_>) = message.fields.iter().partition(is_common);
@@ -186,14 +181,13 @@ fn enumeration(plan: &EnumPlan) -> Value {
     json!({"type": "string", "description": description, "enum": names})
 }
 
-/// The schema of a field in a request's query, with its comment.
 pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
     let mut schema = described(plan, field, Use::Strict);
     if let Cardinality::Repeated { .. } = field.cardinality {
         schema["type"] = json!("array");
     }
     if let (Kind::Enum(id), Cardinality::Repeated { .. }) = (field.kind, field.cardinality) {
-        // Which of them are meant: the one that says nothing is none of them.
+        // The unspecified value cannot be selected.
         let values = plan.enums[id].values.iter();
         let names = values.filter(|value| value.number != 0);
         let names: Vec<_> = names.map(|value| &*value.name).collect();
@@ -221,7 +215,7 @@ fn described(plan: &Plan, field: &FieldPlan, how: Use) -> Value {
     if how != Use::Answer && field.behavior != Behavior::Required && schema["type"].is_string() {
         match field.cardinality {
             Cardinality::Single => {}
-            // Senders in some languages have no other way to say that a list is empty.
+            // Clients in some languages send `null` for an empty list.
             _ => schema["type"] = json!([schema["type"], "null"]),
         }
     }
@@ -262,7 +256,7 @@ fn single(plan: &Plan, kind: Kind, how: Use) -> Value {
     }
 }
 
-/// Answered as text, as not every reader's numbers are wide enough; accepted as either.
+/// Returned as text, since some languages lack 64-bit numbers; both forms are accepted.
 fn wide(format: &str, pattern: &str, how: Use) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
     if how != Use::Answer {
@@ -290,7 +284,7 @@ fn message(plan: &Plan, id: MessageId, how: Use) -> Value {
     }
 }
 
-/// Any members: without the word, readers of these documents take it for an object without any.
+/// Any members. Without `additionalProperties`, tools expect an object without members.
 fn free_map() -> Value {
     json!({"type": "object", "description": "Any members.", "additionalProperties": true})
 }

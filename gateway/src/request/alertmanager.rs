@@ -1,4 +1,4 @@
-//! Answers Alertmanager's clients: alerts, receivers and silences.
+//! Handles Alertmanager's API: alerts, receivers and silences.
 
 use bellwether_process::listen::Permit;
 use bellwether_proto::{
@@ -31,7 +31,6 @@ use crate::{
     problem::Problem,
 };
 
-/// A request that was admitted.
 struct Admitted<'a> {
     pairs: Vec<(String, String)>,
     id: String,
@@ -41,16 +40,12 @@ struct Admitted<'a> {
     now_ms: i64,
 }
 
-/// An answer, and a warning about it.
 type Answered = Result<(Value, Option<&'static str>), Problem>;
 
-/// The warning about alerts that were left out.
 const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
-/// The warning about a silence that covers nothing.
 const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
 
 impl Handler {
-    /// Answers one request.
     pub(super) async fn alertmanager(
         &self,
         at: usize,
@@ -72,7 +67,7 @@ impl Handler {
                 }
                 reply
             }
-            // A sentence as a JSON string, which its clients print.
+            // A JSON string, which Alertmanager's clients print.
             Err(problem) => Reply {
                 status: problem.status,
                 code: problem.code,
@@ -163,7 +158,7 @@ impl Handler {
         M::decode(answer).map_err(|_unreadable| Problem::internal())
     }
 
-    /// The alerts that are asked for, the most severe first, and whether there are more.
+    /// Returns the requested alerts, the most severe first, and whether there are more.
     async fn alerts(&self, admitted: &Admitted<'_>) -> Result<(Vec<Alert>, bool), Problem> {
         let asked = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
         let by_severity = SortByField {
@@ -258,7 +253,6 @@ impl Handler {
         Ok((found.iter().map(Shown::json).collect(), None))
     }
 
-    /// Looks at silences until something is found.
     async fn each_silence<T>(
         &self,
         admitted: &Admitted<'_>,
@@ -283,7 +277,6 @@ impl Handler {
         Ok(None)
     }
 
-    /// The silence of an id or a name.
     async fn silence(&self, admitted: &Admitted<'_>, id: &str) -> Result<Silence, Problem> {
         let request = GetSilenceRequest {
             name: id.to_owned(),
@@ -320,7 +313,7 @@ impl Handler {
             None => None,
             Some(id) => Some(self.silence(admitted, id).await?),
         };
-        // One that is over stays so: a client that posts it again gets another one.
+        // An expired silence is not changed: posting it again creates another one.
         let known = known.filter(|it| it.state() != State::Expired);
         let mut warnings;
         let stored = if let Some(known) = known {
@@ -360,7 +353,7 @@ impl Handler {
         Ok((answer, covers_nothing.then_some(COVERS_NOTHING)))
     }
 
-    /// What is answered to a body that is no silence; clients that may not store one learn nothing of it.
+    /// Returns the error for an invalid silence, but only to clients that are allowed to store one.
     async fn unfit(&self, admitted: &Admitted<'_>, why: String) -> Problem {
         let request = CreateSilenceRequest {
             validate_only: true,
@@ -389,7 +382,7 @@ impl Handler {
         }
     }
 
-    /// Ends a silence; one that is over stays so.
+    /// Expires a silence; no error if it already is.
     async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> Answered {
         let request = ExpireSilenceRequest { name };
         let asked: Result<ExpireSilenceResponse, _> = self

@@ -11,13 +11,11 @@ use hyper::body::Incoming;
 use super::ShareOf;
 use crate::{metrics::Metrics, problem::Problem};
 
-/// How much of a body that is too large is read over, as a multiple of the limit, so that its
-/// sender gets to read the answer instead of a broken connection.
+/// Maximum bytes drained of a body that is too large, as a multiple of the limit, so that the
+/// client receives the response instead of a reset.
 const READ_OVER: usize = 4;
-/// How long reading over may take.
 const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
-/// The part of the memory for bodies that one request takes, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Memory {
     taken: Permit<ShareOf>,
@@ -33,7 +31,6 @@ impl Memory {
         }
     }
 
-    /// Takes memory for further bytes.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), Problem> {
         let Some(lacking) = bytes.checked_sub(self.free_bytes) else {
             self.free_bytes -= bytes;
@@ -57,7 +54,7 @@ impl Memory {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is larger than `limit_bytes`, breaks off, or there is no memory for it.
+/// Returns an error if it is larger than `limit_bytes` or incomplete, or no memory is available.
 pub(super) async fn read(
     mut incoming: Incoming,
     limit_bytes: usize,
@@ -71,7 +68,7 @@ pub(super) async fn read(
     let mut size = 0_usize;
     while stated <= limit_bytes && size <= limit_bytes {
         let Some(frame) = incoming.frame().await else {
-            // Most bodies come in one piece and need no copy.
+            // Most bodies arrive in one chunk and are not copied.
             return Ok(if whole.is_empty() {
                 first.unwrap_or_default()
             } else {
@@ -92,7 +89,7 @@ pub(super) async fn read(
             None if whole.is_empty() => first = Some(data),
             earlier => {
                 if let Some(earlier) = earlier {
-                    // What is only announced may never come.
+                    // The announced length is not allocated, as it may never arrive.
                     whole.reserve(earlier.len() + data.len());
                     whole.extend_from_slice(&earlier);
                 }
@@ -106,11 +103,10 @@ pub(super) async fn read(
     Err(Problem::body_too_large(limit_bytes))
 }
 
-/// Reads some of a body that no one wants, and keeps nothing, so that its sender gets to read the
-/// answer.
+/// Drains part of a body, so that the client receives the response.
 pub(super) async fn pass_over(incoming: Incoming, most_bytes: usize) {
     let reading = read_over(incoming, most_bytes);
-    // Whether it ends in time or not, the answer is the same.
+    // The response is the same if draining times out.
     drop(tokio::time::timeout(READ_OVER_TIME, reading).await);
 }
 

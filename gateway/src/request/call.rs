@@ -23,8 +23,9 @@ use crate::{
 };
 
 impl Handler {
-    /// Reads the request, calls the backend and writes its answer. A request that was read takes
-    /// its permit among those under way, and leaves it in `permit`: who sends slowly takes none.
+    /// Reads the request, calls the backend and returns its response. The in-flight permit is
+    /// acquired only after the body was read, so that slow clients hold none, and is stored in
+    /// `permit`.
     #[expect(
         clippy::too_many_lines,
         reason = "one call, from its key to its answer"
@@ -110,7 +111,6 @@ impl Handler {
         }
     }
 
-    /// Reads a body, and inflates it.
     pub(super) async fn body(
         &self,
         incoming: Incoming,
@@ -135,7 +135,6 @@ impl Handler {
         Ok(body)
     }
 
-    /// Reads a body up to a limit.
     pub(super) async fn read(
         &self,
         incoming: Incoming,
@@ -185,7 +184,7 @@ impl Handler {
         }
     }
 
-    /// The list of an answer as CSV; none where it has none that is given so.
+    /// Returns the list of a response as CSV; `None` if it has no list for that.
     fn table(&self, operation: &Operation, json: &[u8]) -> Option<String> {
         if operation.csv.is_empty() {
             return None;
@@ -213,7 +212,6 @@ impl Handler {
     }
 }
 
-/// Whether a request asks for CSV before JSON.
 fn wants_csv(asked: &HeaderMap) -> bool {
     let accepted = asked.get_all(header::ACCEPT).iter();
     let mut accepted = accepted

@@ -1,4 +1,4 @@
-//! Bodies that are compressed: with gzip, both ways.
+//! Compression with gzip, of requests and responses.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,19 +9,16 @@ use http::{HeaderMap, HeaderValue, header};
 use super::Reply;
 use crate::{limits, problem::Problem};
 
-/// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// As it is.
     Plain,
-    /// Compressed with gzip.
     Gzip,
 }
 
-/// How the body of a request is written.
+/// Returns the encoding of a request body.
 ///
 /// # Errors
-/// With the way it may be written, when it is written in another.
+/// Returns an error with the supported encodings for any other.
 pub(super) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     let encoding = match (encodings.next(), encodings.next()) {
@@ -38,10 +35,10 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
     }
 }
 
-/// A body that was compressed.
+/// Decompresses a body.
 ///
 /// # Errors
-/// When it is larger than `limit_bytes`, or was not compressed.
+/// Returns an error if it is larger than `limit_bytes` or malformed.
 pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
     let mut whole = Vec::new();
     let bound = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
@@ -57,7 +54,7 @@ pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem
     }
 }
 
-/// Compresses the body of an answer, when the client accepts that and it is worth it.
+/// Compresses a response if the client accepts that and it is large enough.
 pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
     let bytes = reply.body.len();
     if bytes < limits::COMPRESSED_FROM || !takes_gzip(asked) {
@@ -68,7 +65,7 @@ pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
     let deflated = if bytes <= limits::COMPRESSED_AT_ONCE {
         deflate()
     } else {
-        // Too long to keep others waiting for this thread.
+        // Would block this thread for too long.
         tokio::task::spawn_blocking(deflate).await.ok().flatten()
     };
     let Some(body) = deflated else {
@@ -78,7 +75,7 @@ pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
     let headers = &mut reply.headers;
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // The same content in other bytes.
+    // The representation differs, so the tag has to be weak.
     let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
     let weak = tag.filter(|tag| !tag.starts_with("W/"));
     if let Some(Ok(weak)) = weak.map(|tag| HeaderValue::try_from(format!("W/{tag}"))) {
@@ -93,7 +90,6 @@ fn deflated(body: &[u8]) -> Option<Bytes> {
     Some(encoder.finish().ok()?.into())
 }
 
-/// Whether `accept-encoding` names gzip, or anything, and does not say that it is not wanted.
 fn takes_gzip(asked: &HeaderMap) -> bool {
     let lists = asked.get_all(header::ACCEPT_ENCODING).iter();
     let entries = lists

@@ -1,4 +1,4 @@
-//! Entity tags of what GET answers, and the answer to who has it already.
+//! Entity tags of responses to GET, and conditional requests.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -14,10 +14,9 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::Reply;
 use crate::etag;
 
-/// Gives an answer to GET its `ETag`, and answers 304 without a body to who names that tag in
-/// `If-None-Match`. `stored` is the etag of the one resource that is answered: the tag begins with
-/// it, so that it is one for `If-Match`, and ends with a hash of the whole answer, of which parts
-/// change without the resource.
+/// Adds an `ETag` to a response, and returns 304 if it matches `If-None-Match`. The tag begins with
+/// `stored`, the etag of the returned resource, so that it is valid for `If-Match`, and ends with a
+/// hash of the response, parts of which can change without the resource.
 pub(super) fn tagged(reply: Reply, asked: &HeaderMap, stored: Option<&str>) -> Reply {
     let mut hasher = DefaultHasher::new();
     reply.body.hash(&mut hasher);
@@ -37,7 +36,6 @@ pub(super) fn tagged(reply: Reply, asked: &HeaderMap, stored: Option<&str>) -> R
     reply
 }
 
-/// The `etag` of the one resource in an answer.
 pub(super) fn stored<'a>(plan: &Plan, output: MessageId, answer: &'a [u8]) -> Option<&'a str> {
     plan.messages[output].fields.iter().find_map(|field| {
         let Kind::Message(id) = field.kind else {

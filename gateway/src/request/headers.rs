@@ -1,4 +1,4 @@
-//! What passes between HTTP headers and gRPC metadata: only what is named here.
+//! Copies HTTP headers to gRPC metadata and back; only the listed ones.
 
 use bellwether_process::listen::{FORWARDED_FOR, REQUEST_ID};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
@@ -6,7 +6,6 @@ use tonic::metadata::MetadataMap;
 
 use super::Exchange;
 
-/// Headers of a request that the backend sees.
 const PASSED_ON: [&str; 5] = [
     "authorization",
     "zenoss-api-key",
@@ -15,7 +14,6 @@ const PASSED_ON: [&str; 5] = [
     "idempotency-key",
 ];
 
-/// Metadata of an answer that the client sees.
 const PASSED_BACK: [&str; 5] = [
     "ratelimit",
     "ratelimit-policy",
@@ -24,11 +22,10 @@ const PASSED_BACK: [&str; 5] = [
     "idempotent-replayed",
 ];
 
-/// Tells a backend in this process what the certificate of the client says of it; one elsewhere
-/// believes no one about it.
+/// Passes the names of the client certificate to a backend in this process; a remote backend
+/// ignores it.
 const CLIENT_CERTIFICATE: HeaderName = HeaderName::from_static("x-client-certificate");
 
-/// The metadata that a call carries.
 pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {
     let mut passed = HeaderMap::with_capacity(PASSED_ON.len() + 2);
     if let Ok(peer) = HeaderValue::try_from(exchange.peer.to_string()) {
@@ -48,7 +45,6 @@ pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> Metadata
     MetadataMap::from_headers(passed)
 }
 
-/// Copies what a client may see of an answer's metadata.
 pub(super) fn pass_back(metadata: &MetadataMap, headers: &mut HeaderMap) {
     for name in PASSED_BACK {
         let value = metadata
@@ -60,7 +56,6 @@ pub(super) fn pass_back(metadata: &MetadataMap, headers: &mut HeaderMap) {
     }
 }
 
-/// Bytes of the request line and headers, as HTTP/1.1 writes them.
 pub(super) fn size<B>(request: &Request<B>) -> usize {
     const AROUND_A_HEADER: usize = ": \r\n".len();
     let target = request

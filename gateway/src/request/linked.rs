@@ -1,5 +1,5 @@
-//! Answers browsers: the overview, and what the link of a message leads to, an event or a group;
-//! without a key where the link was signed, else for clients with one.
+//! Pages for browsers: the overview and the targets of links in messages. A signed link needs no
+//! key.
 
 use std::borrow::Cow;
 
@@ -31,33 +31,25 @@ use crate::{
     problem::Problem,
 };
 
-/// What a page is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Linked {
-    /// The service.
     Service,
-    /// An occurrence, by id.
     Event,
-    /// A group, by id.
     Group,
-    /// The acknowledgement of an occurrence by a contact, by id.
     Acknowledgement,
     /// The feed of a schedule or a contact, by name.
     Feed(FeedOf),
 }
 
-/// What a form asks for.
 #[derive(Debug, Default)]
 struct Form {
     key: String,
     what: String,
 }
 
-/// What is shown, and what is reported above it.
 type Shown = (Value, Option<Notice>);
 
 impl Linked {
-    /// What a path leads to, and the id in it.
     pub(super) fn find(path: &str) -> Option<(Self, &str)> {
         if path == "/" {
             return Some((Self::Service, ""));
@@ -80,7 +72,6 @@ impl Linked {
         found.filter(|(_, id)| !id.is_empty() && !id.contains('/'))
     }
 
-    /// The path as it is counted and logged, without what it is about.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Service => "/",
@@ -94,7 +85,6 @@ impl Linked {
 }
 
 impl Handler {
-    /// Answers with the page that a link leads to.
     pub(super) async fn linked(
         &self,
         what: Linked,
@@ -155,8 +145,8 @@ impl Handler {
         }
     }
 
-    /// Answers a contact that follows the link of a message to acknowledge: a request that only reads
-    /// changes nothing, since programs that check mail follow links.
+    /// Handles the acknowledgement link of a contact. GET changes nothing, since mail scanners
+    /// follow links.
     async fn acknowledging(
         &self,
         id: &str,
@@ -234,7 +224,6 @@ impl Handler {
         }
     }
 
-    /// What a signed link is about.
     async fn signed(
         &self,
         id: &str,
@@ -263,7 +252,7 @@ impl Handler {
         Ok((asking.await?, None))
     }
 
-    /// A form, by the key in it, or without one by who signed in.
+    /// Reads a form with a key in it, or without one from a signed-in user.
     async fn form(
         &self,
         request: Request<Incoming>,
@@ -285,7 +274,7 @@ impl Handler {
         Ok(form)
     }
 
-    /// What a key may see, after what is asked to be done.
+    /// Returns what a key may see, after performing the requested action.
     async fn with_key(
         &self,
         what: Linked,
@@ -362,7 +351,6 @@ impl Handler {
         Ok(json!({"event": found["result"].take(), "timeline": explained["timeline"].take()}))
     }
 
-    /// The overview, and what is open.
     async fn service(
         &self,
         metadata: impl Fn() -> MetadataMap,
@@ -444,7 +432,7 @@ impl Handler {
         }
     }
 
-    /// Calls a method of our own; answers its name and the encoded answer.
+    /// Calls a method of this product's API. Returns its name and the encoded response.
     pub(super) async fn ask_own(
         &self,
         method: &str,
@@ -464,7 +452,6 @@ impl Handler {
         }
     }
 
-    /// The same, as JSON.
     async fn ask_json(
         &self,
         method: &str,
@@ -482,13 +469,11 @@ impl Handler {
             .ok_or_else(Problem::internal)
     }
 
-    /// What a client is answered for a call that failed.
     pub(super) fn problem_of(&self, status: &Status) -> Problem {
         Problem::from_status(status, self.config.body_limit_bytes)
     }
 }
 
-/// The event of an occurrence's id.
 fn event_of(occurrence: &str) -> &str {
     occurrence.split(':').next().unwrap_or(occurrence)
 }
@@ -507,7 +492,7 @@ impl Form {
     }
 }
 
-/// The pairs of a query or a form; what is not text is passed over.
+/// Parses the pairs of a query or a form, skipping those that are not UTF-8.
 pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     let decode = |part: &[u8]| {
         let spaced: Vec<u8> = part
@@ -524,7 +509,7 @@ pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The page that shows why nothing is shown; one that asks for a key where that helps.
+/// Returns an error page, with a form for a key if one is required.
 pub(super) fn refused(problem: &Problem, entry: Entry) -> Reply {
     let entry = (problem.code == Code::Unauthenticated).then_some(entry);
     let mut reply = page(problem.status, linked::refusal(&problem.message, entry));
@@ -544,7 +529,7 @@ fn page(status: StatusCode, html: String) -> Reply {
     let fixed = [
         (header::CACHE_CONTROL, "no-store"),
         (header::CONTENT_SECURITY_POLICY, linked::POLICY),
-        // The address stands for a key.
+        // The URL is a credential.
         (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("x-robots-tag"), "noindex"),
     ];

@@ -1,28 +1,22 @@
-//! The pages that the gateway answers itself.
+//! Pages that the gateway serves without the backend.
 
 use bellwether_process::metrics;
 use bellwether_proto::reference::Topic;
 
-/// A page of the gateway's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
-    /// Whether the gateway is alive.
+    /// Liveness.
     Healthz,
-    /// Whether the backend is ready.
+    /// Readiness, including the backend.
     Readyz,
-    /// As [`Page::Healthz`], where Alertmanager has it.
+    /// Same as [`Page::Healthz`], at Alertmanager's path.
     Healthy,
-    /// As [`Page::Readyz`], where Alertmanager has it.
+    /// Same as [`Page::Readyz`], at Alertmanager's path.
     Ready,
-    /// Counters.
     Metrics,
-    /// The interface for programs.
     Openapi,
-    /// The interface for people.
     Docs,
-    /// The picture that browsers show beside a page's title.
     Icon,
-    /// A reference topic.
     Topic(&'static Topic),
 }
 
@@ -38,7 +32,6 @@ impl Page {
         Self::Icon,
     ];
 
-    /// Where the page is.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Healthz => "/healthz",
@@ -53,7 +46,7 @@ impl Page {
         }
     }
 
-    /// Whether it is a document: the same for everyone, until there is another version.
+    /// Whether the page is the same for all clients until the next version.
     pub(super) fn is_document(self) -> bool {
         matches!(
             self,
@@ -61,7 +54,6 @@ impl Page {
         )
     }
 
-    /// The page at a path.
     pub(super) fn find(path: &str) -> Option<Self> {
         if let Some(name) = path.strip_prefix("/docs/") {
             return Topic::find(name).map(Self::Topic);

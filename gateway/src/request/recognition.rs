@@ -1,8 +1,7 @@
-//! Looks at the key of a request before anything of its body is accepted.
+//! Checks the key of a request before reading its body.
 //!
-//! The backend is asked whether it knows the key, and the answer is remembered for a minute: it
-//! decides what of this gateway a request may take, and nothing else. Whether a call is made is
-//! decided by the backend each time.
+//! The backend is asked whether it knows the key, and the result is cached for a minute. It only
+//! decides about shares of this gateway's resources; the backend authorizes each call itself.
 
 use std::{
     collections::HashMap,
@@ -17,15 +16,12 @@ use tonic::{Status, metadata::MetadataMap};
 use super::{Exchange, Handler};
 use crate::share_of::ShareOf;
 
-/// How long a key is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Keys that are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The metadata that show who calls.
 const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
-/// The keys that the backend knew lately.
+/// Keys that the backend accepted recently.
 #[derive(Debug, Default)]
 pub(crate) struct Recognised {
     secret: RandomState,
@@ -62,11 +58,10 @@ impl Recognised {
 }
 
 impl Handler {
-    /// Who makes a request with this metadata; also tells the connection, which is unauthenticated
-    /// until then.
+    /// Identifies the caller by the metadata, and marks the connection as authenticated.
     ///
     /// # Errors
-    /// What the backend answers to a key that it does not know, or to none.
+    /// Returns the backend's error for an unknown or missing key.
     pub(super) async fn recognise(
         &self,
         metadata: &MetadataMap,

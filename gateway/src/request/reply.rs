@@ -1,4 +1,4 @@
-//! What is answered, before it becomes a response.
+//! A reply, before it is converted to a response.
 
 use bellwether_process::{listen::REQUEST_ID, metrics};
 use bytes::Bytes;
@@ -13,27 +13,20 @@ const CSV: &str = "text/csv; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// What is answered.
 pub(super) struct Reply {
-    /// The HTTP status.
     pub(super) status: StatusCode,
-    /// The gRPC code.
     pub(super) code: Code,
-    /// Headers in addition to those of every answer.
     pub(super) headers: HeaderMap,
-    /// The body.
     pub(super) body: Bytes,
-    /// Empty when there is no body.
+    /// Empty without a body.
     pub(super) content_type: &'static str,
 }
 
 impl Reply {
-    /// A JSON document.
     pub(super) fn json(body: impl Into<Bytes>) -> Self {
         Self::ok("application/json", body)
     }
 
-    /// No body at all.
     pub(super) fn bare(status: StatusCode, headers: HeaderMap) -> Self {
         Self {
             status,
@@ -43,17 +36,14 @@ impl Reply {
         }
     }
 
-    /// A page.
     pub(super) fn html(body: impl Into<Bytes>) -> Self {
         Self::ok(HTML, body)
     }
 
-    /// A table.
     pub(super) fn csv(body: impl Into<Bytes>) -> Self {
         Self::ok(CSV, body)
     }
 
-    /// A document of that type.
     pub(super) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let (status, headers) = (StatusCode::OK, HeaderMap::new());
         Self {
@@ -65,7 +55,6 @@ impl Reply {
         }
     }
 
-    /// What a sender is answered.
     pub(super) fn to_sender(answer: Answer, code: Code, headers: HeaderMap) -> Self {
         Self {
             status: answer.status,
@@ -76,7 +65,6 @@ impl Reply {
         }
     }
 
-    /// Adds the headers of every answer.
     pub(super) fn into_response(self, request_id: HeaderValue) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
@@ -96,7 +84,6 @@ impl Reply {
 }
 
 impl Handler {
-    /// Answers what went wrong.
     pub(super) fn problem(&self, problem: &Problem) -> Reply {
         Reply {
             status: problem.status,
@@ -106,7 +93,6 @@ impl Handler {
         }
     }
 
-    /// Answers a page of the gateway's own.
     pub(super) async fn page(&self, page: Page, asked: &HeaderMap) -> Reply {
         match page {
             Page::Healthz | Page::Healthy => Reply::ok(TEXT, "ok\n"),

@@ -1,4 +1,4 @@
-//! Answers one request of a sender that speaks another dialect.
+//! Handles a request of a sender that uses another dialect.
 
 use std::borrow::Cow;
 
@@ -42,15 +42,13 @@ const GET_EVENT: &str = "/bellwether.v1.EventQueryService/GetEvent";
 const SEARCH_EVENTS: &str = "/bellwether.v1.EventQueryService/SearchEvents";
 const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
 
-/// The metadata that names a request for its repeats.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// The metadata by which the backend asks whether the client may send a dialect.
+/// Metadata with the dialect, for which the backend checks the client's permission.
 const DIALECT: &str = "bellwether-dialect";
-/// The metadata that says that the key came in the path.
+/// Metadata that marks a key as part of the path.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
-/// What a failed request is answered, and what goes with it.
 struct Failed {
     fault: Fault,
     code: Code,
@@ -77,13 +75,11 @@ impl From<Fault> for Box<Failed> {
     }
 }
 
-/// A body that is there, with the memory that it takes.
 struct Sent {
     body: Bytes,
     _memory: body::Memory,
 }
 
-/// A request of a sender under way.
 struct Sending<'a> {
     dialect: &'static Dialect,
     endpoint: &'static Endpoint,
@@ -93,7 +89,6 @@ struct Sending<'a> {
 }
 
 impl Handler {
-    /// Reads the request, has its events accepted, and answers as its dialect does.
     pub(super) async fn sender(
         &self,
         at: usize,
@@ -180,7 +175,8 @@ impl Handler {
                 HeaderMap::new(),
             )?);
         }
-        // Who has no key learns nothing about the body: the backend is asked in any case.
+        // The backend is called even if the body is invalid, so that a client without a valid key
+        // learns nothing about it.
         let reading = match reading {
             Ok(reading) => reading,
             Err(fault) => {
@@ -191,7 +187,7 @@ impl Handler {
         self.hand_over(reading, metadata, sending).await
     }
 
-    /// The body of a request, inflated. It takes its memory while it is read and looked at.
+    /// Reads and decompresses the body of a request. The memory is reserved until it is dropped.
     async fn sent(
         &self,
         sending: &Sending<'_>,
@@ -227,7 +223,6 @@ impl Handler {
         })
     }
 
-    /// The response to a sender for a call that was not made.
     fn refused(&self, status: &Status) -> Box<Failed> {
         let problem = Problem::from_status(status, self.config.body_limit_bytes);
         let mut failed = Box::<Failed>::from(problem);
@@ -235,7 +230,6 @@ impl Handler {
         failed
     }
 
-    /// Has the events accepted and the note written, and answers.
     #[expect(clippy::too_many_lines, reason = "one step after the other")]
     async fn hand_over(
         &self,
@@ -300,7 +294,8 @@ impl Handler {
                 Ok((result, beyond, headers)) => {
                     (outcome.result, outcome.beyond, passed) = (result, beyond, headers);
                 }
-                // By its own rules it is one that came before, whatever else it says.
+                // The idempotency key was derived from the request, so it is a repeat even if the
+                // content differs.
                 Err(failed) if is_known && failed.code == Code::AlreadyExists => {}
                 Err(failed) => return Err(failed),
             }
@@ -359,7 +354,7 @@ impl Handler {
         }
     }
 
-    /// Calls a method; answers also what of its metadata a client may see.
+    /// Calls a method. Returns the response and the metadata that a client may see.
     async fn ask<M: Message + Default>(
         &self,
         method: &'static str,
@@ -382,7 +377,8 @@ impl Handler {
     }
 }
 
-/// The answer of success, unless an event was refused that it does not report on.
+/// Builds the successful response, or an error if an event was rejected that the response cannot
+/// report.
 fn finish(
     (success, refused): (Success, &Refused),
     outcome: &Outcome,
@@ -398,8 +394,8 @@ fn finish(
     Ok(Reply::to_sender(answer, Code::Ok, headers))
 }
 
-/// The metadata of a call on behalf of a sender: its dialect, and the key where the backend looks for
-/// it.
+/// Returns the metadata of a call for a sender: its dialect, and the key in the header that the
+/// backend reads.
 fn metadata(
     headers: &HeaderMap,
     exchange: &Exchange<'_>,

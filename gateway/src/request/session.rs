@@ -1,31 +1,28 @@
-//! What a browser keeps for the pages: a token in permit of a key.
+//! Browser sessions: a cookie with a token in place of a key.
 
 use http::{HeaderMap, header};
 
-/// The token of who signed in at that page, if a user did.
 pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
     Cookie::Session.read(page, headers)
 }
 
-/// Whether a browser says that the request comes from one of these pages. All do, where pages are
-/// fetched by TLS or from this machine; the origin is hidden, since addresses stand for keys.
+/// Whether the browser reports a request from the same origin. All browsers do over TLS or from
+/// this machine; the `Origin` header is not sent, since URLs can be credentials.
 pub(super) fn is_of_this_page(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")
         .is_some_and(|site| site == "same-origin")
 }
 
-/// What a browser keeps for the pages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cookie {
-    /// Who signed in.
     Session,
-    /// A sign-in under way.
     Away,
 }
 
 impl Cookie {
-    /// Its name. Browsers take one with that prefix by TLS alone, and from no other host.
+    /// Returns the name. Browsers accept the prefix `__Host-` only over TLS, and only from this
+    /// host.
     fn name(self, page: &str) -> &'static str {
         match (self, page.starts_with("https:")) {
             (Self::Session, true) => "__Host-bellwether",
@@ -35,7 +32,6 @@ impl Cookie {
         }
     }
 
-    /// What it holds; none without one.
     pub(super) fn read<'h>(self, page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
         let name = self.name(page);
         let lines = headers.get_all(header::COOKIE).into_iter();
@@ -47,14 +43,14 @@ impl Cookie {
         pairs.next()
     }
 
-    /// The header that has a browser keep it for so long, or forget it.
+    /// Returns the `Set-Cookie` header with a lifetime; 0 deletes the cookie.
     pub(super) fn kept(self, page: &str, value: &str, seconds: i64) -> String {
         let secure = if page.starts_with("https:") {
             "; Secure"
         } else {
             ""
         };
-        // It has to come along when the provider sends the browser back.
+        // `Lax`, so that it is sent when the provider redirects the browser back.
         format!(
             "{}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
             self.name(page),

@@ -1,5 +1,5 @@
-//! Signing in by a browser: it is sent to the provider of identities, comes back with a code, and keeps
-//! the token that this gives in a cookie, which counts for the pages alone and never for REST.
+//! Browser sign-in: the browser is redirected to the provider, returns with a code, and stores the
+//! resulting token in a cookie, which is valid for the pages but not for REST.
 
 use std::sync::PoisonError;
 
@@ -23,34 +23,27 @@ use super::{
 };
 use crate::{limits, linked::Entry, problem::Problem};
 
-/// A step of signing in or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignInStep {
-    /// The browser is sent to the provider.
     Start,
-    /// It comes back.
     Finish,
-    /// It forgets who signed in.
     End,
 }
 
-/// What a browser keeps while it is away.
+/// The state of a sign-in, stored in the browser.
 #[derive(Debug, PartialEq, Eq)]
 struct Away {
     state: String,
     verifier: String,
-    /// Where it goes then.
     to: String,
 }
 
 impl SignInStep {
-    /// The step of a path.
     pub(super) fn find(path: &str) -> Option<Self> {
         let steps = [Self::Start, Self::Finish, Self::End];
         steps.into_iter().find(|step| step.path() == path)
     }
 
-    /// The path.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Start => "/sign-in",
@@ -59,7 +52,6 @@ impl SignInStep {
         }
     }
 
-    /// How it is asked for.
     pub(super) fn method(self) -> Method {
         match self {
             Self::Start | Self::Finish => Method::GET,
@@ -88,7 +80,8 @@ impl Away {
 }
 
 impl Handler {
-    /// The address of the page that people sign in at; empty when they do not, or it is not known.
+    /// Returns the URL of the sign-in page; empty if sign-in is not configured or the backend is
+    /// unreachable.
     pub(super) async fn sign_in_page(&self, exchange: Exchange<'_>) -> String {
         let known = || {
             self.sign_in_page
@@ -108,7 +101,6 @@ impl Handler {
         page
     }
 
-    /// Answers a step of signing in or out.
     pub(super) async fn sign_in(
         &self,
         step: SignInStep,
@@ -214,7 +206,7 @@ impl Handler {
     }
 }
 
-/// That path, if a page is there, so that no one is led elsewhere.
+/// Returns the path if it is one of the pages, else `/`, to prevent open redirects.
 fn page_of(path: &str) -> String {
     let is_page = Linked::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if is_page { path } else { "/" };
@@ -226,7 +218,7 @@ fn parameter(query: &str, name: &str) -> String {
     found.map(|(_, value)| value).unwrap_or_default()
 }
 
-/// Has the browser forget who signed in; not for a page of another client.
+/// Signs out; only from a page of the same origin.
 fn leave(page: &str, headers: &HeaderMap) -> Reply {
     let left = if is_of_this_page(headers) {
         sent_to("/", [Cookie::Session.kept(page, "", 0)])
@@ -237,7 +229,6 @@ fn leave(page: &str, headers: &HeaderMap) -> Reply {
     left.unwrap_or_else(|problem| refused(&problem, Entry::Key))
 }
 
-/// Sends the browser there, with what it is to keep.
 fn sent_to(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<Reply, Problem> {
     let value = |text: &str| HeaderValue::try_from(text).map_err(|_unfit| Problem::internal());
     let mut headers = HeaderMap::new();

@@ -1,12 +1,11 @@
-//! What lies below an error: the libraries' own, of which the one that users can act on is
-//! reported.
+//! Finds the cause within a chain of library errors that a user can act on.
 
 use std::{error::Error, io};
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 
-/// The first error of that type in the chain. What an I/O error wraps is not in its chain of
-/// sources, so it is unwrapped.
+/// Returns the first error of type `T` in the chain. An I/O error does not list the error it wraps
+/// among its sources, so it is unwrapped.
 pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -18,7 +17,7 @@ pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<
     None
 }
 
-/// The error at the bottom.
+/// Returns the root cause.
 pub fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut last = error;
     while let Some(deeper) = below(last) {
@@ -37,17 +36,17 @@ fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     }
 }
 
-/// Whether a server presents a certificate as its own that calls itself an authority.
+/// Whether a server presented a CA certificate as its end-entity certificate.
 pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
     is_of_webpki(wrong, "CaUsedAsEndEntity")
 }
 
-/// Whether that is what the library below rustls says, of which rustls hands on the name alone.
+/// Whether the error is that variant of `webpki`, which rustls passes on as text only.
 fn is_of_webpki(wrong: &CertificateError, name: &str) -> bool {
     matches!(wrong, CertificateError::Other(OtherError(error)) if error.to_string() == name)
 }
 
-/// What the server said on a secure connection, of which HTTP/2 hands on the words alone.
+/// Returns the TLS alert in the text of an HTTP/2 error, which carries no source.
 pub fn alert(words: &str) -> Option<rustls::Error> {
     const TOLD: [AlertDescription; 7] = [
         AlertDescription::CertificateRequired,
@@ -62,8 +61,7 @@ pub fn alert(words: &str) -> Option<rustls::Error> {
     alerts.find(|alert| alert.to_string() == words)
 }
 
-/// What is wrong with a secure connection to a server: what was found and what would be right.
-/// `authorities` is the setting that can add an authority.
+/// Describes a TLS error with a remedy. `authorities` is the setting that can add an authority.
 pub fn explain(error: &rustls::Error, authorities: &str) -> String {
     match error {
         rustls::Error::InvalidCertificate(wrong) => certificate(wrong, authorities),
@@ -97,7 +95,7 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the server's certificate is not valid yet".into()
         }
-        // The second: an authority here has that name, and another key.
+        // `BadSignature`: a trusted authority has that name, but a different key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
             "the server's certificate comes from an authority that is not trusted here; \
              `{authorities}` can add it"
@@ -136,13 +134,13 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
         CertificateError::Other(OtherError(error)) => {
             format!("the server's certificate is not accepted: {}", words(&error.to_string()))
         }
-        // rustls writes the others as the names of values.
+        // rustls prints other errors as variant names.
         other => format!("the server's certificate is not accepted: {}", words(&other.to_string())),
     }
 }
 
-/// The name of a value as words: `MaximumPathDepthExceeded` is `maximum path depth exceeded`. What is around
-/// it, or in it, is left out.
+/// Splits a variant name into words: `MaximumPathDepthExceeded` becomes `maximum path depth
+/// exceeded`. Fields and brackets are dropped.
 fn words(name: &str) -> String {
     let name = name.split(['(', '{', ' ']).next().unwrap_or_default();
     let mut words = String::new();
@@ -155,7 +153,7 @@ fn words(name: &str) -> String {
     words
 }
 
-/// A name as the certificate holds it: rustls shows its kind around it.
+/// Returns the name as in the certificate, without the type that rustls prints around it.
 fn bare(shown: &str) -> &str {
     let (_, name) = shown.rsplit_once('(').unwrap_or(("", shown));
     name.trim_end_matches(')').trim_matches('"')

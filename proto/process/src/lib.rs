@@ -1,4 +1,5 @@
-//! What the processes of the product share beside the wire: listening, sign-in, metrics and files.
+//! Code shared by all processes in addition to the wire types: listening, sign-in, metrics and
+//! files.
 
 #[cfg(feature = "cause")]
 pub mod cause;

@@ -1,8 +1,8 @@
-//! Accepts connections within limits, serves each, and lets go of them when the service stops.
+//! Accepts connections within limits, serves them, and drains them at shutdown.
 //!
-//! The backend and the gateway listen in the same way and do not know each other, so the loop is
-//! here, behind the feature `listen`, which a console does not need. What they serve and how long
-//! they wait is theirs: [`Serve`] and [`Limits`].
+//! The backend and the gateway use the same loop but not each other, so it is in this crate, behind
+//! the feature `listen`, which the console does not need. The service and its timeouts are passed
+//! in as [`Serve`] and [`Limits`].
 
 mod activity;
 mod connection;
@@ -41,29 +41,29 @@ pub use peer::{FORWARDED_FOR, Peer, Proxies};
 pub use pool::{Full, Permit, Pool};
 pub use streams::Streams;
 
-/// How long to wait after the listener could not accept, so that a lack of descriptors passes.
+/// Pause after a failed `accept`, so that a shortage of descriptors can pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long a client that did not agree on TLS may read why.
+/// Time for a client to read the alert after a failed TLS handshake.
 const REFUSED_TIME: Duration = Duration::from_secs(1);
-/// Bytes that such a client may have sent already.
+/// Bytes to drain from such a client.
 const REFUSED_BYTES: u64 = 64 * 1024;
 
-/// What is served on every connection.
+/// A service that handles the requests of every connection.
 pub trait Serve: Clone + Send + Sync + 'static {
-    /// The body of an answer.
+    /// The response body.
     type Body: http_body::Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
         + Send
         + Unpin
         + 'static;
 
-    /// The limits of the HTTP library; what it spawns goes to `streams`.
+    /// Returns the HTTP settings of a connection; its tasks are spawned on `streams`.
     fn http(&self, streams: Streams) -> auto::Builder<Streams>;
 
-    /// A connection was accepted.
+    /// Called when a connection was accepted.
     fn connected(&self) {}
 
-    /// Answers a request. It counts as under way until its answer was handed over; what else
-    /// happens to it, such as parts of its body that arrive, is noted in `activity`.
+    /// Handles a request, which counts as in flight until its response has been sent. Other
+    /// progress, such as received parts of its body, is recorded in `activity`.
     fn answer(
         self,
         request: Request<Incoming>,
@@ -72,39 +72,39 @@ pub trait Serve: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
-/// How much, and for how long.
+/// Limits and timeouts of a listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Concurrent connections, if the system has as many. Above it one that has shown no key is
-    /// closed, or else the new one.
+    /// Concurrent connections, if the system allows that many. Above it, an unauthenticated
+    /// connection is closed, or else the new one.
     pub connections: usize,
-    /// What those may take who have shown no key.
+    /// Limits of unauthenticated connections.
     pub unauthenticated: Allowance,
-    /// How long a client may take to agree on TLS.
+    /// Timeout of the TLS handshake.
     pub handshake: Duration,
-    /// How long a connection may stay without its first request.
+    /// Time that a connection may stay open without its first request.
     pub first_request: Duration,
-    /// How long a connection may stay without another request.
+    /// Time that a connection may stay open between requests.
     pub idle: Duration,
-    /// How long nothing may happen while a request is under way; none is as long as it takes.
+    /// Time that a request in flight may go without progress; `None` means unlimited.
     pub silence: Option<Duration>,
-    /// How long requests under way may take when the service stops.
+    /// Time that requests in flight have to finish at shutdown.
     pub drain: Duration,
 }
 
-/// What TLS is served with now: a connection takes what is there when it begins.
+/// The current TLS configuration; a connection uses the one that is current when it begins.
 pub type Tls = watch::Receiver<Secured>;
 
-/// What TLS is served with, until it is renewed.
+/// A TLS configuration, replaced on renewal.
 #[derive(Debug, Clone)]
 pub struct Secured {
-    /// What is shown, asked for and agreed on.
+    /// The configuration of rustls.
     pub config: Arc<ServerConfig>,
-    /// When the certificate that is shown ends, in milliseconds since 1970.
+    /// Expiry of the certificate, in milliseconds since 1970.
     pub end_ms: i64,
 }
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -112,23 +112,23 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes the address; port 0 takes a free one.
+    /// Binds the address; port 0 selects a free one.
     ///
     /// # Errors
-    /// The system's reason not to give it.
+    /// Returns the error of the system if it cannot bind.
     pub async fn bind(addr: SocketAddr) -> io::Result<Self> {
         let socket = TcpListener::bind(addr).await?;
         let addr = socket.local_addr()?;
         Ok(Self { socket, addr })
     }
 
-    /// The address that was taken.
+    /// Returns the bound address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Serves until `shutdown` is cancelled, then lets requests under way end, for at most
-    /// [`Limits::drain`], and returns. Idle connections do not hold it up. With `tls` nothing is
+    /// Serves until `shutdown` is cancelled, then waits for requests in flight, for at most
+    /// [`Limits::drain`], and returns. Idle connections do not delay it. With `tls` nothing is
     /// served unencrypted.
     ///
     /// # Cancel safety
@@ -150,7 +150,7 @@ impl Listener {
                 accepted = self.accept(&quota) => accepted,
             };
             let Ok(accepted) = accepted else {
-                // A caller that ends meanwhile does not shorten it.
+                // A connection that ends meanwhile does not shorten the pause.
                 tokio::select! {
                     () = shutdown.cancelled() => break,
                     () = time::sleep(ACCEPT_PAUSE) => continue,
@@ -192,10 +192,10 @@ impl Listener {
         }
     }
 
-    /// Accepts a connection. `None` when there is none to serve this time.
+    /// Accepts a connection. Returns `None` if there is no room for it.
     ///
     /// # Errors
-    /// The system's reason, which passes.
+    /// Returns the error of the system, which is transient.
     async fn accept(
         &self,
         quota: &Arc<ConnectionQuota>,
@@ -212,7 +212,7 @@ impl Listener {
             tracing::warn!("too many connections, all with a key: one was closed");
             return Ok(None);
         };
-        // Without it the last piece of an answer may wait for an acknowledgement.
+        // With Nagle's algorithm, the last part of a response could wait for an acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a socket takes no options");
         }
@@ -220,7 +220,8 @@ impl Listener {
     }
 }
 
-/// Agrees on TLS; `None` when the client does not in time, or the service stops meanwhile.
+/// Performs the TLS handshake. Returns `None` if it fails, times out, or is interrupted by
+/// shutdown.
 async fn handshake(
     tls: &TlsAcceptor,
     stream: TcpStream,
@@ -251,14 +252,14 @@ async fn handshake(
     }
 }
 
-/// Ends a connection so that the client reads why: closing one of which something is left to read takes
-/// back what was sent last.
+/// Shuts a connection down so that the client receives the alert: closing a socket with unread data
+/// resets it and discards what was sent last.
 async fn let_read(mut stream: TcpStream) {
     let reading = async {
         stream.shutdown().await?;
         let mut rest = (&mut stream).take(REFUSED_BYTES);
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
     };
-    // Whether the client goes in time or not, the connection ends.
+    // The connection is closed even if the client did not finish in time.
     drop(time::timeout(REFUSED_TIME, reading).await);
 }

@@ -1,7 +1,7 @@
-//! What Prometheus reads: one page, put together of what each part of the process counts.
+//! The Prometheus page, assembled from the metrics of each part of the process.
 //!
-//! The backend and the gateway count apart and do not know each other, so that the page is here,
-//! behind the feature `listen`, beside the loop that both are served by.
+//! The backend and the gateway count separately and do not depend on each other, so the page is in
+//! this crate, behind the feature `listen`.
 
 mod process;
 mod server;
@@ -23,21 +23,20 @@ pub use process::Process;
 pub use server::Server;
 pub use text::written;
 
-/// Where the page is.
+/// Path of the page.
 pub const PATH: &str = "/metrics";
-/// What kind of text it is.
+/// Content type of the page.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// How long a page is shown again before it is made again, so that no one makes the service work by
-/// asking often.
+/// Time for which a page is cached, so that frequent scrapes cost nothing.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Something that counts.
+/// A source of metrics.
 pub trait Source: fmt::Debug + Send + Sync {
-    /// What it counted, as lines of the page.
+    /// Returns the metrics as lines of the page.
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
 }
 
-/// The page.
+/// The metrics page.
 #[derive(Debug)]
 pub struct Page {
     sources: Vec<Arc<dyn Source>>,
@@ -45,7 +44,6 @@ pub struct Page {
     last: Mutex<Option<(Instant, Bytes)>>,
 }
 
-/// What has to be shown to read the page.
 struct Key(String);
 
 impl fmt::Debug for Key {
@@ -55,7 +53,8 @@ impl fmt::Debug for Key {
 }
 
 impl Page {
-    /// A page of what these count, in their order; with a key, only for clients that present it.
+    /// Creates a page of these sources, in their order; with `key`, only clients that present it
+    /// may read it.
     pub fn new(sources: Vec<Arc<dyn Source>>, key: Option<String>) -> Self {
         Self {
             sources,
@@ -64,7 +63,7 @@ impl Page {
         }
     }
 
-    /// Whether a request with these headers may read it.
+    /// Whether a request with these headers may read the page.
     pub fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(Key(key)) = &self.key else {
             return true;
@@ -77,7 +76,7 @@ impl Page {
         shown.is_some_and(|(_, shown)| shown.trim().as_bytes().ct_eq(key.as_bytes()).into())
     }
 
-    /// The page as it is now, or was within the last second. Who asks meanwhile waits for the same.
+    /// Returns the page, at most one second old. Concurrent requests share one rendering.
     pub async fn text(&self) -> Bytes {
         let mut last = self.last.lock().await;
         if let Some((made, text)) = &*last

@@ -1,4 +1,4 @@
-//! Speaks with a provider of identities by `OpenID Connect`: what it says of itself, and its keys.
+//! A client for OpenID Connect providers: discovery and keys.
 
 mod code;
 mod device;
@@ -15,47 +15,47 @@ pub use self::{
     device::{DeviceCode, Tokens},
 };
 
-/// Asks a provider. Every request has 10 s, every answer 256 KiB; redirects are not followed, and only
-/// addresses with `https` are asked, or such of this machine.
+/// A client for one provider. Each request is limited to 10 s and 256 KiB; redirects are not
+/// followed, and only `https` and addresses of this machine are accepted.
 #[derive(Debug, Clone)]
 pub struct Provider {
     http: http::Http,
     issuer: String,
 }
 
-/// What a provider says of itself.
+/// The discovery document of a provider.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Description {
-    /// Who issues the tokens; the same text that it was asked by.
+    /// The issuer of the tokens; equal to the configured address.
     pub issuer: String,
-    /// Where its keys are.
+    /// Address of the keys.
     pub jwks_uri: String,
-    /// Where a terminal asks for a code; none when it lets no terminal sign in.
+    /// Endpoint of the device flow; `None` if the provider does not support it.
     pub device_authorization_endpoint: Option<String>,
-    /// Where a browser is sent; none when it lets no browser sign in.
+    /// Endpoint of the browser flow; `None` if the provider does not support it.
     pub authorization_endpoint: Option<String>,
-    /// Where it gives tokens.
+    /// Endpoint that issues tokens.
     pub token_endpoint: Option<String>,
-    /// What can be asked of it; may be less than all.
+    /// The scopes that can be requested; possibly incomplete.
     #[serde(default)]
     pub scopes_supported: Vec<String>,
 }
 
-/// Why a provider gave nothing.
+/// The reason why a request to a provider failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It does not answer, or not in time.
+    /// The provider is unreachable or timed out.
     #[error("the provider does not answer: {0}")]
     Away(String),
-    /// Its answer is none of this protocol.
+    /// The response violates the protocol.
     #[error("the answer of the provider cannot be used: {0}")]
     Unfit(String),
-    /// It says no.
+    /// The provider rejected the request.
     #[error("the provider refuses: {}", refusal(.code, .description))]
     Refused {
-        /// Its word, such as `access_denied`.
+        /// The error code, such as `access_denied`.
         code: String,
-        /// Its sentence; may be empty.
+        /// The description; may be empty.
         description: String,
     },
 }
@@ -78,10 +78,10 @@ fn refusal(code: &str, description: &str) -> String {
     }
 }
 
-/// Checks the address of a provider, or of what it names: `https`, or `http` of this machine.
+/// Checks the address of a provider or of an endpoint: `https`, or `http` on this machine.
 ///
 /// # Errors
-/// With what would be right.
+/// Returns a message with the expected form.
 pub fn check_address(text: &str) -> Result<Url, String> {
     const RIGHT: &str = "expected an address such as \"https://login.example.net\"";
     let url = Url::parse(text).map_err(|error| format!("{RIGHT}: {error}"))?;
@@ -99,10 +99,10 @@ pub fn check_address(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Checks the address that names a provider: [`check_address`], without query and fragment.
+/// Checks an issuer: [`check_address`], without query and fragment.
 ///
 /// # Errors
-/// With what would be right.
+/// Returns a message with the expected form.
 pub fn check_issuer(text: &str) -> Result<(), String> {
     let url = check_address(text)?;
     if url.query().is_some() || url.fragment().is_some() {
@@ -112,8 +112,8 @@ pub fn check_issuer(text: &str) -> Result<(), String> {
 }
 
 impl Provider {
-    /// Asks the provider at that address, whose certificate is signed by an authority that the machine
-    /// trusts, or by one of these.
+    /// Creates a client for the provider at that address. Its certificate must be signed by an
+    /// authority that the machine trusts or by one of `authorities`.
     pub fn new<'a>(
         issuer: &str,
         authorities: impl IntoIterator<Item = &'a CertificateDer<'static>>,
@@ -124,10 +124,10 @@ impl Provider {
         }
     }
 
-    /// What it says of itself.
+    /// Fetches the discovery document.
     ///
     /// # Errors
-    /// When it does not answer, or speaks for another issuer.
+    /// Returns an error if the provider is unreachable or names another issuer.
     pub async fn describe(&self) -> Result<Description, Fault> {
         let base = self.issuer.trim_end_matches('/');
         let path = format!("{base}/.well-known/openid-configuration");
@@ -140,10 +140,10 @@ impl Provider {
         Ok(found)
     }
 
-    /// Its keys, as it publishes them.
+    /// Fetches the published keys.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// Returns an error if the provider is unreachable.
     pub async fn keys(&self, description: &Description) -> Result<Vec<u8>, Fault> {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {

@@ -1,4 +1,5 @@
-//! Reads files that may be anything by now: plain ones alone, up to a size, and without waiting.
+//! Reads files that other users could have replaced: only regular ones, up to a size, and without
+//! blocking.
 
 use std::{
     fs::{File, OpenOptions},
@@ -9,36 +10,36 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// Opens a file to read it.
+/// Opens a file for reading.
 ///
 /// # Errors
-/// Those of the system, and that it is no plain file.
+/// Returns any I/O error, or an error if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     with(OpenOptions::new().read(true), path, OFlags::empty())
 }
 
-/// Opens a file that only its owner may read, to write behind what it holds; makes it if need be.
+/// Opens a file for appending, readable only by its owner; creates it if missing.
 ///
 /// # Errors
-/// As [`open`].
+/// Same as [`open`].
 pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(0o600);
     with(&mut options, path, OFlags::empty())
 }
 
-/// The content of a file.
+/// Reads a file.
 ///
 /// # Errors
-/// As [`open`], and that it has more bytes.
+/// Same as [`open`], or if it is larger than `bytes_max`.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     whole(&open(path)?, bytes_max)
 }
 
-/// As [`read`], of a file whose name is no link to elsewhere.
+/// Reads a file like [`read`] but does not follow a symbolic link.
 ///
 /// # Errors
-/// As [`read`], and that it is a link.
+/// Same as [`read`], or if it is a link.
 pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let opened = with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -50,18 +51,18 @@ pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     whole(&file, bytes_max)
 }
 
-/// As [`read`], of a text.
+/// Reads a file like [`read`] as UTF-8.
 ///
 /// # Errors
-/// As [`read`], and that it is no text.
+/// Same as [`read`], or if it is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text(read(path, bytes_max)?)
 }
 
-/// The rest of a file that is open.
+/// Reads the rest of an open file.
 ///
 /// # Errors
-/// Those of the system, and that it has more bytes.
+/// Returns any I/O error, or an error if there are more than `bytes_max` bytes.
 pub fn whole(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(bytes_max.saturating_add(1))
@@ -73,16 +74,16 @@ pub fn whole(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Content as a text.
+/// Converts the content of a file to text.
 ///
 /// # Errors
-/// When it is none.
+/// Returns an error if it is not UTF-8.
 pub fn text(content: Vec<u8>) -> io::Result<String> {
     String::from_utf8(content).map_err(|_other| io::Error::other("it is not a text"))
 }
 
 fn with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
-    // Opening a pipe would wait for its other end.
+    // Opening a pipe would block until its other end is opened.
     let flags = flags | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = options.custom_flags(flags).open(path)?;

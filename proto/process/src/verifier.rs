@@ -1,4 +1,4 @@
-//! Verifies servers by authorities, and by certificates that are named themselves.
+//! Verifies servers by authorities and by pinned certificates.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use rustls::{
 
 use crate::cause;
 
-/// Verifies servers by authorities. A certificate that `openssl req -x509` makes for a server calls itself
-/// an authority, which an authority's own certificate must not be used as; where the installation names
-/// that very certificate, it is meant.
+/// Verifies servers by authorities. Self-signed certificates of `openssl req -x509` are CA
+/// certificates, which rustls rejects as end-entity certificates; one that the installation lists
+/// explicitly is accepted.
 #[derive(Debug)]
 pub struct Verifier {
     by_authorities: Arc<WebPkiServerVerifier>,
@@ -26,10 +26,11 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Trusts what these authorities issued, and each of the named certificates.
+    /// Trusts servers with certificates issued by these authorities, and the certificates in
+    /// `named`.
     ///
     /// # Errors
-    /// Without any authority.
+    /// Returns an error if there is no authority.
     pub fn new(
         authorities: Arc<RootCertStore>,
         named: Arc<[CertificateDer<'static>]>,
@@ -60,7 +61,7 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match verified {
-            // Whether it is valid now is looked at before that.
+            // rustls checks the validity period before this.
             Err(rustls::Error::InvalidCertificate(wrong))
                 if cause::is_authority_as_server(&wrong) && self.named.contains(end_entity) =>
             {

@@ -1,4 +1,4 @@
-//! A condition over events, as its author wrote it, and as it goes over the wire.
+//! A condition over events, converted from and to the wire.
 
 use prost_types::{Value, value::Kind as ValueKind};
 
@@ -29,7 +29,7 @@ pub enum Clause {
     EndsWith(String, String),
     /// The field's text matches the regular expression.
     Matches(String, String),
-    /// There is such a field.
+    /// The field exists.
     Exists(String),
     /// The field is above the literal.
     Greater(String, Literal),
@@ -38,7 +38,7 @@ pub enum Clause {
 }
 
 impl Clause {
-    /// The field that a comparison looks at; none for a combination.
+    /// Returns the field of a comparison; `None` for a combination.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::And(_) | Self::Or(_) | Self::Not(_) => None,
@@ -60,9 +60,9 @@ impl Clause {
 /// A value that a field is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
-    /// A text; also an RFC 3339 time, or the name or word of a severity or status.
+    /// Text; also an RFC 3339 time, or the name of a severity or status.
     Text(String),
-    /// A number; always finite.
+    /// A finite number.
     Number(f64),
     /// True or false.
     Bool(bool),
@@ -146,7 +146,7 @@ fn value_to_wire(literal: &Literal) -> Value {
 }
 
 impl Clause {
-    /// A clause of the wire; none where a part of it states no condition or no value.
+    /// Converts a clause of the wire; `None` if part of it lacks a condition or a value.
     pub fn of_wire(wire: &v1::Clause) -> Option<Self> {
         let all = |clauses: &[v1::Clause]| clauses.iter().map(Self::of_wire).collect::<Option<_>>();
         Some(match wire.kind.as_ref()? {

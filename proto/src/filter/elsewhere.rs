@@ -1,6 +1,5 @@
-//! What fields of other products are called here.
+//! Field names of other products and their names in this one.
 
-/// What Prometheus, Alertmanager and others put before the name of a label.
 const LABELS: [&str; 6] = [
     "labels.",
     "label.",
@@ -10,7 +9,7 @@ const LABELS: [&str; 6] = [
     "groupLabels.",
 ];
 
-/// What a field is called here that is called so elsewhere; none when nothing is known of it.
+/// Returns this product's name for a field of another product; `None` if unknown.
 pub fn called_here(name: &str) -> Option<String> {
     let known = match name {
         "alertname" | "alert" | "alert_name" => "name",
@@ -28,7 +27,7 @@ pub fn called_here(name: &str) -> Option<String> {
     if let Some(label) = label.filter(|label| !label.is_empty()) {
         return Some(called_here(label).unwrap_or_else(|| label.to_owned()));
     }
-    // `status.phase`: there is nothing inside these.
+    // Such as `status.phase`: these fields have no members.
     let (field, _) = name.split_once('.')?;
     ["name", "severity", "status", "summary", "body"]
         .contains(&field)

@@ -1,13 +1,11 @@
-//! A filter as words, signs and brackets, each with its place.
+//! Splits a filter into tokens, each with its position.
 
 use super::Fault;
 
-/// One piece of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Characters that stand for themselves.
     Text(String),
-    /// A `*` outside quotes: any characters.
+    /// A `*` outside quotes, which matches any characters.
     Star,
 }
 
@@ -15,13 +13,12 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) pieces: Vec<Piece>,
-    /// Whether any of it is quoted, so that it means nothing but its characters.
+    /// Whether any of it is quoted, so that it has no special meaning.
     pub(super) quoted: bool,
     /// Whether there is a colon outside quotes.
     pub(super) has_colon: bool,
 }
 
-/// How a field is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -36,7 +33,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// Longer signs first, so that the first that fits is the one that is meant.
+    /// Longest first, so that the first match is the right one.
     pub(super) const SIGNS: [(&str, Self); 9] = [
         ("=~", Self::MatchesWhole),
         ("!=", Self::NotEqual),
@@ -49,7 +46,6 @@ impl Operator {
         ("<", Self::Below),
     ];
 
-    /// How it is written.
     pub(super) fn sign(self) -> &'static str {
         let own = Self::SIGNS.iter().find(|(_, operator)| *operator == self);
         own.map_or("", |(sign, _)| sign)
@@ -60,25 +56,19 @@ impl Operator {
     }
 }
 
-/// A part of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
     Word(Word),
     Operator(Operator),
-    /// `-` before what it negates.
     Minus,
-    /// `!` before what it negates.
     Not,
-    /// `&&`.
     And,
-    /// `||`.
     Or,
     Open,
     Close,
     Comma,
 }
 
-/// A token and how many characters stand before it.
 pub(super) type Placed = (usize, Token);
 
 struct Lexer<'a> {
@@ -87,7 +77,6 @@ struct Lexer<'a> {
     tokens: Vec<Placed>,
 }
 
-/// Parts a filter into tokens.
 pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
     let mut lexer = Lexer {
         text,
@@ -106,7 +95,6 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
 }
 
 impl Lexer<'_> {
-    /// Characters before the rest.
     fn at(&self) -> usize {
         let passed = self.text.len() - self.rest.len();
         self.text[..passed].chars().count()
@@ -148,7 +136,7 @@ impl Lexer<'_> {
             .find(|(sign, _)| self.rest.starts_with(sign));
         if let Some((sign, operator)) = sign {
             self.skip(sign.len());
-            // `==` means what `=` does.
+            // `==` is the same as `=`.
             if *operator == Operator::Equal && self.rest.starts_with('=') {
                 self.skip(1);
             }
@@ -165,7 +153,7 @@ impl Lexer<'_> {
         JOINTS.iter().any(|(sign, _)| self.rest.starts_with(sign))
     }
 
-    /// A pattern without quotes: up to a space, or to a bracket that it did not open.
+    /// Reads an unquoted pattern, up to a space or an unmatched closing bracket.
     fn pattern(&mut self) -> Word {
         let mut depth = 0_usize;
         let end = self.rest.find(|character: char| match character {
@@ -208,7 +196,7 @@ impl Lexer<'_> {
                 }
                 '*' => {
                     self.skip(1);
-                    // Two stars mean what one does.
+                    // Two stars are the same as one.
                     if word.pieces.last() != Some(&Piece::Star) {
                         word.pieces.push(Piece::Star);
                     }
@@ -237,7 +225,7 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// What is in quotes: `\"` and `\\` mean the second character, every other `\` itself.
+    /// Reads quoted text: `\"` and `\\` are escapes, any other `\` is literal.
     fn quoted(&mut self) -> Result<String, Fault> {
         let at = self.at();
         let mut text = String::new();
@@ -259,15 +247,13 @@ impl Lexer<'_> {
     }
 }
 
-/// What joins conditions as other languages write it; one sign of the two is part of a word.
+/// Conjunctions of other languages; a single `&` or `|` is part of a word.
 const JOINTS: [(&str, Token); 2] = [("&&", Token::And), ("||", Token::Or)];
 
-/// Whether a text has signs that join conditions.
 pub(super) fn has_joint(text: &str) -> bool {
     JOINTS.iter().any(|(sign, _)| text.contains(sign))
 }
 
-/// Whether a character outside quotes cannot be part of a word.
 pub(super) fn ends_word(character: char) -> bool {
     character.is_whitespace() || matches!(character, '(' | ')' | ',' | '=' | '!' | '~' | '<' | '>')
 }

@@ -1,4 +1,4 @@
-//! Moments as people write them: how long ago, a time of this day, a date, or both.
+//! Times as users write them: an age, a time of day, a date, or both.
 
 use jiff::{
     Timestamp,
@@ -8,17 +8,17 @@ use jiff::{
 
 use super::Literal;
 
-/// When and where a filter is read.
+/// The reference time and time zone of a filter.
 #[derive(Debug, Clone)]
 pub struct Now {
     /// Milliseconds since 1970.
     pub ms: i64,
-    /// In which times of a day and dates are meant.
+    /// The time zone of dates and times of day.
     pub zone: TimeZone,
 }
 
 impl Now {
-    /// That moment in UTC.
+    /// Creates a reference time in UTC.
     pub fn utc(ms: i64) -> Self {
         Self {
             ms,
@@ -26,8 +26,8 @@ impl Now {
         }
     }
 
-    /// Reads `2h` ago, `09:30` of this day, `2026-01-31` or `2026-01-31T09:30`, in milliseconds since
-    /// 1970; none for any other text.
+    /// Parses an age such as `2h`, a time of this day such as `09:30`, `2026-01-31` or
+    /// `2026-01-31T09:30`. Returns milliseconds since 1970; `None` for any other text.
     pub fn read(&self, text: &str) -> Option<i64> {
         ago(text)
             .map(|ago_ms| self.ms.saturating_sub(ago_ms))
@@ -43,7 +43,7 @@ impl Now {
     }
 }
 
-/// A moment that is written in one of these ways; none for any other text.
+/// Parses a time in one of these forms; `None` for any other text.
 pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, String>> {
     let Some(now) = now else {
         if ago(text).is_some() || time_of_day(text).is_some() {
@@ -64,7 +64,7 @@ fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
     }
 }
 
-/// How many milliseconds `90s`, `5m`, `2h`, `7d` or `1w` are.
+/// Parses an age such as `90s`, `5m`, `2h`, `7d` or `1w` into milliseconds.
 fn ago(text: &str) -> Option<i64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit_ms = match unit {
@@ -88,9 +88,8 @@ fn time_of_day(text: &str) -> Option<Time> {
     Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
 }
 
-/// A date, with a time of the day or without.
 fn on_date(text: &str, zone: &TimeZone) -> Option<i64> {
-    // What tells its own zone is no text of these.
+    // Times with an explicit offset are not handled here.
     let begins = text.len() >= "2026-01-31".len() && text.is_ascii();
     let is_local =
         !text.ends_with(['Z', 'z', ']']) && !text[10.min(text.len())..].contains(['+', '-']);

@@ -1,9 +1,10 @@
-//! The field that was probably meant by one that does not exist.
+//! Suggests the field that a misspelled one probably meant.
 
-/// How alike two names have to be, from 0 to 1, for one to be taken for the other.
+/// Minimum similarity for a suggestion, from 0 to 1.
 const LIKENESS_MIN: f64 = 0.6;
 
-/// The known field that a name is most like, and how much, from 0 to 1; none when it is like none.
+/// Returns the most similar known field and its similarity, from 0 to 1; `None` if none is similar
+/// enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(f64, &'a str)> {
     let name = name.to_lowercase();
     let alike = known.into_iter().map(|known| {

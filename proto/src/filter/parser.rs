@@ -1,4 +1,4 @@
-//! A filter's tokens become a condition.
+//! Parses the tokens of a filter into a condition.
 //!
 //! ```text
 //! filter = either ;
@@ -17,14 +17,12 @@ use super::{
     moment::moment,
 };
 
-/// What stands before the name of a field that has to be there.
 pub(super) const HAS: &str = "has:";
-/// Memory of a pattern that is tried; larger ones are refused where they are used.
+/// Maximum memory of a pattern that is compiled for checking; larger ones are rejected where they
+/// are used.
 const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
-/// What stands before a part that has a separate meaning.
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
-/// Reads a condition; see [`super::parse`].
 pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
     if text.len() > BYTES_MAX {
         let bytes = text.len();
@@ -62,15 +60,13 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
 struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Placed],
-    /// Whether it compares whole values with patterns, as matchers of Prometheus do.
+    /// Whether it matches whole values against patterns, as Prometheus matchers do.
     has_whole: bool,
-    /// Characters of the text.
     end: usize,
     now: Option<&'a Now>,
     depth: usize,
-    /// What has to hold in any case, as it is written.
+    /// Text of the conditions joined by `and` at the top level.
     parts: Vec<String>,
-    /// Whether several are joined by `or` outside all brackets.
     is_either: bool,
 }
 
@@ -117,7 +113,7 @@ impl<'a> Parser<'a> {
 
     fn term(&mut self) -> Result<Read, Fault> {
         let at = self.at();
-        // A negation of a group is two clauses deep, so that this bounds what is read as well.
+        // A negated group is two clauses deep, so this also bounds the depth of the result.
         if self.depth >= DEPTH_MAX {
             let message = format!("is nested deeper than {DEPTH_MAX} clauses");
             return Err(fault(at, message));
@@ -155,7 +151,7 @@ impl<'a> Parser<'a> {
         Ok(not((clause, positions), at))
     }
 
-    /// A term that begins with a word: a comparison, a field that has to be there, or a search.
+    /// Parses a term that begins with a word: a comparison, `has:`, or a search.
     fn word(&mut self, word: &'a Word, at: usize) -> Result<Read, Fault> {
         match self.tokens.first() {
             Some((_, Token::Operator(operator))) => {
@@ -303,14 +299,12 @@ impl<'a> Parser<'a> {
             .map_err(|message| fault(place, message))
     }
 
-    /// The text from there to the next token.
     fn written(&self, at: usize) -> String {
         let length = self.at().saturating_sub(at);
         let written: String = self.text.chars().skip(at).take(length).collect();
         written.trim_end().to_owned()
     }
 
-    /// Where the next token stands.
     fn at(&self) -> usize {
         self.tokens.first().map_or(self.end, |(at, _)| *at)
     }
@@ -321,7 +315,7 @@ impl<'a> Parser<'a> {
         Some(token)
     }
 
-    /// Takes the next token when it joins conditions, as that word or as a sign.
+    /// Consumes the next token if it is that conjunction, as a word or a sign.
     fn takes_joint(&mut self, text: &str, sign: &Token) -> bool {
         let is_sign = self.tokens.first().is_some_and(|(_, token)| token == sign);
         if is_sign {
@@ -330,7 +324,7 @@ impl<'a> Parser<'a> {
         is_sign || self.takes_word(text)
     }
 
-    /// Takes a comma between comparisons, as lists of matchers have it.
+    /// Consumes a comma between comparisons, as in lists of matchers.
     fn takes_comma(&mut self) -> bool {
         let is_it = matches!(
             self.tokens,
@@ -347,7 +341,7 @@ impl<'a> Parser<'a> {
         is_it
     }
 
-    /// Takes the next token when it is that word, and does not begin a comparison.
+    /// Consumes the next token if it is that word and does not begin a comparison.
     fn takes_word(&mut self, text: &str) -> bool {
         let is_compared = matches!(self.tokens.get(1), Some((_, Token::Operator(_))));
         let is_it =
@@ -359,10 +353,10 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Reads a value as what it is without quotes: a number, true or false, a moment, or text.
+/// Parses a value: a number, a boolean or a time unless quoted, else text.
 ///
 /// # Errors
-/// When it is a moment that is counted from now, and there is no now.
+/// Returns an error for a relative time without a reference time.
 pub(super) fn literal(
     field: &str,
     text: &str,
@@ -384,7 +378,7 @@ pub(super) fn literal(
         _ => {}
     }
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    // What a number would write otherwise, such as `007`, is text.
+    // A number that would print differently, such as `007`, is text.
     Ok(match number {
         Some(number) if number.to_string() == text => Literal::Number(number),
         _ => as_text(),
@@ -425,8 +419,8 @@ fn not((clause, positions): Read, at: usize) -> Read {
     (Clause::Not(Box::new(clause)), positions)
 }
 
-/// A pattern that a whole value has to match. One that matches nothing at all is true of what lacks the
-/// field, as it is where such matchers come from.
+/// Builds a match of a whole value. A pattern that matches the empty string also matches a missing
+/// field, as in Prometheus.
 fn whole(field: &str, pattern: &str, at: usize) -> Read {
     let pattern = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&pattern)
@@ -452,12 +446,12 @@ fn joined(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read 
     (join(clauses), Positions { at, inside })
 }
 
-/// A search for a text: in the name, or in the line for people.
+/// Builds a search for a text in the name or the summary.
 fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
     let text: String = match &word.pieces[..] {
         [] => return Err(fault(at, "a condition is missing here".into())),
         [Piece::Star] => return Err(fault(at, "`*` alone finds everything; leave it out".into())),
-        // Stars around a text show what is meant anyway.
+        // Stars around a search text are redundant.
         pieces => {
             let [Piece::Text(text)] = trimmed(pieces) else {
                 let message = "a text to look for takes `*` at its ends only; use `name=` with it";
@@ -474,12 +468,12 @@ fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
     Ok(joined(clauses.into(), Clause::Or))
 }
 
-/// A field and a value, in a text that compares them as other languages do.
+/// Splits a comparison in the syntax of other languages into field and value.
 pub(super) fn foreign(text: &str) -> Option<(&str, &str)> {
     let (field, value) = text.split_once(':')?;
     let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_field = field.starts_with(char::is_alphabetic) && field.chars().all(in_name);
-    // Addresses, and names such as `std::io`.
+    // URLs, and names such as `std::io`.
     let is_text = value.starts_with("//") || value.starts_with(':');
     (is_field && !is_text).then_some((field, value))
 }
@@ -497,7 +491,6 @@ fn field_name(word: &Word, at: usize) -> Result<String, Fault> {
     }
 }
 
-/// The field that a short name stands for.
 pub(super) fn alias(name: &str) -> String {
     match name {
         "acked" => "acknowledged".into(),
@@ -521,7 +514,7 @@ fn pattern_of(word: &Word) -> String {
     text_of(word)
 }
 
-/// The pattern of a whole text with any characters where stars stand.
+/// Builds an anchored pattern in which stars match any characters.
 fn pattern_of_stars(pieces: &[Piece]) -> String {
     let inside: String = pieces
         .iter()

@@ -1,4 +1,4 @@
-//! A condition as a filter: what is read from it is the condition again.
+//! Prints a condition as a filter that parses to the same condition.
 
 use super::{
     Clause, Literal,
@@ -6,14 +6,13 @@ use super::{
     parser::{HAS, alias, foreign, literal},
 };
 
-/// Words that mean something of their own where a condition begins.
+/// Words with a special meaning at the beginning of a condition.
 const KEYWORDS: [&str; 4] = ["and", "or", "not", "in"];
-/// Fields that mean a moment.
 const MOMENTS: [&str; 2] = ["since", "until"];
 
-/// Writes a condition as a filter.
+/// Prints a condition as a filter.
 ///
-/// Reading it gives the same condition, for every condition that was read from a filter; a
+/// Parsing it returns the same condition, for every condition that came from a filter; a
 /// combination of a single clause becomes that clause.
 pub fn print(clause: &Clause) -> String {
     let mut text = String::new();
@@ -21,22 +20,21 @@ pub fn print(clause: &Clause) -> String {
     text
 }
 
-/// The filter that a field has a value, as that would be typed: `5` is the number.
+/// Returns the filter for a field with a value as a user would type it: `5` is the number.
 pub fn part(field: &str, text: &str) -> String {
     format!("{}={}", name(field), value(text))
 }
 
-/// A text as it is typed behind a sign: in quotes where it would be read as something else.
+/// Quotes a value if it would be read as something else.
 pub fn value(text: &str) -> String {
     word(text, is_plain(text))
 }
 
-/// Whether a condition looks for a text in name and summary, and is written as that text alone.
+/// Whether a condition is a search of name and summary, which is printed as the text only.
 pub fn is_search(clause: &Clause) -> bool {
     search(clause).is_some()
 }
 
-/// What a clause is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Nothing,
@@ -98,7 +96,7 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
         Clause::EndsWith(field, part) => stars(field, "=", (true, part, false), text),
         Clause::Matches(field, pattern) => matched(field, "~", pattern, text),
         Clause::Exists(field) => {
-            // A name that cannot stand after the word is written as a comparison.
+            // A name that cannot follow `has:` is written as a comparison.
             if is_plain(field) && alias(field) == *field {
                 text.push_str(HAS);
                 text.push_str(field);
@@ -110,7 +108,6 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
     }
 }
 
-/// The text that a search of name and summary looks for.
 fn search(clause: &Clause) -> Option<&str> {
     let Clause::Or(clauses) = clause else {
         return None;
@@ -164,7 +161,7 @@ fn value_of(field: &str, value: &Literal) -> String {
     }
 }
 
-/// The name of a field, which is quoted when it would be read as something else.
+/// Returns a field name, quoted if it would be read as something else.
 fn name(field: &str) -> String {
     let is_taken = MOMENTS.contains(&field) || alias(field) != field;
     word(field, is_plain_search(field) && !is_taken)
@@ -182,13 +179,13 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Whether a text without quotes is read as itself after a sign.
+/// Whether an unquoted text is literal after an operator.
 fn is_plain(text: &str) -> bool {
     let speaks = |character: char| ends_word(character) || matches!(character, '"' | '*' | '\\');
     !text.is_empty() && !text.contains(speaks) && !has_joint(text)
 }
 
-/// Whether a text without quotes is read as itself where a condition begins.
+/// Whether an unquoted text is literal at the beginning of a condition.
 fn is_plain_search(text: &str) -> bool {
     let is_keyword = KEYWORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
     let is_other = text.starts_with('-') || text.starts_with(HAS) || foreign(text).is_some();

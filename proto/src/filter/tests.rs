@@ -1,4 +1,4 @@
-//! Filters by a table, and texts and conditions that come back as they were.
+//! A table of filters, and round trips of texts and conditions.
 
 use proptest::prelude::*;
 
@@ -324,7 +324,7 @@ fn a_fault_of_a_part_is_found_where_the_part_stands() {
     assert_eq!(fields, [("a", 0), ("c", 5), ("e", 13), ("g", 20)]);
 }
 
-/// Pieces that filters are built from, so that many of them can be read.
+/// Pieces from which filters are built, so that many of them are valid.
 fn filters() -> impl Strategy<Value = String> {
     let words = [
         "a", "host", "=", "!=", "~", "!~", ">", ">=", "<", "(", ")", "or", "and", "not", "-", "in",
@@ -415,7 +415,7 @@ fn dates_and_times_of_a_day_are_meant_where_they_are_read() {
         ("lastSeen>2026-01-30T09:30", "2026-01-30T07:30:00.000Z"),
         ("lastSeen>2026-01-30T09:30:10", "2026-01-30T07:30:10.000Z"),
         ("lastSeen>1h", "2026-01-31T07:15:30.000Z"),
-        // What tells its own zone is left as it is.
+        // Times with an offset are left unchanged.
         ("lastSeen>2026-01-30T09:30:00Z", "2026-01-30T09:30:00Z"),
         (
             "lastSeen>2026-01-30T09:30:00-05:00",

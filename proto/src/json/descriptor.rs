@@ -1,8 +1,7 @@
-//! Reads an encoded `FileDescriptorSet`, with the options of `google.api` and of `options.proto` inside
-//! it.
+//! Decodes a `FileDescriptorSet`, including the options of `google.api` and of `options.proto`.
 //!
-//! The ready-made descriptor types drop options they do not know, so these state just the parts
-//! that are needed, these options among them. Tags are those of `descriptor.proto`.
+//! The generated descriptor types drop unknown options, so these types declare only the needed
+//! parts and the options. Tags are those of `descriptor.proto`.
 
 #![expect(missing_docs, reason = "fields are those of descriptor.proto")]
 
@@ -23,7 +22,7 @@ pub struct MethodOptions {
     pub http: Option<HttpRule>,
 }
 
-/// How one method is reached over HTTP.
+/// The HTTP mapping of a method.
 #[derive(Clone, PartialEq, Message)]
 pub struct HttpRule {
     #[prost(string, tag = "2")]
@@ -132,7 +131,7 @@ pub struct FieldOptions {
     pub as_sent: bool,
 }
 
-/// A group of fields of which at most one is set.
+/// A oneof.
 #[derive(Clone, PartialEq, Message)]
 pub struct Oneof {
     #[prost(string, tag = "1")]
@@ -141,7 +140,7 @@ pub struct Oneof {
     pub options: Option<OneofOptions>,
 }
 
-/// Options of such a group.
+/// Options of a oneof.
 #[derive(Clone, PartialEq, Message)]
 pub struct OneofOptions {
     #[prost(bool, tag = "50001")]
@@ -208,7 +207,7 @@ pub struct SourceCodeInfo {
     pub location: Vec<Location>,
 }
 
-/// The comment above one declaration, found by its path of tags and indexes.
+/// The comment of a declaration, identified by its path of tags and indexes.
 #[derive(Clone, PartialEq, Message)]
 pub struct Location {
     #[prost(int32, repeated, tag = "1")]
@@ -217,10 +216,10 @@ pub struct Location {
     pub leading_comments: String,
 }
 
-/// Reads encoded descriptor sets; a file that is in several of them counts once.
+/// Decodes descriptor sets; a file in several of them is returned once.
 ///
 /// # Errors
-/// When the bytes are no descriptor set.
+/// Returns an error if the bytes are not a descriptor set.
 pub fn files(sets: &[&[u8]]) -> Result<Vec<File>, DecodeError> {
     let mut known = HashSet::new();
     let mut files = Vec::new();
@@ -235,7 +234,7 @@ pub fn files(sets: &[&[u8]]) -> Result<Vec<File>, DecodeError> {
 }
 
 impl File {
-    /// The comments of the file, by the declarations they stand above.
+    /// Returns the comments of the file by declaration.
     pub fn comments(&self) -> Comments<'_> {
         let locations = self.source_code_info.iter().flat_map(|info| &info.location);
         let commented = locations.filter(|location| !location.leading_comments.is_empty());
@@ -247,12 +246,12 @@ impl File {
     }
 }
 
-/// The comments of a file by the path of their declaration.
+/// The comments of a file by the path of the declaration.
 #[derive(Debug)]
 pub struct Comments<'a>(HashMap<&'a [i32], &'a str>);
 
 impl Comments<'_> {
-    /// The comment above a declaration, without the indentation of its lines; empty without one.
+    /// Returns the comment of a declaration, without indentation; empty if it has none.
     pub fn at(&self, path: &[i32]) -> Box<str> {
         let text = self.0.get(path).copied().unwrap_or_default();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -260,10 +259,10 @@ impl Comments<'_> {
     }
 }
 
-/// The place of a declaration among its neighbours, as paths of comments state it.
+/// Converts the index of a declaration for a comment path.
 ///
 /// # Panics
-/// With 2^31 declarations or more, which no file has.
+/// Panics with 2^31 declarations or more, which no file has.
 pub fn index(at: usize) -> i32 {
     i32::try_from(at).expect("a file has fewer than 2^31 declarations")
 }

@@ -1,4 +1,4 @@
-//! Makes an example of a message: what is required, and what the `.proto` files give examples of.
+//! Builds an example of a message from its required fields and the examples in the `.proto` files.
 
 use serde_json::{Map, Value, json};
 
@@ -8,12 +8,12 @@ const MOMENT: &str = "2027-01-04T08:00:00Z";
 const DURATION: &str = "60s";
 const TEXT: &str = "text";
 
-/// Returns an example of a message; none where it contains itself without end.
+/// Returns an example of a message; `None` if it contains itself infinitely.
 pub fn message(plan: &Plan, id: MessageId) -> Option<Value> {
     nested(plan, id, &mut Vec::new())
 }
 
-/// `above` contains the messages that this one is in.
+/// `above` contains the enclosing messages.
 fn nested(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Value> {
     if above.contains(&id) {
         return None;
@@ -65,7 +65,7 @@ fn value(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<V
     })
 }
 
-/// Returns the example in the options of a field, of a list for one of its entries.
+/// Returns the example in the options of a field; for a list, of one entry.
 pub fn given(field: &FieldPlan) -> Option<Value> {
     let text = &*field.takes.example;
     match field.kind {

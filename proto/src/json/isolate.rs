@@ -1,37 +1,36 @@
-//! Isolates the entries of a list that are no JSON, so that the rest of a body can be read.
+//! Isolates malformed entries of a list, so that the rest of a body can be parsed.
 //!
-//! A number that no double holds, half of a surrogate pair or lists nested too deep make a whole text
-//! unreadable to a parser of JSON, although its structure is plain.
+//! A number out of the range of a double, a lone surrogate or too much nesting makes a JSON parser
+//! reject the whole text, although its structure is clear.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// Entries that are isolated at most.
 const ENTRIES: usize = super::limits::REFUSED_ENTRIES;
 
-/// Where the list stands.
+/// Location of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List<'a> {
     /// The body itself is the list.
     Root,
     /// A member of the outermost object.
     Member(&'a str),
-    /// Members of that name, however deep.
+    /// All members of that name at any depth.
     Any(&'a str),
 }
 
-/// A body whose broken entries are replaced by `null`.
+/// A body in which malformed entries are replaced by `null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolated {
     /// The body.
     pub body: Vec<u8>,
-    /// The broken entries in order: their places in their list, and what is wrong.
+    /// The malformed entries in order: index and error.
     pub broken: Vec<(usize, String)>,
 }
 
-/// Isolates the broken entries of a list; none when there is no such list, nothing in it is broken, or
-/// the structure of the body itself is.
+/// Isolates the malformed entries of a list; `None` if there is no such list, no entry is
+/// malformed, or the structure of the body is.
 pub fn isolate(body: &[u8], list: List<'_>) -> Option<Isolated> {
     let mut isolated = Isolated {
         body: Vec::with_capacity(body.len()),
@@ -54,7 +53,6 @@ pub fn isolate(body: &[u8], list: List<'_>) -> Option<Isolated> {
     (!isolated.broken.is_empty()).then_some(isolated)
 }
 
-/// An entry: its place in its list, and where it is in the body.
 type Entry = (usize, Range<usize>);
 
 fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
@@ -86,7 +84,7 @@ fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
     Some(found)
 }
 
-/// Finds the elements of the list that begins there; answers where it ends.
+/// Collects the elements of the list at `start`. Returns its end.
 fn elements(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> {
     if body.get(start) != Some(&b'[') {
         return None;
@@ -107,7 +105,7 @@ fn elements(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> 
     None
 }
 
-/// Where the value ends that begins there: at a comma or bracket that is not within it.
+/// Returns the end of the value at `start`: an unnested comma or closing bracket.
 fn value(body: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut depth) = (start, 0_usize);
     loop {
@@ -121,7 +119,6 @@ fn value(body: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Where the string ends that begins there.
 fn string(body: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {

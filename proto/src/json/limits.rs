@@ -1,14 +1,15 @@
-//! Fixed bounds of what is read from JSON and written as JSON.
+//! Limits for reading and writing JSON.
 
-/// Messages inside one another that the backend's decoder still reads.
+/// Maximum nesting of messages that the backend decodes.
 pub const MESSAGE_DEPTH: usize = 100;
-/// Violated fields listed in one answer; the rest is only counted.
+/// Maximum number of violations listed in a response; the rest is only counted.
 pub const VIOLATIONS: usize = 100;
-/// Unknown members that are listed of those that were ignored.
+/// Maximum number of ignored unknown members that are listed.
 pub const IGNORED: usize = 10;
-/// Entries of a list set aside as they do not fit; with more the whole text is refused.
+/// Maximum number of invalid list entries that are set aside; with more, the whole text is
+/// rejected.
 pub const REFUSED_ENTRIES: usize = 1_000;
-/// Characters of a client's own text (a key, a value) repeated in an answer.
+/// Maximum length, in characters, of client text (a key, a value) quoted in a response.
 pub const QUOTED_CHARS: usize = 60;
-/// Fields of one message type, so that a `u128` can hold which were seen.
+/// Maximum number of fields per message type, since a `u128` records which were seen.
 pub const FIELDS: usize = 128;

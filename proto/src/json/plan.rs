@@ -1,4 +1,4 @@
-//! The tables that everything else follows from, compiled once from the descriptors.
+//! Conversion tables, compiled once from the descriptors.
 
 mod compile;
 
@@ -8,12 +8,12 @@ pub use compile::CompileError;
 
 use crate::{bellwether::options::FieldLimits, json::wire::WireType};
 
-/// Place of a message type in [`Plan::messages`].
+/// Index of a message type in [`Plan::messages`].
 pub type MessageId = usize;
-/// Place of an enum type in [`Plan::enums`].
+/// Index of an enum type in [`Plan::enums`].
 pub type EnumId = usize;
 
-/// Every message and enum that the descriptors state.
+/// All messages and enums of the descriptors.
 #[derive(Debug)]
 pub struct Plan {
     /// Message types.
@@ -25,19 +25,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Finds a field of a message by either spelling of its name.
+    /// Finds a field of a message by its JSON or `.proto` name.
     pub fn field(&self, message: MessageId, name: &str) -> Option<&FieldPlan> {
         let message = &self.messages[message];
         message.index_of(name).map(|index| &message.fields[index])
     }
 }
 
-/// How a message type is written in JSON.
+/// The JSON representation of a message type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// An object with its fields.
     Plain,
-    /// `google.protobuf.Any`: an object with `@type`. Only ever written.
+    /// `google.protobuf.Any`: an object with `@type`. Only written, never read.
     Any,
     /// Text such as `1.5s`.
     Duration,
@@ -60,20 +60,20 @@ pub enum Shape {
 pub struct MessagePlan {
     /// Full name, without a leading dot.
     pub name: Box<str>,
-    /// Its comment.
+    /// Comment in the `.proto` file.
     pub doc: Box<str>,
-    /// How it is written in JSON.
+    /// JSON representation.
     pub shape: Shape,
-    /// Its fields by number.
+    /// Fields, sorted by number.
     pub fields: Vec<FieldPlan>,
-    /// Of each of its groups, by [`FieldPlan::oneof`], whether one of its fields is required.
+    /// Whether one of its fields is required, for each oneof, indexed by [`FieldPlan::oneof`].
     pub oneofs: Vec<bool>,
-    /// Both spellings of every field's name, sorted, with the field's place.
+    /// Both names of every field, sorted, with the index of the field.
     names: Vec<(Box<str>, usize)>,
 }
 
 impl MessagePlan {
-    /// Finds a field's place by either spelling of its name.
+    /// Finds the index of a field by its JSON or `.proto` name.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         let found = self
             .names
@@ -82,7 +82,7 @@ impl MessagePlan {
         Some(self.names[found].1)
     }
 
-    /// Finds a field's place by its number.
+    /// Finds the index of a field by its number.
     pub fn index_of_number(&self, number: u32) -> Option<usize> {
         self.fields
             .binary_search_by_key(&number, |field| field.number)
@@ -130,7 +130,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How a single value of this kind stands on the wire.
+    /// Returns the wire type of a single value.
     pub fn wire_type(self) -> WireType {
         match self {
             Self::Fixed64 | Self::Sfixed64 | Self::Double => WireType::Fixed64,
@@ -141,74 +141,74 @@ impl Kind {
     }
 }
 
-/// How many values a field takes.
+/// The number of values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cardinality {
     /// At most one.
     Single,
-    /// A list, in one length-delimited part when packed.
+    /// A list, in one length-delimited record if packed.
     Repeated {
         /// Whether values are packed when written.
         packed: bool,
     },
-    /// A map; the field's kind is the entry's message, with key and value as fields 1 and 2.
+    /// A map; the field's kind is the entry message, with key and value as fields 1 and 2.
     Map,
 }
 
 /// A field of a message type.
 #[derive(Debug)]
 pub struct FieldPlan {
-    /// lowerCamelCase.
+    /// JSON name, in lowerCamelCase.
     pub json_name: Box<str>,
-    /// As in the `.proto` file.
+    /// Name in the `.proto` file.
     pub name: Box<str>,
-    /// The JSON name quoted and followed by a colon.
+    /// The JSON name, quoted and followed by a colon.
     pub key: Box<[u8]>,
-    /// Its comment.
+    /// Comment in the `.proto` file.
     pub doc: Box<str>,
-    /// Its number.
+    /// Field number.
     pub number: u32,
     /// The type of its values.
     pub kind: Kind,
-    /// How many values it takes.
+    /// Number of values.
     pub cardinality: Cardinality,
-    /// The group of which at most one field is set; not for `optional` fields.
+    /// Index of the oneof; `None` for `optional` fields.
     pub oneof: Option<usize>,
-    /// Whether a zero value differs from an absent one.
+    /// Whether zero and absent are distinct.
     pub presence: bool,
-    /// Whether it is to go.
+    /// Whether the field is deprecated.
     pub deprecated: bool,
-    /// What a request has to do with it.
+    /// Requirements on the field in a request.
     pub behavior: Behavior,
-    /// What is taken in it, of a list in each entry.
+    /// Limits of the value; for a list, of each entry.
     pub takes: FieldLimits,
-    /// What answers have of it.
+    /// Presence of the field in responses.
     pub answered: Answered,
 }
 
-/// What answers have of a field.
+/// Presence of a field in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Answered {
-    /// A value that is not zero.
+    /// If it is not zero.
     #[default]
     Set,
-    /// A value, whatever it is.
+    /// Always.
     Always,
-    /// What a user sent, which need not be what is taken.
+    /// If the user set it; the value may violate the limits.
     AsSent,
 }
 
-/// What a request has to do with a field.
+/// Requirements on a field in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Behavior {
-    /// It may have it.
+    /// The field may be set.
     #[default]
     Optional,
-    /// It must have it.
+    /// The field must be set.
     Required,
-    /// The service writes it; what a request has there is ignored.
+    /// The service sets the field; its value in a request is ignored.
     OutputOnly,
-    /// It may have it, and no answer has.
+    /// The field may be set and is never returned.
     InputOnly,
 }
 
@@ -217,14 +217,14 @@ pub enum Behavior {
 pub struct EnumPlan {
     /// Full name, without a leading dot.
     pub name: Box<str>,
-    /// Its comment.
+    /// Comment in the `.proto` file.
     pub doc: Box<str>,
-    /// Its values in the order of the file; of two with one number the first is written.
+    /// Values in the order of the file; the first of several with the same number is written.
     pub values: Vec<EnumValuePlan>,
 }
 
 impl EnumPlan {
-    /// The number of a name, or of the word that is left of it without the type's name, in any
+    /// Returns the number of a value by its name, or by its name without the type prefix in any
     /// case: `critical` for `SEVERITY_CRITICAL`.
     pub fn number_of(&self, name: &str) -> Option<i32> {
         let mut values = self.values.iter();
@@ -236,7 +236,7 @@ impl EnumPlan {
         Some(found.number)
     }
 
-    /// The name of a number.
+    /// Returns the name of a number.
     pub fn name_of(&self, number: i32) -> Option<&str> {
         self.values
             .iter()
@@ -253,13 +253,13 @@ impl EnumPlan {
 /// A value of an enum type.
 #[derive(Debug)]
 pub struct EnumValuePlan {
-    /// Its name.
+    /// Full name.
     pub name: Box<str>,
-    /// Its name without that of its type, as people say it: `critical`; empty when the type's name
-    /// is no part of it.
+    /// Lowercase name without the type prefix, such as `critical`; empty if the name does not have
+    /// the prefix.
     pub word: Box<str>,
-    /// Its number.
+    /// Number on the wire.
     pub number: i32,
-    /// Its comment.
+    /// Comment in the `.proto` file.
     pub doc: Box<str>,
 }

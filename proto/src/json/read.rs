@@ -1,4 +1,4 @@
-//! Reads JSON straight into protobuf wire bytes, in one pass and without a message in between.
+//! Converts JSON to protobuf wire bytes in one pass, without an intermediate message.
 
 mod object;
 mod scalar;
@@ -15,30 +15,30 @@ use crate::json::{
 };
 use sink::{Sink, drain};
 
-/// Why a text was not read.
+/// The reason why a text was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// It is not JSON; returns what is wrong, with line and column.
+    /// Malformed JSON; contains the error with line and column.
     #[error("not JSON: {0}")]
     Syntax(String),
-    /// It is JSON, but does not fit the message.
+    /// Well-formed JSON that does not fit the message.
     #[error("{}", .0.sentence())]
     Violations(Violations),
 }
 
-/// How a body is read.
+/// Options for reading a body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'p> {
-    /// Unknown fields are ignored instead of refused. Unknown enum names are always refused.
+    /// Ignore unknown fields instead of rejecting them. Unknown enum names are always rejected.
     pub lenient: bool,
-    /// How many messages the message is in when it is sent on.
+    /// Number of messages that will enclose this one when it is forwarded.
     pub depth: usize,
-    /// The list of messages that the body is about. A body with members has to have it, and an
-    /// entry that does not fit, or is no JSON, is set aside instead of making the whole body wrong.
+    /// The list that carries the content of the body. An object must contain it, and an invalid or
+    /// malformed entry is set aside instead of rejecting the whole body.
     pub list: Option<&'p FieldPlan>,
 }
 
-/// What was read.
+/// The result of reading a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Read {
     /// The message's wire bytes.
@@ -52,18 +52,18 @@ pub struct Read {
 /// An entry of a list that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its place in the list, from 0.
+    /// Index in the list, from 0.
     pub index: usize,
-    /// What is wrong with it; fields as paths within it.
+    /// Violations, with paths relative to the entry.
     pub violations: Violations,
-    /// The wire bytes of what does fit.
+    /// The wire bytes of the valid part.
     pub wire: Vec<u8>,
 }
 
 /// Reads a JSON object into the wire bytes of a message.
 ///
 /// # Errors
-/// When the body is not JSON, or with every field of it that does not fit the message.
+/// Returns an error if the body is not JSON, or lists every field that does not fit the message.
 pub fn read(
     plan: &Plan,
     message: MessageId,
@@ -102,10 +102,10 @@ fn read_whole(
     }
 }
 
-/// Reads what fits the message, beside what does not.
+/// Reads the valid fields of a message, and returns the violations separately.
 ///
 /// # Errors
-/// When the body is not JSON.
+/// Returns an error if the body is not JSON.
 pub fn read_fitting(
     plan: &Plan,
     message: MessageId,
@@ -130,11 +130,11 @@ pub fn read_fitting(
     Ok((read, sink.violations))
 }
 
-/// Reads the text of a field that is a message in the descriptors but text in JSON (a time, say),
-/// or of a scalar, as one field of the wire. For query parameters.
+/// Reads the text of a scalar, or of a message that is text in JSON (such as a time), as one field
+/// of the wire. For query parameters.
 ///
 /// # Errors
-/// What the text ought to be.
+/// Returns a description of the expected text.
 pub fn read_text_field(
     plan: &Plan,
     field: &FieldPlan,
@@ -150,7 +150,6 @@ pub fn read_text_field(
     }
 }
 
-/// The outermost object.
 struct Root<'s, 'p> {
     sink: &'s mut Sink<'p>,
     message: MessageId,
@@ -178,7 +177,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        // What stands at the root of a body is a resource or a request, never a time or a number.
+        // The root of a body is a resource or a request, never a time or a number.
         slot::fields(self.sink, self.message, map)
     }
 

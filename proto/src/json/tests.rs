@@ -1,4 +1,4 @@
-//! Checks JSON in both directions: a table of cases, and the reference implementation.
+//! Tests JSON in both directions with a table of cases and against the reference implementation.
 
 mod differential;
 mod lenient;
@@ -16,7 +16,7 @@ use crate::json::{
     write,
 };
 
-/// A type to be read and written, in our tables and in the reference's.
+/// A type under test, in our tables and in those of the reference.
 struct Subject {
     plan: Plan,
     message: MessageId,
@@ -35,7 +35,6 @@ impl Subject {
         Self::of(&compiler.encode_file_descriptor_set(), "kinds.Kinds")
     }
 
-    /// A message of the product.
     fn of_product(name: &str) -> Self {
         Self::of(crate::FILE_DESCRIPTOR_SET, name)
     }
@@ -79,7 +78,7 @@ impl Subject {
     }
 }
 
-/// Makes numbers comparable: `5` and `5.0` are one number in JSON.
+/// Normalizes numbers: `5` and `5.0` are one number in JSON.
 fn normalized(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {

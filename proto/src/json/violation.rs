@@ -1,20 +1,20 @@
-//! What is wrong with a request, field by field.
+//! Violations of a request, field by field.
 
 use crate::json::limits;
 
-/// One violated field.
+/// A violation of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The field's path in JSON spelling, such as `events[3].severity`; empty for the whole body.
+    /// Path of the field with JSON names, such as `events[3].severity`; empty for the whole body.
     pub field: String,
-    /// What is wrong with it; continues after the field's name.
+    /// The description; continues a sentence that begins with the field's name.
     pub description: String,
 }
 
-/// Every violated field of a request, up to [`limits::VIOLATIONS`].
+/// The violations of a request, up to [`limits::VIOLATIONS`].
 ///
-/// Readers note a violation without a path and put the segments in front on their way out, so
-/// that a request without any pays nothing for paths.
+/// Readers add a violation without a path and prepend the segments on their way out, so that valid
+/// requests pay nothing for paths.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Violations {
     list: Vec<Violation>,
@@ -22,12 +22,12 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Notes a violation of the value that is being read.
+    /// Adds a violation of the value that is being read.
     pub fn add(&mut self, description: impl Into<String>) {
         self.add_at(String::new(), description);
     }
 
-    /// Notes a violation of a field.
+    /// Adds a violation of a field.
     pub fn add_at(&mut self, field: impl Into<String>, description: impl Into<String>) {
         if self.list.len() < limits::VIOLATIONS {
             let description = description.into();
@@ -40,7 +40,7 @@ impl Violations {
         }
     }
 
-    /// Takes over all of another reader's violations.
+    /// Appends all violations of another reader.
     pub fn append(&mut self, other: Self) {
         self.unlisted += other.unlisted;
         for violation in other.list {
@@ -48,12 +48,12 @@ impl Violations {
         }
     }
 
-    /// How many are listed so far; what is added later can be put below a segment.
+    /// Returns the current number of violations, so that later ones can be prefixed.
     pub fn mark(&self) -> usize {
         self.list.len()
     }
 
-    /// Puts everything noted since `mark` below a field or key.
+    /// Prefixes all violations since `mark` with a field or key.
     pub fn below(&mut self, mark: usize, segment: &str) {
         for violation in &mut self.list[mark..] {
             let dot = if violation.field.is_empty() || violation.field.starts_with('[') {
@@ -65,29 +65,29 @@ impl Violations {
         }
     }
 
-    /// Puts everything noted since `mark` below the element of a list.
+    /// Prefixes all violations since `mark` with a list index.
     pub fn below_index(&mut self, mark: usize, index: usize) {
         if mark < self.list.len() {
             self.below(mark, &format!("[{index}]"));
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The listed ones, in the order of the request.
+    /// Returns the violations in the order of the request.
     pub fn list(&self) -> &[Violation] {
         &self.list
     }
 
-    /// The listed ones, given away.
+    /// Converts into the list of violations.
     pub fn into_list(self) -> Vec<Violation> {
         self.list
     }
 
-    /// Takes out everything noted since `mark`.
+    /// Removes and returns all violations since `mark`.
     #[must_use]
     pub fn split_off(&mut self, mark: usize) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Violations {
         }
     }
 
-    /// A sentence that names the first one and shows how many more there are.
+    /// Returns a sentence with the first violation and the number of others.
     pub fn sentence(&self) -> String {
         let Some(first) = self.list.first() else {
             return String::new();
@@ -115,7 +115,7 @@ impl Violations {
     }
 }
 
-/// A client's own text, shortened and without control characters, for use in a message.
+/// Quotes a client's text for a message, truncated and without control characters.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len().min(limits::QUOTED_CHARS) + 2);
     quoted.push('`');
@@ -130,16 +130,16 @@ pub fn quoted(text: &str) -> String {
     quoted
 }
 
-/// How like two names have to be for a hint to help, from 0 to 3.
+/// Minimum similarity for a suggestion, from 0 to 3.
 const LIKENESS_MIN: f64 = 1.2;
 
-/// The known name that is most like an unknown one; none when none is like it.
+/// Returns the known name most similar to an unknown one; `None` if none is similar enough.
 pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let start: String = unknown.chars().take(limits::QUOTED_CHARS).collect();
     let start = start.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
-        // `error` means `SEVERITY_ERROR`, however many letters are missing.
+        // `error` suggests `SEVERITY_ERROR`, however many letters are missing.
         let part = if !start.is_empty() && name.contains(&start) {
             1.0
         } else {

@@ -1,6 +1,6 @@
-//! Reads and writes the protobuf wire format: varints, tags and length-delimited parts.
+//! Reads and writes the protobuf wire format: varints, tags and length-delimited records.
 
-/// Wire type of a value.
+/// The wire type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireType {
     /// A varint.
@@ -13,14 +13,14 @@ pub enum WireType {
     Fixed32 = 5,
 }
 
-/// A value as it stands on the wire.
+/// A value in its wire form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A varint.
     Varint(u64),
     /// Eight bytes.
     Fixed64(u64),
-    /// A length-delimited part.
+    /// A length-delimited record.
     Bytes(&'a [u8]),
     /// Four bytes.
     Fixed32(u32),
@@ -31,19 +31,19 @@ pub enum Value<'a> {
 #[error("the bytes are not a protobuf message")]
 pub struct Malformed;
 
-/// Walks the fields of one message.
+/// Iterates over the fields of one message.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the first byte of a message.
+    /// Creates a reader at the first byte of a message.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Whether everything was read.
+    /// Whether all bytes were read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
     /// Reads the next field: its number and its value.
     ///
     /// # Errors
-    /// When the bytes end in it, or are none.
+    /// Returns an error if the bytes are truncated or malformed.
     pub fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).ok().ok_or(Malformed)?;
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
     /// Reads a varint.
     ///
     /// # Errors
-    /// When the bytes end in it, or are none.
+    /// Returns an error if the bytes are truncated or malformed.
     pub fn varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
     /// Reads eight bytes.
     ///
     /// # Errors
-    /// When the bytes end in it, or are none.
+    /// Returns an error if the bytes are truncated.
     pub fn fixed64(&mut self) -> Result<u64, Malformed> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
         self.rest = rest;
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     /// Reads four bytes.
     ///
     /// # Errors
-    /// When the bytes end in it, or are none.
+    /// Returns an error if the bytes are truncated.
     pub fn fixed32(&mut self) -> Result<u32, Malformed> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(Malformed)?;
         self.rest = rest;
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Finds the last value of a field among the outermost fields of a message.
+/// Returns the last value of a top-level field of a message.
 pub fn find_last(bytes: &[u8], number: u32) -> Option<Value<'_>> {
     let mut reader = Reader::new(bytes);
     let mut found = None;
@@ -166,14 +166,14 @@ pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Starts a length-delimited part of unknown length; [`close`] ends it.
+/// Starts a length-delimited record of unknown length; [`close`] ends it.
 pub fn open(out: &mut Vec<u8>) -> usize {
     out.push(0);
     out.len()
 }
 
-/// Ends the part that began at `start` and answers by how many bytes it was moved: most parts are
-/// shorter than 128 bytes and stay where they are.
+/// Ends the record that began at `start`. Returns the number of bytes by which it was moved:
+/// records of 128 bytes or more need a longer length.
 pub fn close(out: &mut Vec<u8>, start: usize) -> usize {
     let mut length = out.len() - start;
     let mut encoded = [0; 10];

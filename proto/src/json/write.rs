@@ -1,4 +1,4 @@
-//! Writes protobuf wire bytes straight as JSON, without a message in between.
+//! Converts protobuf wire bytes to JSON, without an intermediate message.
 
 mod any;
 mod scalar;
@@ -10,11 +10,12 @@ use crate::json::{
     wire::{Malformed, Reader, Value, WireType},
 };
 
-/// Writes the wire bytes of a message as canonical proto3 JSON. Fields that are not known here are
-/// left out; enum numbers that are not known here are written as numbers.
+/// Writes the wire bytes of a message as canonical proto3 JSON. Unknown fields are omitted; unknown
+/// enum numbers are written as numbers.
 ///
 /// # Errors
-/// When the bytes are not a message of this type. `out` then holds a part of it.
+/// Returns an error if the bytes are not a valid message of this type. `out` then contains an
+/// incomplete result.
 pub fn write(
     plan: &Plan,
     message: MessageId,
@@ -30,16 +31,14 @@ pub fn write(
     .message(message, bytes)
 }
 
-/// What is written, and the fields found in the messages that are being written.
 struct Writer<'a, 'o> {
     plan: &'a Plan,
     out: &'o mut Vec<u8>,
-    /// A stack: each message under way keeps its fields above those of the message around it.
+    /// A stack: the fields of each open message are above those of its enclosing message.
     found: Vec<PresentField<'a>>,
     depth: usize,
 }
 
-/// A field found in a message: its place in the tables and its value.
 #[derive(Debug, Clone, Copy)]
 struct PresentField<'a> {
     field: usize,
@@ -47,7 +46,6 @@ struct PresentField<'a> {
 }
 
 impl<'a> Writer<'a, '_> {
-    /// Writes a message in the form that its type asks for.
     fn message(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
         if self.depth > limits::MESSAGE_DEPTH {
             return Err(Malformed);
@@ -72,8 +70,8 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes the members of a message's object. Fields may stand on the wire in any order and in
-    /// pieces, so they are found first and then written in the order of their numbers.
+    /// Writes the members of a message. Fields can be on the wire in any order and split, so they
+    /// are collected first and then written in the order of their numbers.
     fn fields(&mut self, id: MessageId, bytes: &'a [u8], first: bool) -> Result<(), Malformed> {
         let message = &self.plan.messages[id];
         let base = self.scan(message, bytes)?;
@@ -100,7 +98,7 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Finds the known fields of a message; answers where they begin on the stack.
+    /// Collects the known fields of a message. Returns their start on the stack.
     fn scan(&mut self, message: &MessagePlan, bytes: &'a [u8]) -> Result<usize, Malformed> {
         let base = self.found.len();
         let mut reader = Reader::new(bytes);
@@ -121,7 +119,6 @@ impl<'a> Writer<'a, '_> {
         Ok(base)
     }
 
-    /// Whether a field has anything to be written.
     fn is_written(&self, field: &FieldPlan, at: usize, count: usize) -> bool {
         match field.cardinality {
             Cardinality::Single if field.presence => true,
@@ -162,7 +159,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Ends a list or map: each element has put a comma behind itself.
+    /// Ends a list or map, replacing the trailing comma of its last element.
     fn end(&mut self, bracket: u8) {
         if self.out.last() == Some(&b',') {
             self.out.pop();
@@ -170,7 +167,7 @@ impl<'a> Writer<'a, '_> {
         self.out.push(bracket);
     }
 
-    /// Writes one element, or all of a packed part, each with a comma behind it.
+    /// Writes one element, or all of a packed record, each with a trailing comma.
     fn elements(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
         match (kind.wire_type(), value) {
             (WireType::Bytes, _)
@@ -194,7 +191,7 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes one entry of a map with a comma behind it. A part that is absent has its zero value.
+    /// Writes one entry of a map with a trailing comma. A missing key or value is zero.
     fn entry(&mut self, field: &FieldPlan, entry: Value<'a>) -> Result<(), Malformed> {
         let (Kind::Message(id), Value::Bytes(bytes)) = (field.kind, entry) else {
             return Err(Malformed);
@@ -232,7 +229,6 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes one value.
     fn one(&mut self, kind: Kind, value: Value<'a>) -> Result<(), Malformed> {
         match (kind, value) {
             (Kind::Message(id), Value::Bytes(bytes)) => self.message(id, bytes),
@@ -241,7 +237,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Writes a message that came in pieces: put together they are the message.
+    /// Writes a message split into several records, which are concatenated.
     fn merged(&mut self, id: MessageId, at: usize, count: usize) -> Result<(), Malformed> {
         let mut whole = Vec::new();
         for found in &self.found[at..at + count] {

@@ -1,5 +1,5 @@
-//! Counts the values of a request before it is decoded: an empty one has two bytes on the wire, and many
-//! times as many in memory.
+//! Counts the values of a request before it is decoded: an empty value takes two bytes on the wire
+//! and many more in memory.
 
 use prost::{
     Message as _,
@@ -9,10 +9,8 @@ use prost::{
 use super::wire::LogRecord;
 use crate::repair::{Field as Found, Protocol};
 
-/// Messages inside one another that a decoder reads.
 const DEPTH: usize = 100;
 
-/// What a message is.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Request,
@@ -28,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The message in a field of this one; none for what is not counted.
+    /// Returns the type of the message in a field; `None` for fields that are not counted.
     fn within(self, field: u32) -> Option<Self> {
         Some(match (self, field) {
             (Self::Request, 1) => Self::ResourceLogs,
@@ -59,7 +57,7 @@ impl Protocol for Kind {
     }
 }
 
-/// How many values and records a request for logs has, as far as it can be read.
+/// Returns the number of values and records of a logs request, up to the first malformed byte.
 pub(super) fn values(request: &[u8]) -> usize {
     count(Kind::Request, request, 0)
 }
@@ -78,7 +76,6 @@ fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
     found
 }
 
-/// A field: its number, its bytes if it has a length, and what follows.
 type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
 
 fn next(mut bytes: &[u8]) -> Option<Field<'_>> {
@@ -130,7 +127,8 @@ mod tests {
                 ..ResourceLogs::default()
             }],
         };
-        // Resource, scope, and of each record itself, its body, the list, ten values and five pairs.
+        // Resource and scope; for each record: itself, its body, the list, ten values and five
+        // pairs.
         assert_eq!(values(&request.encode_to_vec()), 2 + 3 * (3 + 10 + 5));
         assert_eq!(values(&[0xff; 30]), 0);
         assert_eq!(values(&[0x0a, 0].repeat(1_000)), 1_000);

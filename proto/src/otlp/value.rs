@@ -1,4 +1,4 @@
-//! Values of OpenTelemetry as JSON, and as they are kept with an event.
+//! Converts OpenTelemetry values to JSON and to event metadata.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,11 @@ use serde_json::{Map, Value};
 
 use super::wire::{AnyValue, KeyValue, any_value::Kind};
 
-/// Lists and objects inside one another; what lies deeper becomes text.
+/// Maximum nesting of lists and objects; deeper values become text.
 const DEPTH: usize = 24;
-/// The largest integer of which every smaller one is a separate number in the wire's doubles.
+/// The largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-/// A value as text: a string as it is, everything else as JSON.
 pub(super) fn text(any: Option<&AnyValue>) -> String {
     match of_any(any) {
         Value::Null => String::new(),
@@ -28,7 +27,7 @@ pub(super) fn of_any(any: Option<&AnyValue>) -> Value {
         Some(Kind::String(text)) => text.as_str().into(),
         Some(Kind::Bool(flag)) => (*flag).into(),
         Some(Kind::Int(number)) => (*number).into(),
-        // JSON has no number that is not finite.
+        // JSON has no infinity or NaN.
         Some(Kind::Double(number)) if !number.is_finite() => number.to_string().into(),
         Some(Kind::Double(number)) => (*number).into(),
         Some(Kind::Array(list)) => list.values.iter().map(|it| of_any(Some(it))).collect(),

@@ -1,10 +1,10 @@
-//! The messages of OpenTelemetry that carry logs, with the fields that are read here.
+//! The OpenTelemetry messages for logs, limited to the fields that are used.
 #![expect(
     missing_docs,
     reason = "the fields are those of OpenTelemetry's own messages"
 )]
 
-/// A request to accept logs.
+/// An export request for logs.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LogsRequest {
     #[prost(message, repeated, tag = "1")]
@@ -20,14 +20,14 @@ pub struct ResourceLogs {
     pub scope_logs: Vec<ScopeLogs>,
 }
 
-/// What made the logs: a service on a host.
+/// The source of the logs, such as a service on a host.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Resource {
     #[prost(message, repeated, tag = "1")]
     pub attributes: Vec<KeyValue>,
 }
 
-/// The logs of one part of it.
+/// The logs of one instrumentation scope.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ScopeLogs {
     #[prost(message, optional, tag = "1")]
@@ -36,7 +36,7 @@ pub struct ScopeLogs {
     pub log_records: Vec<LogRecord>,
 }
 
-/// A part of what makes logs, such as a logger.
+/// An instrumentation scope, such as a logger.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct InstrumentationScope {
     #[prost(string, tag = "1")]
@@ -85,7 +85,7 @@ pub struct AnyValue {
 pub mod any_value {
     use super::{ArrayValue, KeyValueList};
 
-    /// What a value is.
+    /// The type of a value.
     #[derive(Clone, PartialEq, prost::Oneof)]
     pub enum Kind {
         #[prost(string, tag = "1")]
@@ -119,14 +119,14 @@ pub struct KeyValueList {
     pub values: Vec<KeyValue>,
 }
 
-/// The outcome of a request.
+/// The response to an export request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LogsResponse {
     #[prost(message, optional, tag = "1")]
     pub partial_success: Option<PartialSuccess>,
 }
 
-/// How much of it was not accepted, and why.
+/// The number of rejected records, and the reason.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PartialSuccess {
     #[prost(int64, tag = "1")]

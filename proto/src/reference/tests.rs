@@ -1,4 +1,4 @@
-//! The topics can be read, and report what the descriptors tell.
+//! The topics can be parsed and agree with the descriptors.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ fn descriptors() -> FileDescriptorSet {
     FileDescriptorSet::decode(crate::FILE_DESCRIPTOR_SET).unwrap()
 }
 
-/// A message of ours, with the comments of its fields by their JSON names.
+/// Returns a message of the product, with the comments of its fields by JSON name.
 fn message(name: &str) -> (DescriptorProto, BTreeMap<String, String>) {
     for file in descriptors().file {
         if file.package() != "bellwether.v1" {
@@ -105,7 +105,7 @@ fn message(name: &str) -> (DescriptorProto, BTreeMap<String, String>) {
     panic!("there is no message {name}");
 }
 
-/// The tables of a topic by the heading they stand under, without their own headings.
+/// Returns the tables of a topic by heading, without their header rows.
 fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut tables = BTreeMap::new();
     let mut under = String::new();
@@ -121,7 +121,7 @@ fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     tables
 }
 
-/// The first cells of a table, without their code marks.
+/// Returns the first column of a table, without backticks.
 fn firsts(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter()
         .map(|row| row[0].trim_matches('`').to_owned())

@@ -1,5 +1,5 @@
-//! Bodies that end early: when the key of their call is revoked, when its time is over, or when they
-//! are too large.
+//! Bodies that are ended early: when the key of the call is revoked, its time is over, or the body
+//! is too large.
 
 use std::{
     pin::Pin,
@@ -16,25 +16,21 @@ use tonic::Status;
 use super::deadline::late;
 use crate::error::Error;
 
-/// Which way a body travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// To the service: it ends with an error.
+    /// A request body, which ends with an error.
     In,
-    /// To the caller: it ends with trailers, as gRPC states what went wrong.
+    /// A response body, which ends with trailers that contain the gRPC status.
     Out,
 }
 
-/// What ends a call before its time.
 #[derive(Debug, Clone)]
 pub(super) struct Ends {
-    /// Its key is revoked; none for a call without a key.
+    /// Cancelled when the key is revoked; `None` for a call without a key.
     pub(super) revoked: Option<CancellationToken>,
-    /// The time that its caller gave it is over.
     pub(super) deadline: Option<Instant>,
 }
 
-/// Passes a body on until its call is ended.
 #[derive(Debug)]
 pub(super) struct UntilEnded {
     body: tonic::body::Body,
@@ -56,7 +52,6 @@ impl UntilEnded {
         }
     }
 
-    /// Why it has to end now.
     fn end(&mut self, context: &mut Context<'_>) -> Option<Status> {
         let revoked = self.revoked.as_mut();
         if revoked.is_some_and(|it| it.as_mut().poll(context).is_ready()) {
@@ -83,7 +78,7 @@ impl Body for UntilEnded {
         let Some(status) = this.end(context) else {
             return Pin::new(&mut this.body).poll_frame(context);
         };
-        // The producer of the body learns that it is no longer read.
+        // Dropping the body notifies its producer.
         this.is_over = true;
         this.body = tonic::body::Body::empty();
         let mut trailers = HeaderMap::new();
@@ -100,12 +95,11 @@ impl Body for UntilEnded {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // An end that may come early leaves nothing to be said.
+        // The body may end early, so no size is guaranteed.
         SizeHint::new()
     }
 }
 
-/// Passes a body on up to a number of bytes.
 #[derive(Debug)]
 pub(super) struct Small {
     body: tonic::body::Body,

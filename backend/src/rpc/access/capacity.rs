@@ -1,9 +1,9 @@
-//! How many calls are under way concurrently, and how much memory what they bring may take.
+//! Capacity: concurrent calls, and memory for their messages.
 //!
-//! Intake, reading, changing and following have separate capacities, so that a flood of one leaves
-//! the others served; and of each one client has at most a quarter. A unary call takes its permit
-//! when its message is there: who sends slowly holds no one up. What finds none is notified
-//! immediately, with when to come back.
+//! Intake, reads, changes and streams have separate capacities, so that overload of one does not
+//! affect the others, and one client gets at most a quarter of each. A unary call takes its permit
+//! when its message is complete, so that slow clients hold none. A call without a permit is
+//! rejected immediately with a retry time.
 
 use std::{
     net::IpAddr,
@@ -33,17 +33,13 @@ use crate::{
     rpc::methods::Class,
 };
 
-/// Bytes of memory that a byte of a request may become: events are checked while they arrive, other
-/// messages may unfold.
+/// Memory per byte of a request: events are validated while they arrive, other messages expand.
 const EVENTS_UNFOLD: usize = 2;
 const OTHERS_UNFOLD: usize = 8;
 
-/// Whose share of a capacity a call takes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Holder {
-    /// A client, whichever connections it calls on.
     Client(RecordId),
-    /// Unauthenticated callers, by address.
     Address(Option<IpAddr>),
 }
 
@@ -55,7 +51,6 @@ impl Holder {
         }
     }
 
-    /// The name of its share of what others count by name.
     pub(super) fn share(&self) -> Arc<str> {
         match self {
             Self::Client(id) => id.to_string().into(),
@@ -65,7 +60,6 @@ impl Holder {
     }
 }
 
-/// How many calls of each class may be under way.
 #[derive(Debug, Clone)]
 pub(super) struct Capacities(Arc<Classes>);
 
@@ -78,14 +72,13 @@ struct Classes {
     watches: Arc<Pool<Holder>>,
     streams: Arc<Pool<Holder>>,
     health_watches: Arc<Pool<Holder>>,
-    /// Unary calls whose message is not there yet.
+    /// Unary calls whose message is incomplete.
     arriving: Arc<Pool<Holder>>,
     /// In KiB.
     memory: Arc<Pool<Holder>>,
 }
 
 impl Capacities {
-    /// Nothing is under way.
     pub(super) fn new() -> Self {
         Self(Arc::new(Classes {
             intake: Pool::new(INTAKE_UNDER_WAY_MAX),
@@ -100,16 +93,15 @@ impl Capacities {
         }))
     }
 
-    /// How many follow what changes.
     pub(super) fn watches(&self) -> usize {
         self.0.watches.taken()
     }
 
-    /// What a call of that class may take; nothing is taken for what is always answered. A stream has
-    /// its permit from now on, a unary call when its message is there.
+    /// Reserves a share for a call of that class; `None` for calls that are always accepted. A
+    /// stream gets its permit now, a unary call when its message is complete.
     ///
     /// # Errors
-    /// When as many of the class are under way as may be, with when to come back.
+    /// Returns an error with a retry time if the class is at its limit.
     pub(super) fn share(&self, class: Class, holder: Holder) -> Result<Option<Share>, Status> {
         let classes = &*self.0;
         let calls = match class {
@@ -158,7 +150,7 @@ fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
     })
 }
 
-/// What a call takes of the capacity of its class, and the memory that it takes.
+/// The share of a call: its permit, and its memory.
 #[derive(Debug)]
 pub(super) struct Share {
     unfold: usize,
@@ -168,18 +160,18 @@ pub(super) struct Share {
 #[derive(Debug)]
 struct Taken {
     permit: Permit<Holder>,
-    /// Until the message is there.
+    /// Held until the message is complete.
     arriving: Option<Permit<Holder>>,
     memory: Permit<Holder>,
-    /// Memory that is taken and not used yet.
+    /// Memory that is reserved but unused.
     free_bytes: usize,
 }
 
 impl Share {
-    /// Takes the permit and the memory for a message that is there, and counts its entries.
+    /// Acquires the permit and the memory for a complete message, and counts its entries.
     ///
     /// # Errors
-    /// When there is no permit or no memory for it, or it has too many entries.
+    /// Returns an error if no permit or memory is available, or there are too many entries.
     pub(super) fn take(&self, message: &[u8]) -> Result<(), Status> {
         look_at(
             message,
@@ -190,8 +182,9 @@ impl Share {
         is_there(&self.taken)
     }
 
-    /// Takes the memory for a message of at most that many bytes while it arrives in a body, and counts
-    /// its entries; takes the permit when it is there. One that is compressed is inflated.
+    /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while it
+    /// arrives and counts its entries, and acquires the permit when it is complete. A compressed
+    /// message is decompressed.
     pub(super) fn measure(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
         Body::new(Measured {
             body,
@@ -205,13 +198,12 @@ impl Share {
         })
     }
 
-    /// Keeps the capacity and the memory until the answer was sent.
+    /// Wraps the response body so that the share is held until it was sent.
     pub(super) fn hold(self, body: Body) -> Body {
         Body::new(MeteredBody { body, _share: self })
     }
 }
 
-/// Looks at the next bytes of a message.
 fn look_at(
     data: &[u8],
     unfold: usize,
@@ -234,7 +226,6 @@ fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
     })
 }
 
-/// The message is there: its call takes its permit.
 fn is_there(taken: &Mutex<Taken>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     if taken.arriving.is_none() {
@@ -251,7 +242,6 @@ fn busy(message: &str) -> Status {
 }
 
 impl Taken {
-    /// Takes memory for further bytes.
     fn memory(&mut self, bytes: usize) -> Result<(), Full> {
         if let Some(left) = self.free_bytes.checked_sub(bytes) {
             self.free_bytes = left;
@@ -265,13 +255,11 @@ impl Taken {
     }
 }
 
-/// The body of a unary request, measured while it arrives.
 struct Measured {
     body: Body,
     unfold: usize,
     taken: Arc<Mutex<Taken>>,
     entries: Entries,
-    /// How much of it is there.
     bytes: usize,
     bytes_max: usize,
     inflate: Option<Inflate>,
@@ -279,7 +267,6 @@ struct Measured {
 }
 
 impl Measured {
-    /// Looks at the next bytes; answers those of a message that is not compressed.
     fn look_at(&mut self, data: Bytes) -> Result<Bytes, Status> {
         let (unfold, taken) = (self.unfold, &self.taken);
         let Some(inflate) = &mut self.inflate else {
@@ -321,7 +308,7 @@ impl http_body::Body for Measured {
                 other => return other,
             };
             match looked {
-                // A part of a compressed message is none yet.
+                // A part of a compressed message can be empty when decompressed.
                 Ok(data) if data.is_empty() && self.inflate.is_some() => {}
                 Ok(data) => return Poll::Ready(Some(Ok(Frame::data(data)))),
                 Err(status) => {
@@ -333,7 +320,7 @@ impl http_body::Body for Measured {
     }
 
     fn is_end_stream(&self) -> bool {
-        // A reader has to reach its end, where the permit is taken.
+        // The reader has to poll to the end, where the permit is acquired.
         self.ended
     }
 
@@ -342,7 +329,6 @@ impl http_body::Body for Measured {
     }
 }
 
-/// The body of an answer, which keeps what its call takes until it is sent.
 struct MeteredBody {
     body: Body,
     _share: Share,

@@ -1,11 +1,11 @@
-//! When a call is to end.
+//! Deadlines of calls.
 
 use std::time::Duration;
 
 use http::HeaderMap;
 use tonic::Status;
 
-/// Reads `grpc-timeout`: at most eight digits and a unit. What cannot be read is no limit.
+/// Parses `grpc-timeout`: at most eight digits and a unit. A malformed value is ignored.
 pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -24,7 +24,6 @@ pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// The time of a call is over.
 pub(super) fn late() -> Status {
     Status::deadline_exceeded("the call took longer than it may")
 }

@@ -1,17 +1,15 @@
-//! Counts the entries of a message while it arrives, before anything is built from it.
+//! Counts the entries of a message while it arrives, before it is decoded.
 //!
-//! An empty entry of a list has two bytes on the wire and some two hundred in memory: a message
-//! within the limit of bytes could unfold into hundreds of megabytes before its list is found to be
-//! too long.
+//! An empty list entry takes two bytes on the wire and about two hundred in memory, so a message
+//! within the size limit could expand to hundreds of megabytes before its list is found to be too
+//! long.
 
 use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
 
-/// Bytes before a message: whether it is compressed, and its length.
 pub(super) const PREFIX_BYTES: usize = 5;
-/// Bits that a number on the wire may have.
 const NUMBER_BITS: u32 = 64;
 
-/// Walks the outermost fields of a gRPC message.
+/// A parser of the top-level fields of a gRPC message.
 #[derive(Debug)]
 pub(super) struct Entries {
     state: ParseState,
@@ -20,15 +18,12 @@ pub(super) struct Entries {
 
 #[derive(Debug, Clone, Copy)]
 enum ParseState {
-    /// So many bytes do not matter.
     Skip(u64),
-    /// In the number of a field.
     Tag(Number),
-    /// In a number that does not matter.
+    /// In an irrelevant varint.
     Value,
-    /// In the length of a field.
     Length(Number),
-    /// What comes cannot be read; decoding will report it.
+    /// The message is malformed, which decoding will report.
     Lost,
 }
 
@@ -39,7 +34,7 @@ struct Number {
 }
 
 impl Number {
-    /// Adds a byte; whether it was the last one, none when there are too many.
+    /// Adds a byte. Returns whether it was the last one; `None` if there are too many.
     fn add(&mut self, byte: u8) -> Option<bool> {
         if self.bits >= NUMBER_BITS {
             return None;
@@ -60,7 +55,7 @@ impl Default for Entries {
 }
 
 impl Entries {
-    /// Of a message without anything before it.
+    /// Creates a parser for a message without a prefix.
     pub(super) fn of_message() -> Self {
         Self {
             state: ParseState::Skip(0),
@@ -68,10 +63,10 @@ impl Entries {
         }
     }
 
-    /// Looks at the next bytes of the message.
+    /// Parses the next bytes of the message.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when there are more entries than any request may have.
+    /// Returns [`Error::Invalid`] if there are more entries than any request may have.
     pub(super) fn look_at(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while let Some((&byte, rest)) = bytes.split_first() {
             match &mut self.state {
@@ -157,7 +152,7 @@ mod tests {
         for step in [1, 2, 3, 7, 64, 100_000] {
             assert_eq!(counted(&message, step).unwrap(), 41, "{step}");
         }
-        // Fixed widths, and what cannot be read.
+        // Fixed-width fields, and malformed messages.
         assert_eq!(
             counted(&[0x0d, 1, 2, 3, 4, 0x09, 1, 2, 3, 4, 5, 6, 7, 8], 3).unwrap(),
             2

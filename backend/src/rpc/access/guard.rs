@@ -1,4 +1,4 @@
-//! Lets a call in, or answers in its place.
+//! Admits calls, or rejects them.
 
 use std::{
     error::Error as StdError,
@@ -44,20 +44,19 @@ use crate::{
     store::audit::{self, By},
 };
 
-/// The header of the published interface; gRPC metadata of the same name.
+/// Key header of the published interface, and gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
 
-/// Names the dialect that a request was translated from.
+/// Header with the dialect from which a request was translated.
 pub const DIALECT_HEADER: &str = "bellwether-dialect";
 
-/// The methods by which a caller may end its own key; their answers still arrive.
+/// Methods by which a caller can revoke its own key; their responses are still sent.
 const ENDING: [&str; 2] = [
     "/bellwether.v1.ClientService/RevokeClient",
     "/bellwether.v1.ClientService/RotateClientKey",
 ];
 
-/// The one admission of calls, whichever way they come in: knows who calls, whether they may, and
-/// whether the service has the capacity for it.
+/// The admission of all calls, however they arrive: authentication, authorization and capacity.
 #[derive(Debug, Clone)]
 pub struct Guard {
     keys: Arc<Keys>,
@@ -66,21 +65,20 @@ pub struct Guard {
     capacities: Capacities,
     scans: Scans,
     proxies: Arc<Proxies>,
-    /// Who signs in; none where only keys are taken.
     people: Option<Arc<People>>,
 }
 
-/// A call that may be made.
+/// An admitted call.
 #[derive(Debug)]
 pub struct Admitted {
     method: &'static Method,
     caller: Option<Caller>,
     share: Option<Share>,
-    /// Where it is carried out, and for which client, when it may look at many records.
+    /// The threads and the client of a call that may scan many records.
     scan: Option<(Scans, Scanner)>,
 }
 
-/// A call that may not be made.
+/// A rejected call.
 #[derive(Debug)]
 pub struct Denied {
     status: Status,
@@ -88,8 +86,8 @@ pub struct Denied {
 }
 
 impl Guard {
-    /// A guard that knows these keys, counts and records refusals; what may look at many records is
-    /// done by `scans`.
+    /// Creates a guard that accepts these keys, and counts and audits rejected calls; calls that
+    /// scan many records run on `scans`.
     pub fn new(
         keys: Arc<Keys>,
         refusals: Arc<Refusals>,
@@ -107,34 +105,31 @@ impl Guard {
         }
     }
 
-    /// Believes these proxies about the address of their clients.
+    /// Sets the trusted proxies.
     #[must_use]
     pub fn believing(mut self, proxies: Proxies) -> Self {
         self.proxies = Arc::new(proxies);
         self
     }
 
-    /// The same, which also accepts signed-in users.
+    /// Accepts signed-in users as well.
     #[must_use]
     pub fn with_people(self, people: Option<Arc<People>>) -> Self {
         Self { people, ..self }
     }
 
-    /// How many callers follow what changes.
+    /// Returns the number of open watch streams.
     pub fn watchers(&self) -> usize {
         self.capacities.watches()
     }
 
-    /// Puts the guard before all services, and before the answer to unknown methods.
+    /// Puts the guard in front of all services, and of the response to unknown methods.
     pub fn protect(&self, routes: Routes) -> Routes {
         routes.into_axum_router().layer(self.clone()).into()
     }
 
-    /// Lets a call in whose key has the role that its method needs, within its client's rate and
-    /// the capacity of its class, in this order. `origin` is where it came from.
-    ///
-    /// # Errors
-    /// The response to the caller instead.
+    /// Admits a call whose key has the required role, within its client's rate and the capacity of
+    /// its class, checked in this order.
     async fn admit(
         &self,
         path: &str,
@@ -190,10 +185,10 @@ impl Guard {
         }
     }
 
-    /// Lets a call in that comes as a message, past HTTP; answers what `call` does for its caller.
+    /// Admits a call that arrives as a message without HTTP, and returns the result of `call`.
     ///
     /// # Errors
-    /// The response to the caller instead, with the metadata of that answer.
+    /// Returns the rejection, with its metadata.
     pub async fn pass<F>(
         &self,
         path: &str,
@@ -217,7 +212,7 @@ impl Guard {
         };
         line.of(admitted.caller.as_ref().map(|it| &it.name));
         let Some(caller) = admitted.caller else {
-            // A method for everybody knows no caller on whose behalf it could be called so.
+            // A method that needs no key has no caller, so it cannot be called this way.
             return Err(unknown_method().into());
         };
         let taken = match &admitted.share {
@@ -237,18 +232,17 @@ impl Guard {
         answer
     }
 
-    /// Writes the `RateLimit` fields of an answer to that caller.
     fn write_rates(&self, caller: Option<&Caller>, headers: &mut HeaderMap) {
         if let Some(caller) = caller {
             rate_limit::write(&caller.meter.limits(self.keys.now_ms()), headers);
         }
     }
 
-    /// Who calls by a gateway in this process.
+    /// Identifies the caller of a gateway in this process.
     ///
     /// # Errors
-    /// The response to a caller without a key or certificate, or with an unknown one; after a while
-    /// when that happens often at its address.
+    /// Returns the rejection of a missing or unknown key or certificate, delayed if there were many
+    /// from its address.
     pub async fn recognise(&self, headers: &HeaderMap) -> Result<Caller, Status> {
         let origin = Origin::of(headers, None, &self.proxies);
         self.recognise_from(headers, &origin).await
@@ -282,8 +276,8 @@ impl Guard {
         Err(error.into())
     }
 
-    /// Records that a call showed no key, or nothing that grants it; waits where that happens often at its
-    /// address.
+    /// Audits a call with a missing, unknown or insufficient credential, and delays it if there
+    /// were many from its address.
     async fn note_stranger(&self, address: Option<IpAddr>, method: &'static str, why: &str) {
         let by = By {
             client: String::new(),
@@ -299,7 +293,6 @@ impl Guard {
         }
     }
 
-    /// Records that a call was authenticated and then denied.
     fn note_refusal(&self, by: By, answer: &HeaderMap) {
         if code_of(answer) == Code::PermissionDenied
             && let Some(status) = Status::from_header_map(answer)
@@ -308,7 +301,6 @@ impl Guard {
         }
     }
 
-    /// The client for which a call is carried out.
     fn by(&self, caller: &Caller, method: &'static Method, address: Option<IpAddr>) -> By {
         By {
             client: caller.name.to_string(),
@@ -319,10 +311,11 @@ impl Guard {
         }
     }
 
-    /// The client for which a call changes something; records immediately that it reads everything.
+    /// Returns the client on whose behalf a call makes changes; audits a call that reads everything
+    /// immediately.
     ///
     /// # Errors
-    /// When that cannot be written down.
+    /// Returns an error if the audit entry cannot be written.
     async fn answerable(
         &self,
         admitted: &Admitted,
@@ -338,7 +331,8 @@ impl Guard {
         Ok(Some(by))
     }
 
-    /// Whether the caller may call that now. A dialect that it was granted it may send in any role.
+    /// Checks whether the caller may make that call now. A granted dialect may be sent with any
+    /// role.
     fn check(
         &self,
         need: Option<Need>,
@@ -364,7 +358,7 @@ impl Guard {
     }
 }
 
-/// The dialect in which a call sends events; none for the native interface.
+/// Returns the dialect of a call that sends events; `None` for the native interface.
 fn dialect(path: &str, headers: &HeaderMap) -> Option<Dialect> {
     match path {
         EXPORT_LOGS => Some(Dialect::Otlp),
@@ -375,7 +369,7 @@ fn dialect(path: &str, headers: &HeaderMap) -> Option<Dialect> {
     }
 }
 
-/// Bytes of a message of `PutEvents` with these headers.
+/// Returns the maximum size of a `PutEvents` message with these headers.
 pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
     if headers.contains_key(DIALECT_HEADER) {
         DIALECT_BYTES_MAX
@@ -384,7 +378,6 @@ pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
     }
 }
 
-/// Bytes of a message of a call.
 fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
     match &*method.path {
         EXPORT_LOGS => DIALECT_BYTES_MAX,
@@ -397,15 +390,13 @@ fn unknown_method() -> Error {
     Error::Unimplemented("this service does not have the method that was called".into())
 }
 
-/// What is reported before the answer itself: a fault that is found later, within a stream, is its
-/// end.
+/// Returns the status in the headers of a response; later errors of a stream are in its trailers.
 pub fn code_of(headers: &HeaderMap) -> Code {
     headers
         .get(Status::GRPC_STATUS)
         .map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
 }
 
-/// The key that a call carries.
 fn key_of(headers: &HeaderMap) -> Result<&str, Error> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.trim().split_once(' ')?;
@@ -458,7 +449,7 @@ where
     }
 
     fn call(&mut self, request: Request<In>) -> Self::Future {
-        // The clone was not asked whether it is ready; the original was.
+        // Only the original was polled for readiness, not the clone.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let guard = self.guard.clone();
@@ -483,7 +474,7 @@ where
                         }
                         Err(status) => status.into_http(),
                     };
-                    // A link or an address in place of a key is as wrong as a key.
+                    // An invalid signed link or URL counts like an invalid key.
                     if caller.is_none()
                         && code_of(answer.headers()) == Code::Unauthenticated
                         && let Some(status) = Status::from_header_map(answer.headers())
@@ -506,7 +497,6 @@ where
 }
 
 impl Admitted {
-    /// Tells the connection that a call on it was authenticated.
     fn show(&self, connection: Option<&Arc<Activity>>) {
         match (connection, &self.caller) {
             (Some(connection), Some(caller)) => connection.known(caller.name.as_str()),
@@ -517,7 +507,8 @@ impl Admitted {
         }
     }
 
-    /// Makes the call, which ends when its key is revoked, and a stream when its time is over. What a unary call brings is measured.
+    /// Makes the call, which is ended when its key is revoked, and for a stream at its deadline.
+    /// The message of a unary call is accounted for.
     async fn call<S, Out>(
         self,
         inner: &mut S,
@@ -591,7 +582,6 @@ impl Admitted {
     }
 }
 
-/// The body of a request, kept to what its call may bring.
 fn limited(
     body: Body,
     needs_no_key: bool,

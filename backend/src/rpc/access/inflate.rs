@@ -1,5 +1,4 @@
-//! Messages that are compressed with gzip: inflated up to their limit, before anything is built
-//! from them.
+//! Decompression of gzip messages up to their limit, before they are decoded.
 
 use std::{
     io::Write as _,
@@ -15,14 +14,13 @@ use tonic::{Status, body::Body};
 
 use super::entries::PREFIX_BYTES;
 
-/// Bytes that are inflated at a time; they become about a thousand times as many at most.
+/// Bytes decompressed at a time, which can expand about a thousandfold.
 const STEP_BYTES: usize = 1024;
-/// States how the messages of a call are compressed.
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-/// States how they may be.
 const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
-/// Whether the messages of a call are compressed with gzip; from then on they no longer are to its service.
+/// Whether the messages of a call are gzip-compressed. Removes the header, since the service gets
+/// them decompressed.
 pub(super) fn takes(headers: &mut HeaderMap) -> bool {
     let is_gzip = headers.get(ENCODING).is_some_and(|it| it == "gzip");
     if is_gzip {
@@ -31,20 +29,17 @@ pub(super) fn takes(headers: &mut HeaderMap) -> bool {
     is_gzip
 }
 
-/// States in a refusal of another compression that gzip is taken.
 pub(super) fn offer(headers: &mut HeaderMap) {
     if headers.contains_key(ACCEPTED) {
         headers.insert(ACCEPTED, HeaderValue::from_static("identity,gzip"));
     }
 }
 
-/// A message is over that size limit.
 pub(super) fn too_large(bytes_max: usize) -> Status {
     let message = format!("the message is larger than {bytes_max} bytes");
     Status::resource_exhausted(message)
 }
 
-/// Inflates messages while they arrive.
 #[derive(Debug)]
 pub(super) struct Inflate {
     bytes_max: usize,
@@ -53,11 +48,8 @@ pub(super) struct Inflate {
 
 #[derive(Debug)]
 enum State {
-    /// In the bytes before a message.
     Prefix([u8; PREFIX_BYTES], usize),
-    /// In a message that is not compressed, of which so much is left.
     Plain(usize),
-    /// In one that is.
     Packed(usize, Box<GzDecoder<Vec<u8>>>),
 }
 
@@ -69,11 +61,11 @@ impl Inflate {
         }
     }
 
-    /// Takes the next bytes of a body; answers those of messages that are not compressed. `grow` takes
-    /// the memory for so many more of them.
+    /// Processes the next bytes of a body. Returns decompressed messages. `grow` reserves memory
+    /// for that many more bytes.
     ///
     /// # Errors
-    /// When a message is too large or not compressed as it states, and those of `grow`.
+    /// Returns an error if a message is too large or malformed, or the error of `grow`.
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -126,7 +118,6 @@ impl Inflate {
         Ok(inflated)
     }
 
-    /// Begins a message.
     fn begin(&mut self, prefix: [u8; PREFIX_BYTES], inflated: &mut Vec<u8>) -> Result<(), Status> {
         let [packed, length @ ..] = prefix;
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
@@ -137,7 +128,7 @@ impl Inflate {
             1 if length == 0 => return Err(broken()),
             1 => State::Packed(length, Box::new(GzDecoder::new(Vec::new()))),
             _ => {
-                // What else it may be, its service says.
+                // Other flags are left for the service to reject.
                 inflated.extend_from_slice(&prefix);
                 match length {
                     0 => State::Prefix([0; PREFIX_BYTES], 0),
@@ -159,7 +150,7 @@ fn broken() -> Status {
     Status::invalid_argument("the message is not compressed with gzip, as it states")
 }
 
-/// The body of a call whose memory is not measured, inflated.
+/// A body that is decompressed without accounting for memory.
 pub(super) struct Inflated {
     body: Body,
     inflate: Inflate,
@@ -196,7 +187,7 @@ impl http_body::Body for Inflated {
                 continue;
             };
             match self.inflate.feed(&data, |_| Ok(())) {
-                // A part of a message is none.
+                // A part of a message can be empty when decompressed.
                 Ok(inflated) if inflated.is_empty() => {}
                 Ok(inflated) => return Poll::Ready(Some(Ok(Frame::data(inflated.into())))),
                 Err(status) => {

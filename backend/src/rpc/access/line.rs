@@ -1,5 +1,5 @@
-//! One log line for each call: at DEBUG, one of a client that is slow or given up at INFO, one that
-//! failed through no fault of its caller at WARN.
+//! Logs one line per call: at DEBUG; slow and cancelled calls of clients at INFO; internal errors
+//! at WARN.
 
 use std::{
     net::IpAddr,
@@ -12,7 +12,6 @@ use tonic::Code;
 
 use crate::{domain::Name, rpc::methods::Method};
 
-/// A call that takes as long is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
 macro_rules! log_call {
@@ -30,7 +29,6 @@ macro_rules! log_call {
     };
 }
 
-/// The line of a call that is under way.
 #[derive(Debug)]
 pub(super) struct Line {
     begun: Instant,
@@ -43,7 +41,6 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Of a call with those headers, from that address.
     pub(super) fn begin(
         method: Option<&'static Method>,
         headers: &HeaderMap,
@@ -60,16 +57,14 @@ impl Line {
         }
     }
 
-    /// Whose call it is.
     pub(super) fn of(&mut self, client: Option<&Name>) {
         self.client = client.cloned();
     }
 
-    /// Writes what the call was answered.
     pub(super) fn end(mut self, code: Code) {
         self.is_written = true;
         let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());
-        // Unauthenticated clients cannot fill the log.
+        // Unauthenticated clients cannot flood the log.
         let is_slow = !is_streaming && self.client.is_some() && self.begun.elapsed() >= SLOW;
         match code {
             Code::Internal | Code::DataLoss | Code::Unknown => {

@@ -1,4 +1,4 @@
-//! Where a call comes from, by what its connection shows or the gateway in this process says.
+//! The origin of a call, from its connection or from the gateway in this process.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -7,23 +7,21 @@ use http::HeaderMap;
 
 use crate::domain::CertificateName;
 
-/// Where a gateway in this process shows what certificate its client proved; what comes from a
-/// socket says nothing by it that is believed.
+/// Header with the names of the client certificate from a gateway in this process; ignored on calls
+/// from a socket.
 const CLIENT_CERTIFICATE: &str = "x-client-certificate";
 
-/// Where a call comes from.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
-    /// The address, as far as it is known.
     pub(super) address: Option<IpAddr>,
-    /// The address of a separate connection; none for what a gateway in this process passes on.
+    /// Address of the client on its own connection; `None` for calls from a gateway in this
+    /// process.
     pub(super) connected: Option<IpAddr>,
-    /// Of a separate connection.
     certificate: Option<Arc<[String]>>,
 }
 
 impl Origin {
-    /// By the other end of the connection, or by what a gateway in this process says.
+    /// Determines the origin from the connection, or from the headers of a gateway in this process.
     pub(super) fn of(headers: &HeaderMap, peer: Option<&Peer>, proxies: &Proxies) -> Self {
         let connected = peer.map(|peer| proxies.client(peer.address, headers));
         Self {
@@ -33,7 +31,6 @@ impl Origin {
         }
     }
 
-    /// What the certificate that was proved says of its holder.
     pub(super) fn certificate(&self, headers: &HeaderMap) -> Vec<CertificateName> {
         let parse = |text: &str| CertificateName::parse(text).ok();
         if let Some(names) = &self.certificate {

@@ -1,4 +1,4 @@
-//! Who calls by a token: callers as those with a key are, until the token ends.
+//! Callers with a token, who are treated like those with a key until the token expires.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,13 +18,13 @@ use crate::{
     ops::client::{Caller, Meter, key_hash},
 };
 
-/// The people who called and whose tokens have not ended.
+/// Users who called and whose tokens have not expired.
 #[derive(Debug)]
 pub struct People {
     sign_ins: Arc<SignIns>,
     clock: Arc<dyn Clock>,
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
-    /// Wakes what ends them.
+    /// Wakes the task that ends expired tokens.
     came: Notify,
 }
 
@@ -36,7 +36,7 @@ struct CachedToken {
 }
 
 impl People {
-    /// Accepts the clients of these authorities.
+    /// Creates the set of users of these sign-ins.
     pub fn new(sign_ins: Arc<SignIns>, clock: Arc<dyn Clock>) -> Self {
         Self {
             sign_ins,
@@ -46,17 +46,17 @@ impl People {
         }
     }
 
-    /// How they sign in.
+    /// Returns the sign-ins.
     pub fn sign_ins(&self) -> &Arc<SignIns> {
         &self.sign_ins
     }
 
-    /// Whose token that is.
+    /// Returns the user of a token.
     ///
     /// # Errors
-    /// Those of [`SignIns::person`].
+    /// Same as [`SignIns::person`].
     pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
-        // Looked at for each call: a key that the provider takes back counts no more.
+        // Checked on each call, since the provider can withdraw its keys.
         let person = self.sign_ins.person(shown).await?;
         Ok(self.caller(key_hash(shown), person))
     }
@@ -91,7 +91,7 @@ impl People {
         }
     }
 
-    /// Ends the calls of tokens that have ended, until the service stops.
+    /// Ends the calls of expired tokens, until the service stops.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         loop {
             let next_ms = self.end_over();
@@ -103,7 +103,7 @@ impl People {
         }
     }
 
-    /// Answers when the next one ends.
+    /// Ends expired tokens. Returns the time of the next expiry.
     fn end_over(&self) -> i64 {
         let now_ms = self.clock.now_ms();
         let mut known = self.known();
@@ -119,12 +119,12 @@ impl People {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
-        // It is whole between any two statements, so a panic elsewhere does not spoil it.
+        // The map is consistent between any two statements, so a poisoned lock is usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The same for all tokens of a person, whose share of what calls share it stands for.
+/// Returns an id that is the same for all tokens of a user, for shares of capacities.
 fn id(subject: &str) -> RecordId {
     let hash = Sha256::digest([b"oidc:", subject.as_bytes()].concat());
     let mut bytes = [0; 16];

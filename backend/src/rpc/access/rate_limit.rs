@@ -1,4 +1,4 @@
-//! The `RateLimit` header fields of an answer: what its caller may still ask for.
+//! The `RateLimit` headers of a response: the caller's remaining quota.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -7,7 +7,6 @@ use crate::ops::client::{Limit, Unit};
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Writes the fields of these limits; none when there is no limit.
 pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     let state = |limit: &Limit| {
         let (name, _) = words(limit.unit);
@@ -30,7 +29,6 @@ pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     }
 }
 
-/// The name of a limit, and the parameter that shows what it counts.
 fn words(unit: Unit) -> (&'static str, &'static str) {
     match unit {
         Unit::Requests => ("requests", ""),

@@ -1,5 +1,5 @@
-//! Counts refused calls, reports it with an event of the service's own when there are many, and
-//! slows who tries keys.
+//! Counts rejected calls, reports many of them with an event, and slows down callers who guess
+//! keys.
 
 use std::{
     collections::HashMap,
@@ -18,30 +18,28 @@ use crate::{
     metrics::Metrics,
 };
 
-/// How often one subject is reported.
 const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
-/// How long a subject that was reported counts against the limit of those.
+/// Time for which a reported subject counts towards the limit on subjects.
 const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
-/// At what pace calls of one address with no key, or a wrong one, are answered once so many came in
-/// a burst, and how long an answer waits at most.
+/// Interval of responses to calls from one address without a valid key, after a burst of
+/// [`PACED_FROM`], and the maximum delay of a response.
 const PACE_MS: i64 = 100;
 const PACED_FROM: i64 = 20;
 const WAIT_MAX_MS: i64 = 1_000;
-/// Stands for all others.
+/// The subject for all calls above the limit on subjects.
 const OTHERS: &str = "others";
 
-/// Why calls are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Why {
-    /// The key is not known; by address.
+    /// The key is unknown; by address.
     Key,
-    /// The role is not enough; by client.
+    /// The role is insufficient; by client.
     Role,
-    /// The client's rate is used up; by client.
+    /// The rate limit is exceeded; by client.
     Rate,
 }
 
-/// What refusals are counted under.
+/// Returns the metric labels of the reasons.
 pub fn words() -> [&'static str; 3] {
     [Why::Key, Why::Role, Why::Rate].map(Why::word)
 }
@@ -64,10 +62,10 @@ impl Why {
     }
 }
 
-/// Counts refused calls by reason and caller.
+/// Counts rejected calls by reason and caller.
 ///
-/// However many addresses an attacker has, few are counted at a time and few events are made: what
-/// there is no room for is counted and reported together, as `others`.
+/// However many addresses an attacker has, only a few subjects are tracked and few events are sent;
+/// the rest is counted and reported together as `others`.
 pub struct Refusals {
     counted: Mutex<Counted>,
     metrics: Metrics,
@@ -77,27 +75,22 @@ pub struct Refusals {
 #[derive(Debug, Default)]
 struct Counted {
     subjects: HashMap<(Why, String), Subject>,
-    /// When each subject was first reported in the window.
+    /// Time of the first report about each subject in the window.
     reported: HashMap<(Why, String), i64>,
 }
 
 #[derive(Debug)]
 struct Subject {
-    /// When the minute began.
     since_ms: i64,
-    /// Refused calls within it.
     count: u32,
-    /// When the first of those was refused that no one was notified of.
+    /// Time of the first unreported rejection.
     unreported_since_ms: i64,
-    /// How many those are.
     unreported: u64,
     reported_ms: Option<i64>,
-    /// When the last of them is due, at the pace they are answered at.
     due_ms: i64,
 }
 
 impl Subject {
-    /// Keeps the pace: how long one more has to wait.
     fn wait_ms(&mut self, now_ms: i64) -> i64 {
         let at_once_ms = now_ms.saturating_sub(PACED_FROM * PACE_MS);
         let due_ms = self.due_ms.max(at_once_ms).saturating_add(PACE_MS);
@@ -113,7 +106,7 @@ impl Subject {
 }
 
 impl Refusals {
-    /// Nothing was refused yet; events go to `report`.
+    /// Creates the counter; events are passed to `report`.
     pub fn new(report: impl Fn(IncomingEvent) + Send + Sync + 'static) -> Self {
         Self {
             counted: Mutex::default(),
@@ -122,14 +115,13 @@ impl Refusals {
         }
     }
 
-    /// Counts them there as well.
+    /// Counts in these metrics as well.
     #[must_use]
     pub fn counting(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
     }
 
-    /// A call from that address was refused, because its key is not known; answers how long it has
-    /// to wait for that answer.
+    /// Counts a call with an unknown key from that address. Returns the delay of the response.
     pub(super) fn address(&self, address: Option<IpAddr>, now_ms: i64) -> Duration {
         let subject = match address.map(network_of) {
             None => "unknown".into(),
@@ -140,12 +132,11 @@ impl Refusals {
         Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
-    /// A call of that client was refused.
     pub(super) fn client(&self, why: Why, client: &str, now_ms: i64) {
         self.count(why, client.to_owned(), now_ms);
     }
 
-    /// Counts a refusal; answers how long it waits, for the pace of its subject.
+    /// Counts a rejection. Returns its delay, from the pace of its subject.
     fn count(&self, why: Why, subject: String, now_ms: i64) -> i64 {
         self.metrics.refused_call(why.word());
         let (wait_ms, event) = {
@@ -186,7 +177,7 @@ impl Counted {
             (subject.since_ms, subject.count) = (now_ms, 0);
         }
         if subject.reported_ms.is_none() && subject.count == 0 {
-            // What was too little to be reported is past.
+            // Earlier rejections that were too few to report are dropped.
             subject.unreported = 0;
         }
         if subject.unreported == 0 {
@@ -215,7 +206,6 @@ impl Counted {
     }
 }
 
-/// Reports on so many refused calls since then.
 fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> IncomingEvent {
     let minutes = now_ms.saturating_sub(since_ms) / MINUTE_MS + 1;
     let within = match minutes {
@@ -264,7 +254,7 @@ mod tests {
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) - 1 {
             refusals.address(address, at);
         }
-        // A minute later the count begins again.
+        // The count restarts after a minute.
         refusals.address(address, MINUTE_MS);
         assert!(reported.lock().unwrap().is_empty());
         for at in 0..1_000 {
@@ -301,7 +291,7 @@ mod tests {
             .map(|it| it.summary.clone())
             .collect();
         assert!(reported[0].starts_with("20 calls from 192.0.2.7 were refused within a minute"));
-        // Ten minutes of 101, and what comes before and after.
+        // Ten minutes of 101 calls, and those before and after.
         assert!(
             reported[1].starts_with("1031 calls from 192.0.2.7 were refused within 10 minutes"),
             "{reported:?}"

@@ -1,4 +1,4 @@
-//! Calls that may look at many records, done on the threads for scans.
+//! Runs calls that may scan many records on the threads for scans.
 
 use std::{
     error::Error as StdError,
@@ -20,10 +20,9 @@ use crate::{
     store::audit,
 };
 
-/// Bytes that gRPC puts before a message.
 const PREFIX_BYTES: usize = 5;
 
-/// Has a call answered: here, or by the threads for scans with its message read before.
+/// Runs a call here, or on the threads for scans once its message was read.
 pub(super) async fn answered<S, Out>(
     inner: &mut S,
     request: Request<Body>,
@@ -46,10 +45,10 @@ where
     }
 }
 
-/// Reads the message of a call, so that one that comes slowly takes no place.
+/// Reads the message of a call, so that a slow client does not occupy a thread.
 ///
 /// # Errors
-/// When it is larger than a message may be, and what went wrong with reading it.
+/// Returns an error if the message is too large or cannot be read.
 async fn gathered(request: Request<Body>) -> Result<Request<Body>, Status> {
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, REQUEST_BYTES_MAX + PREFIX_BYTES);
@@ -63,14 +62,14 @@ async fn gathered(request: Request<Body>) -> Result<Request<Body>, Status> {
     Ok(Request::from_parts(parts, Body::new(gathered)))
 }
 
-/// A message is over that size limit.
+/// Returns the status for a message above the size limit.
 pub fn too_large(bytes_max: usize) -> Status {
     let message = format!("the message is larger than {bytes_max} bytes");
     Status::resource_exhausted(message)
 }
 
-/// Has a call done on the threads for scans, with its answer. The answers of a stream are made there as
-/// well, each when the one before is read.
+/// Runs a call on the threads for scans, including its response. Each message of a stream is
+/// produced there when the previous one was read.
 async fn scanned<Out, E>(
     scans: &Scans,
     scanner: Scanner,
@@ -97,7 +96,7 @@ where
         Ok(response) => response?,
         Err(error) => return Ok(Status::from(error).into_http()),
     };
-    // The headers of an error end its stream: clients refuse one that continues after its status.
+    // A status in the headers ends the stream: clients reject messages after it.
     Ok(if is_streaming && !response.body().is_end_stream() {
         response.map(|body| Body::new(Streamed::new(scans, &scanner, body)))
     } else {
@@ -105,10 +104,9 @@ where
     })
 }
 
-/// The body of a stream that is made on the threads for scans.
 struct Streamed {
     frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
-    /// Ends it when no one reads it any more.
+    /// Stops producing when dropped.
     _making: Running<()>,
 }
 

@@ -1,4 +1,4 @@
-//! Keys and roles through the guard, in front of a service that answers with streams.
+//! Keys and roles through the guard, in front of a service with streams.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -72,8 +72,8 @@ impl World {
         key.reveal().to_owned()
     }
 
-    /// What the guard answers to a call that carries these headers; `Ok` names the caller that
-    /// the service behind it saw.
+    /// Makes a call with these headers through the guard; `Ok` is the caller that the service
+    /// received.
     async fn call(&self, path: &str, headers: &[(&str, &str)]) -> Result<Option<String>, Status> {
         let service = service_fn(|request: Request<Body>| async move {
             let caller = request.extensions().get::<Caller>();
@@ -186,7 +186,7 @@ async fn a_revoked_key_is_worth_nothing_once_the_change_was_taken_in() {
     world.clients.revoke("ada").await.unwrap();
     world.keys.catch_up().await.unwrap();
     assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
-    // Another client of the same name does not revive it.
+    // Another client of the same name does not restore it.
     world.key("ada", Role::Admin).await;
     assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
 }
@@ -196,7 +196,7 @@ async fn open_streams_end_both_ways_when_their_key_is_revoked() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Viewer).await;
-    // Answers with what it is sent, until that ends; then reports how it ended.
+    // Echoes the request body, then reports how it ended.
     let (ended, mut how_it_ended) = mpsc::channel(1);
     let echo = service_fn(move |request: Request<Body>| {
         let ended = ended.clone();
@@ -241,7 +241,7 @@ async fn open_streams_end_both_ways_when_their_key_is_revoked() {
     assert_eq!(status.code(), Code::Unauthenticated);
     assert!(body.frame().await.is_none());
     drop(guarded);
-    // The service behind saw its input end with an error, or was dropped with its output.
+    // The service received an error on its input, or was dropped with its output.
     if let Some(status) = how_it_ended.recv().await {
         assert_eq!(status.code(), Code::Unauthenticated);
     }

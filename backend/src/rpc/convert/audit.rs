@@ -1,4 +1,4 @@
-//! Entries of the audit log on their way out, and the filters of their list on their way in.
+//! Conversion of audit entries and of the filters of their list.
 
 use bellwether_proto::v1::{self, audit_entry::Action, audit_state::Resource};
 
@@ -10,10 +10,10 @@ use crate::{
     ops::{audit::AuditFilter, page::PageRequest, wire::Shows},
 };
 
-/// The filters and the page of a list.
+/// Converts a list request to filter and page.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(
     request: v1::ListAuditEntriesRequest,
     is_admin: bool,

@@ -1,4 +1,4 @@
-//! Steps of a backup.
+//! Conversion of backup steps.
 
 use bellwether_proto::v1;
 

@@ -1,4 +1,4 @@
-//! Selections of deliveries on their way in, and what happened to them on its way out.
+//! Conversion of bulk selections of deliveries and of their results.
 
 use std::cmp::Reverse;
 
@@ -15,10 +15,10 @@ use crate::{
     ops::delivery::{BulkTally, Selection, Skip},
 };
 
-/// Which deliveries a request is about, with its limit and page token.
+/// Converts a selection, with its limit and page token.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn selection(
     ids: &[String],
     wire: Option<v1::DeliveryFilter>,
@@ -75,7 +75,7 @@ pub fn selection(
     })
 }
 
-/// What was sent again, or would be.
+/// Converts the result of retrying deliveries.
 pub fn retried(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesResponse {
     let retried = |(id, new): &(RecordId, RecordId)| v1::RetriedDelivery {
         id: id.to_string(),
@@ -91,7 +91,7 @@ pub fn retried(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesRe
     }
 }
 
-/// What was cancelled, or would be.
+/// Converts the result of cancelling deliveries.
 pub fn cancelled(tally: BulkTally, warnings: Vec<String>) -> v1::CancelDeliveriesResponse {
     v1::CancelDeliveriesResponse {
         count: Some(count(tally.count)),

@@ -1,4 +1,4 @@
-//! Spans of calendars between the wire and the domain.
+//! Conversion of calendar spans.
 
 use bellwether_proto::v1;
 use prost_types::Timestamp;
@@ -9,7 +9,7 @@ use crate::{
     ops::calendar::{Expansion, ExpansionSpan},
 };
 
-/// The time that is asked for.
+/// Converts the requested time span.
 pub fn asked(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
     ExpansionSpan {
         start_ms: start.map(time::millis),
@@ -17,7 +17,7 @@ pub fn asked(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpa
     }
 }
 
-/// The spans of a calendar.
+/// Converts the spans of a calendar.
 pub fn spans(expansion: &Expansion) -> Vec<v1::CalendarSpan> {
     let local = |at_ms| {
         let local = expansion.prepared.local(at_ms);

@@ -1,4 +1,4 @@
-//! What a check finds.
+//! Conversion of check results.
 
 use bellwether_proto::v1;
 
@@ -21,7 +21,7 @@ impl Shows<Findings> for v1::CheckFindings {
     }
 }
 
-/// How far a check is, and what it has found when it has ended.
+/// Converts the progress of a check, with the findings at its end.
 pub fn response(progress: Progress, findings: Option<Findings>) -> v1::CheckStoreResponse {
     v1::CheckStoreResponse {
         done: progress.done,

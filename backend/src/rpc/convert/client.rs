@@ -1,4 +1,4 @@
-//! Clients between the wire and the domain.
+//! Conversion of clients.
 
 use bellwether_proto::v1;
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Takes a role from the wire; none for a number that names no role.
+/// Converts a role; `None` if unknown.
 pub fn role(wire: i32) -> Option<Role> {
     match v1::Role::try_from(wire).ok()? {
         v1::Role::Unspecified => None,
@@ -38,7 +38,7 @@ impl From<v1::CreateClientRequest> for ClientDraft {
     }
 }
 
-/// Takes what is to change of a client from the wire, and its name.
+/// Converts an update request to the client's name and the changes.
 pub fn edit(wire: v1::UpdateClientRequest) -> (String, ClientEdit) {
     let texts = |wire: Option<v1::Texts>| wire.map(|it| it.values);
     let edit = ClientEdit {
@@ -55,7 +55,7 @@ pub fn edit(wire: v1::UpdateClientRequest) -> (String, ClientEdit) {
     (wire.name, edit)
 }
 
-/// Takes the rates of a new client from the wire, where zero stands for none.
+/// Converts the rates of a new client, where zero means no limit.
 fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
     let rate = |wire: u32| Some(wire).filter(|rate| *rate > 0);
     Rates {

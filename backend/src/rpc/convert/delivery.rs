@@ -1,4 +1,4 @@
-//! Deliveries and their attempts on their way out, and the filters of lists on their way in.
+//! Conversion of deliveries, attempts and the filters of their list.
 
 use bellwether_proto::{cloud, v1};
 use prost_types::Timestamp;
@@ -26,11 +26,11 @@ pub(super) use crate::domain::NO_EVENT_ID;
 
 pub(super) const NO_DELIVERY_ID: &str = "is not a delivery id; expected 26 letters and digits";
 
-/// A delivery with its attempts; a list leaves them out.
+/// Converts a delivery with its attempts; lists omit them.
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) -> v1::Delivery {
     let content = delivery.content;
     let known_as = delivery.event.map(|_| content.known_as().to_string());
-    // A test has a fake rule, and tells about a sample unless its event is named.
+    // A test has a fake rule, and a sample event unless one is named.
     let rule_name = if delivery.test {
         String::new()
     } else {
@@ -100,7 +100,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
     }
 }
 
-/// A state on the wire.
+/// Converts a delivery state.
 pub fn state(state: DeliveryState) -> v1::delivery::State {
     match state {
         DeliveryState::Pending { .. } => v1::delivery::State::Pending,
@@ -114,7 +114,7 @@ pub fn state(state: DeliveryState) -> v1::delivery::State {
     }
 }
 
-/// How many deliveries a filter leaves.
+/// Converts the counts of matching deliveries.
 pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
     let count = |number: usize| Some(i32::try_from(number).unwrap_or(i32::MAX));
     v1::DeliveryCounts {
@@ -145,11 +145,11 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
     }
 }
 
-/// What a test of a destination is to tell about: a stored event, else the event of the request,
-/// else a sample.
+/// Converts the subject of a destination test: a stored event, else the event of the request, else
+/// a sample.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result<About, Error> {
     if !event_id.is_empty() {
         let event = EventId::parse(event_id);
@@ -173,7 +173,7 @@ pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result
     }
 }
 
-/// The outcome of a test of a destination.
+/// Converts the result of a destination test.
 pub fn tested(
     delivery: &Delivery,
     attempt: Attempt,
@@ -199,7 +199,7 @@ pub fn tested(
     }
 }
 
-/// The request of a test that is not sent.
+/// Converts the request of a test that is only rendered.
 pub fn rendered(
     rendered: RenderedTest,
     route: Option<v1::EventRoute>,
@@ -214,7 +214,7 @@ pub fn rendered(
     }
 }
 
-/// A verdict on the wire.
+/// Converts an outcome.
 pub fn outcome(outcome: Outcome) -> v1::Outcome {
     match outcome {
         Outcome::Delivered => v1::Outcome::Delivered,
@@ -225,7 +225,7 @@ pub fn outcome(outcome: Outcome) -> v1::Outcome {
     }
 }
 
-/// What was sent.
+/// Converts a request that was sent.
 pub fn request(request: Request) -> v1::RequestTranscript {
     v1::RequestTranscript {
         method: request.method,
@@ -235,7 +235,7 @@ pub fn request(request: Request) -> v1::RequestTranscript {
     }
 }
 
-/// What came back.
+/// Converts a response that was received.
 pub fn response(response: Response) -> v1::ResponseTranscript {
     v1::ResponseTranscript {
         status: response.status.into(),
@@ -244,18 +244,18 @@ pub fn response(response: Response) -> v1::ResponseTranscript {
     }
 }
 
-/// An identity as a caller spells it.
+/// Parses an id.
 ///
 /// # Errors
-/// [`Error::Invalid`] when it is none.
+/// Returns [`Error::Invalid`] if it is malformed.
 pub fn id(text: &str) -> Result<RecordId, Error> {
     RecordId::parse(text).ok_or_else(|| Error::invalid("id", NO_DELIVERY_ID))
 }
 
-/// The filters and the page of a list, but for the text of a filter.
+/// Converts a list request to filter and page, without the filter text.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest), Error> {
     let wire = v1::DeliveryFilter {
         states: request.states,
@@ -279,8 +279,7 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
     Ok((filter, page))
 }
 
-/// Which deliveries are meant, but for the text of the filter; what is wrong is added to the violations,
-/// with `prefix` before the fields.
+/// Converts a filter without its text; violations are added with `prefix` before the fields.
 pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Violation>) -> Filter {
     let mut refuse = |field: &str, fault: String| {
         violations.push(Violation::new(format!("{prefix}{field}"), fault));

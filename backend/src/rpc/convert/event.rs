@@ -1,4 +1,4 @@
-//! Stored events on their way out.
+//! Conversion of stored events.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use crate::{
     store::{LogPosition, engine::Condition},
 };
 
-/// An event with the occurrences that were asked for; all of them are of that event.
+/// Converts an event with some of its occurrences.
 ///
-/// `newest` is the event's newest occurrence, which knows how often the event was sent.
+/// `newest` is the event's newest occurrence, which has the total count.
 pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
     v1::Event {
         id: newest.event.to_string(),
@@ -34,7 +34,7 @@ pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
     }
 }
 
-/// An event with one occurrence. The count is that up to this occurrence.
+/// Converts an event with one occurrence. The count is that up to this occurrence.
 pub fn single(found: Occurrence) -> v1::Event {
     let mut event = event(&found, Vec::new());
     event.occurrences.push(occurrence(found));
@@ -97,7 +97,7 @@ fn history_entry(entry: HistoryEntry) -> v1::HistoryEntry {
     }
 }
 
-/// JSON fields as the wire carries them.
+/// Converts JSON fields.
 pub fn structure(fields: Fields) -> prost_types::Struct {
     let fields = fields
         .into_iter()
@@ -122,7 +122,7 @@ pub(super) fn wire_value(value: Value) -> prost_types::Value {
     prost_types::Value { kind: Some(kind) }
 }
 
-/// A page of a search.
+/// Converts a page of a search.
 pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     let count = found.occurrences.len();
     v1::SearchEventsResponse {
@@ -138,7 +138,7 @@ pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     }
 }
 
-/// Where an occurrence would be sent.
+/// Converts the route of an occurrence.
 pub fn route(route: &Route) -> v1::EventRoute {
     let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
     v1::EventRoute {
@@ -149,7 +149,7 @@ pub fn route(route: &Route) -> v1::EventRoute {
     }
 }
 
-/// A span of time.
+/// Converts a bucket of a frequency.
 pub fn bucket(bucket: Bucket) -> v1::FrequencyBucket {
     v1::FrequencyBucket {
         start: bucket.start_ms,
@@ -165,7 +165,7 @@ fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
         .collect()
 }
 
-/// What occurrences have in a field.
+/// Converts groups of occurrences by a field.
 pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
     let group = |group: Group| v1::EventGroup {
         value: group.value,
@@ -182,7 +182,7 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
     }
 }
 
-/// News of a watch.
+/// Converts an update of a watch.
 pub fn news(news: News) -> v1::WatchEventsResponse {
     v1::WatchEventsResponse {
         events: news.changed.into_iter().map(single).collect(),
@@ -193,7 +193,7 @@ pub fn news(news: News) -> v1::WatchEventsResponse {
     }
 }
 
-/// The state of the service.
+/// Converts the overview.
 pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let minutes = overview.events_per_minute.into_iter();
     let destinations = overview.destinations.into_iter();
@@ -282,7 +282,7 @@ fn destination_overview(overview: DestinationOverview) -> v1::DestinationOvervie
     }
 }
 
-/// A count as the wire carries it.
+/// Converts a count.
 pub fn small(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Explanations on their way out.
+//! Conversion of explanations.
 
 use bellwether_proto::v1;
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Why one rule did or did not notify.
+/// Converts the explanation of one rule.
 pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
     let main = judgement(rule.main);
     v1::RuleExplanation {
@@ -40,7 +40,7 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
     }
 }
 
-/// What happened to an occurrence.
+/// Converts the timeline of an occurrence.
 pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
     let one = |it: Moment| v1::TimelineEntry {
         time: it.at_ms,

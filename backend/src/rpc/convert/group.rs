@@ -1,4 +1,4 @@
-//! Groups on their way out, and what is asked of them on its way in.
+//! Conversion of groups and of requests about them.
 
 use bellwether_proto::v1;
 
@@ -20,10 +20,10 @@ use crate::{
 
 const NO_GROUP_ID: &str = "is no group id: it is `group-` and 26 letters and digits";
 
-/// The filters and the page of a list.
+/// Converts a list request to filter and page.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Error> {
     use v1::group::State;
     let mut violations = Vec::new();
@@ -56,10 +56,10 @@ pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Err
     Ok((filter, page))
 }
 
-/// The group and the page of its members.
+/// Converts a request to the group's id and the page of members.
 ///
 /// # Errors
-/// [`Error::Invalid`] for what is no id.
+/// Returns [`Error::Invalid`] for a malformed id.
 pub fn one(request: v1::GetGroupRequest) -> Result<(RecordId, PageRequest), Error> {
     let page = PageRequest {
         size: request.page_size,
@@ -72,10 +72,10 @@ fn id(text: &str) -> Result<RecordId, Error> {
     GroupId::parse(text).ok_or_else(|| Error::invalid("id", NO_GROUP_ID))
 }
 
-/// The group, and what is to happen to its members.
+/// Converts a request to the group's id and the change of its members.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {
@@ -98,7 +98,7 @@ pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateCha
     Ok((id(&request.id)?, change))
 }
 
-/// A group on the wire.
+/// Converts a group.
 pub fn group(view: GroupView) -> v1::Group {
     let GroupView {
         group,
@@ -138,7 +138,7 @@ pub fn group(view: GroupView) -> v1::Group {
     }
 }
 
-/// A member on the wire.
+/// Converts a member of a group.
 pub fn member(occurrence: Occurrence) -> v1::GroupMember {
     v1::GroupMember {
         event_id: occurrence.event.to_string(),

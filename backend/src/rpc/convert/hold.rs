@@ -1,4 +1,4 @@
-//! What holds something back, on its way out.
+//! Conversion of holds.
 
 use bellwether_proto::v1;
 
@@ -8,12 +8,12 @@ use crate::{
     limits::HOLDS_SHOWN_MAX,
 };
 
-/// The first holds, in order.
+/// Converts the first holds, in order.
 pub fn holds(held_by: &[HeldBy]) -> Vec<v1::Hold> {
     held_by.iter().take(HOLDS_SHOWN_MAX).map(hold).collect()
 }
 
-/// The holds of all that waits, each once.
+/// Converts the holds of all pending notifications, without duplicates.
 pub fn distinct(pending: &[Pending]) -> Vec<v1::Hold> {
     let mut known: Vec<&HeldBy> = Vec::new();
     for held_by in pending.iter().flat_map(|it| &it.held_by) {

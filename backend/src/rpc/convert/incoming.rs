@@ -1,4 +1,4 @@
-//! Events on their way in.
+//! Conversion of incoming events.
 
 use bellwether_proto::cloud;
 use prost_types::value::Kind;
@@ -11,18 +11,19 @@ use crate::{
     ops::intake::check::{check, check_source},
 };
 
-/// Takes an event from the wire; `now_ms` is its time when it states none.
+/// Converts an event; `now_ms` is its time if it has none.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// Returns all violations.
 pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     checked(event, now_ms, |_| {})
 }
 
-/// As [`incoming`], of an event of another dialect: what is too long is cut instead of refused.
+/// Converts an event of another dialect like [`incoming`], but truncates long values instead of
+/// rejecting them.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// Returns all violations.
 pub fn fitted(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     event.metadata_fields.iter_mut().for_each(make_finite);
     checked(event, now_ms, truncate_event)
@@ -101,8 +102,7 @@ fn checked(
     }
 }
 
-/// JSON fields from the wire; none when a number in them is not finite. The decoder bounds how deep
-/// they nest.
+/// Converts JSON fields; `None` if a number is not finite. The decoder limits the nesting.
 fn fields(wire: prost_types::Struct) -> Option<Fields> {
     let fields = wire.fields.into_iter();
     fields.map(|(key, it)| Some((key, value(it)?))).collect()
@@ -122,7 +122,6 @@ fn value(wire: prost_types::Value) -> Option<Value> {
     })
 }
 
-/// Writes numbers as text that JSON does not have.
 fn make_finite(fields: &mut prost_types::Struct) {
     fields.fields.values_mut().for_each(make_value_finite);
 }
@@ -138,7 +137,7 @@ fn make_value_finite(value: &mut prost_types::Value) {
     }
 }
 
-/// What is wrong with one event, in one sentence.
+/// Joins the violations of an event into one sentence.
 pub fn sentence(violations: &[Violation]) -> String {
     let each = violations
         .iter()

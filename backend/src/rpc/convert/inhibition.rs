@@ -1,4 +1,4 @@
-//! Previews of inhibitions on their way out.
+//! Conversion of inhibition previews.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bellwether_proto::v1;
 use super::{event, list::count, silence::held_messages};
 use crate::{domain::Occurrence, ops::inhibition::Preview};
 
-/// What a draft would hold.
+/// Converts the preview of a draft.
 pub fn preview(preview: Preview) -> v1::PreviewInhibitionResponse {
     let shown = |it: Arc<Occurrence>| Some(event::single(Arc::unwrap_or_clone(it)));
     let pairs = preview.pairs.into_iter().map(|it| v1::InhibitedPair {

@@ -1,9 +1,9 @@
-//! JSON on its way out, as the well-known types of protobuf.
+//! Conversion of JSON to well-known types of protobuf.
 
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
-/// Puts a JSON object on the wire; anything else becomes an object without fields.
+/// Converts a JSON object; anything else becomes an empty object.
 pub fn object(json: Json) -> Struct {
     match json {
         Json::Object(fields) => Struct {
@@ -16,7 +16,7 @@ pub fn object(json: Json) -> Struct {
     }
 }
 
-// What is shown was made here, a few levels deep, so the recursion is bounded.
+// The value was built by this service with few levels, so the recursion is bounded.
 fn value(json: Json) -> Value {
     let kind = match json {
         Json::Null => Kind::NullValue(0),

@@ -1,10 +1,10 @@
-//! What the lists of named resources have in common on the wire.
+//! Conversion shared by all lists of named resources.
 
 use crate::ops::{page::PageRequest, resource::Filter};
 
 pub use crate::ops::wire::{count, number};
 
-/// Which page, and which resources, a list asks for.
+/// Converts a list request to page and filter.
 pub fn page_and_filter(
     (size, token): (i32, String),
     names: Vec<String>,

@@ -1,4 +1,4 @@
-//! Obligations on their way out, and the filters of their list on their way in.
+//! Conversion of obligations and of the filters of their list.
 
 use bellwether_proto::v1;
 
@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// The filters and the page of a list.
+/// Converts a list request to filter and page.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, PageRequest), Error> {
     let mut violations = Vec::new();
     for (field, names) in [
@@ -48,7 +48,7 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
     Ok((filter, page))
 }
 
-/// An obligation on the wire.
+/// Converts an obligation.
 pub fn obligation(obligation: Obligation) -> v1::Obligation {
     v1::Obligation {
         rule_name: obligation.rule_name.to_string(),

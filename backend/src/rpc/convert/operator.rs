@@ -1,4 +1,4 @@
-//! What operators do with events, on its way in.
+//! Conversion of operator actions on events.
 
 use bellwether_proto::v1;
 use prost_types::Duration;
@@ -13,10 +13,10 @@ use crate::{
     ops::{annotate::AnnotationItem, edit::OccurrenceTarget, set_status::StatusItem},
 };
 
-/// Takes a note to write from the wire.
+/// Converts an annotation.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns the violation.
 pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
     Ok(AnnotationItem {
         target: target(&item.event_id, &item.occurrence_id)?,
@@ -25,7 +25,6 @@ pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
     })
 }
 
-/// How long an acknowledgement counts, in milliseconds.
 pub(super) fn acknowledge_for(
     length: Option<&Duration>,
     acknowledged: Option<bool>,
@@ -44,10 +43,10 @@ pub(super) fn acknowledge_for(
     Ok(for_ms)
 }
 
-/// Takes a status to set from the wire.
+/// Converts a status change.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns the violation.
 pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem, Error> {
     let status = match item.status {
         0 => None,
@@ -69,10 +68,10 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
     })
 }
 
-/// Takes whose an occurrence is to be from the wire.
+/// Converts an assignment; `None` leaves it unchanged, and an empty name removes it.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// Returns the violation of the name.
 pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
     Ok(match assignee {
         None => Assignment::Stays,

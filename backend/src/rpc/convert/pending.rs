@@ -1,4 +1,4 @@
-//! What waits, on its way out, and the filters of its list on their way in.
+//! Conversion of pending notifications and of the filters of their list.
 
 use bellwether_proto::v1::{self, HoldKind, pending::Kind as WireKind};
 
@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// The filters and the page of a list.
+/// Converts a list request to filter and page.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Error> {
     let mut violations = Vec::new();
     if request.rule_names.len() > RULE_NAMES_MAX {
@@ -58,10 +58,10 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
     Ok((filter, page))
 }
 
-/// Which occurrence is meant.
+/// Converts the target of a release.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, Error> {
     let mut violations = Vec::new();
     if request.rule_name.is_empty() {
@@ -84,7 +84,7 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, E
     }
 }
 
-/// Something that waits, on the wire.
+/// Converts a pending notification.
 pub fn pending(waits: Waits) -> v1::Pending {
     match waits {
         Waits::Decision {
@@ -119,7 +119,7 @@ fn decision(pending: &Pending, occurrence: Occurrence, destinations: &[Name]) ->
     }
 }
 
-/// What is beyond a budget: a message that is the only one so far, or a digest.
+/// Converts a message above a budget: a single one so far, or a digest.
 fn digest(delivery: Delivery) -> v1::Pending {
     let content = delivery.content;
     let count = content.digest.as_ref().map_or(1, |it| it.count);

@@ -1,4 +1,4 @@
-//! Previews of rules on their way out.
+//! Conversion of rule previews.
 
 use bellwether_proto::v1;
 

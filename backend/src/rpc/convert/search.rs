@@ -1,4 +1,4 @@
-//! What searches, counts and watches are about, on its way in.
+//! Conversion of searches, counts and watches.
 
 use bellwether_proto::v1::{self, page_input::Direction, sort_by::Sort};
 use prost::Message;
@@ -16,29 +16,26 @@ use crate::{
     },
 };
 
-/// Spans of time of a frequency.
 const BUCKETS_MAX: i32 = 500;
 const BUCKETS_DEFAULT: usize = 60;
-/// Groups that are answered at most, and when the caller does not say.
 const GROUPS_MAX: i32 = 1_000;
 const GROUPS_DEFAULT: usize = 50;
 
-/// Where the text of a condition is in a request.
 const FILTER_PATH: &str = "query.filter";
 
-/// What a request is about.
+/// A converted query.
 #[derive(Debug)]
 pub struct ReadQuery<T> {
-    /// That.
+    /// The result of the conversion.
     pub what: T,
-    /// The fields that its condition looks at, each with its place in the text, if there is one.
+    /// Fields of its condition, each with its position in the filter text, if any.
     pub named: Vec<(String, Option<usize>)>,
 }
 
-/// Takes which occurrences are meant from the wire; ages in a filter are counted from now.
+/// Converts a query to a filter; ages are relative to `now_ms`.
 ///
 /// # Errors
-/// Everything that is wrong, with paths from the request.
+/// Returns all violations, with paths in the request.
 pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<ReadQuery<Filter>, Error> {
     let mut faults = Vec::new();
     let (what, named) = read_filter(wire.unwrap_or_default(), now_ms, &mut faults);
@@ -49,10 +46,10 @@ pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<ReadQuery<Fil
     }
 }
 
-/// Takes a search from the wire.
+/// Converts a search.
 ///
 /// # Errors
-/// Everything that is wrong, with paths from the request.
+/// Returns all violations, with paths in the request.
 pub fn search(
     wire: Option<v1::EventQuery>,
     now_ms: i64,
@@ -97,10 +94,10 @@ pub fn search(
     Ok(ReadQuery { what, named })
 }
 
-/// Takes the number of spans of a frequency from the wire.
+/// Checks the number of buckets of a frequency.
 ///
 /// # Errors
-/// When it is out of range.
+/// Returns an error if it is out of range.
 pub fn bucket_count(number: i32) -> Result<usize, Error> {
     match number {
         0 => Ok(BUCKETS_DEFAULT),
@@ -112,18 +109,18 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
     }
 }
 
-/// The field that occurrences are to be grouped by.
+/// Converts the field for grouping occurrences.
 ///
 /// # Errors
-/// When it is none that several occurrences share.
+/// Returns an error if occurrences cannot share it.
 pub fn group_field(name: &str) -> Result<Field, Error> {
     Field::parse_shared(name).map_err(|fault| Error::invalid("field", fault))
 }
 
-/// How many groups are answered.
+/// Checks the number of groups.
 ///
 /// # Errors
-/// When it is out of range.
+/// Returns an error if it is out of range.
 pub fn group_limit(number: i32) -> Result<usize, Error> {
     match number {
         0 => Ok(GROUPS_DEFAULT),
@@ -196,7 +193,7 @@ fn read_filter(
         }
         status
     });
-    // What the text says of time leads to the right part of an index.
+    // Time bounds in the text narrow the range of the index.
     let bounds = text.map(|(parsed, _)| matching::time_bounds(&parsed.clause));
     let (since_ms, until_ms) = bounds.unwrap_or_default();
     let filter = Filter {

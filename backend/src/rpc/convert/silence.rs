@@ -1,4 +1,4 @@
-//! Silences between the wire and the domain.
+//! Conversion of silences.
 
 use bellwether_proto::{filter, v1};
 
@@ -23,10 +23,9 @@ use crate::{
     },
 };
 
-/// Where the text of a condition is in a request.
 const FILTER_PATH: &str = "filter";
 
-/// A draft, as a client sends it.
+/// Converts a draft of a client.
 pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     let mut faults = Vec::new();
     let query = (wire.query, wire.filter.as_str());
@@ -72,10 +71,10 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     }
 }
 
-/// The filters and the page of a list.
+/// Converts a list request to filter and page.
 ///
 /// # Errors
-/// [`Error::Invalid`] naming every wrong field.
+/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest), Error> {
     use v1::silence::State;
     let mut violations = Vec::new();
@@ -110,10 +109,10 @@ pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest
     Ok((filter, page))
 }
 
-/// How the end is to move.
+/// Converts the extension of a silence.
 ///
 /// # Errors
-/// [`Error::Invalid`] unless there is exactly one way.
+/// Returns [`Error::Invalid`] unless exactly one form is set.
 pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
     match (&wire.duration, &wire.end_time) {
         (Some(duration), None) => Ok(Extension::By(time::length_ms(duration))),
@@ -196,7 +195,7 @@ fn comment(comment: Comment) -> v1::SilenceComment {
     }
 }
 
-/// Messages that would have been held.
+/// Converts messages that would have been held.
 pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
     let by_rule = messages.by_rule.into_iter().map(|it| v1::RuleMessages {
         rule_name: it.rule_name,
@@ -209,7 +208,7 @@ pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
     }
 }
 
-/// What a draft would do.
+/// Converts the preview of a draft.
 pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
     let warnings = preview.too_broad.iter().cloned();
     v1::PreviewSilenceResponse {

@@ -1,4 +1,4 @@
-//! What the service counted, onto the wire.
+//! Conversion of statistics.
 
 use bellwether_proto::v1;
 
@@ -11,7 +11,7 @@ use crate::{
     ops::statistics::{DeliveryCounts, Statistics},
 };
 
-/// What the service counted.
+/// Converts the statistics.
 pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
     let columns = statistics.columns;
     let events = statistics.events.into_iter();

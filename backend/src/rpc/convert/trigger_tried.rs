@@ -1,11 +1,11 @@
-//! Tests of triggers.
+//! Conversion of trigger tests.
 
 use bellwether_proto::v1;
 
 use super::{event, list::count};
 use crate::ops::test_trigger::TestRun;
 
-/// What is to be tried, and on which span of time.
+/// Converts a test request to the draft and the time span.
 pub fn draft(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i64>, Option<i64>)) {
     let span = wire.time_range.unwrap_or_default();
     let draft = v1::Trigger {
@@ -16,7 +16,7 @@ pub fn draft(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i64>, Option
     (draft, (span.start, span.end))
 }
 
-/// How far a test is, with its result at the end.
+/// Converts the progress of a test, with the result at its end.
 pub fn progress(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
     let test = run.so_far();
     v1::TestTriggerWithProgressResponse {
@@ -29,7 +29,7 @@ pub fn progress(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
     }
 }
 
-/// What was found.
+/// Converts the result.
 pub fn result(run: &TestRun) -> v1::TestTriggerResponse {
     let test = run.so_far();
     let occurrences = test.occurrences.iter().cloned();

@@ -1,8 +1,8 @@
-//! Fits an event of another dialect into the limits of events; pure.
+//! Fits an event of another dialect into the limits; pure.
 //!
-//! Its sender knows the limits of another service and repeats what is refused unchanged. So long texts
-//! are cut with a visible mark, and what does not fit as an identity is replaced by its beginning and a
-//! hash of the whole: the same event stays the same event, and others stay others.
+//! Its sender follows the limits of another service and repeats rejected events unchanged. So long
+//! texts are truncated with a visible mark, and a long identity is replaced by a prefix and a hash
+//! of the whole, so that equal events stay equal and different ones different.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -20,16 +20,14 @@ use crate::{
     },
 };
 
-/// The mark of a text that was cut.
 const MORE: &str = "\u{2026}";
-/// The member that shows how many others were left out, and its bytes beside the number.
+/// Key of the member with the number of dropped ones, and its bytes without the number.
 const LEFT_OUT: &str = "\u{2026}";
 const LEFT_OUT_BYTES: usize = 64;
-/// Bytes below which nothing useful is left of a value.
+/// Minimum bytes for a useful truncated value.
 const VALUE_BYTES_MIN: usize = 32;
-/// Bytes of a hash that stands for a text.
 const HASH_BYTES: usize = 8;
-/// The dimension that tells apart what the dimensions that are left do not.
+/// Dimension that distinguishes events with dropped dimensions.
 const IDENTITY: &str = "identity";
 
 /// Makes an event fit; one that fits stays as it is.
@@ -97,7 +95,7 @@ fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
     let whole = std::mem::take(&mut event.dimensions);
     let hash = are_many.then(|| hash(whole.iter().flat_map(|(key, value)| [&**key, &**value])));
     let mut left = Fields::new();
-    // One place is for the hash of all of them.
+    // One dimension is reserved for the hash of all of them.
     let most = EVENT_DIMENSIONS_MAX - usize::from(are_many);
     for (at, (key, value)) in whole.into_iter().enumerate() {
         if at >= most {
@@ -126,7 +124,6 @@ fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
     }
 }
 
-/// A text with its control characters escaped; none when there are none.
 fn escaped(text: &str) -> Option<String> {
     text.contains(char::is_control).then(|| {
         let mut escaped = String::with_capacity(text.len() + 8);
@@ -141,7 +138,7 @@ fn escaped(text: &str) -> Option<String> {
     })
 }
 
-/// The beginning of a text and a hash of all of it.
+/// Returns a prefix of a text and a hash of the whole.
 fn short(text: &str, bytes: usize) -> String {
     let mark = format!("{MORE}#{}", hash([text]));
     let mut short = text.to_owned();
@@ -164,19 +161,18 @@ fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
         })
 }
 
-/// As much of a text as fits, with a mark.
 fn cut(text: &str, bytes: usize) -> String {
     let mut cut = text.to_owned();
     truncate(&mut cut, bytes - MORE.len());
     cut + MORE
 }
 
-/// Cuts a text to at most that many bytes, between characters.
 fn truncate(text: &mut String, bytes: usize) {
     text.truncate(bellwether_proto::text::start(text, bytes).len());
 }
 
-/// An object of at most that many bytes as JSON: small members stay, large ones share what is left.
+/// Shrinks an object to at most that many bytes of JSON: small members are retained, large ones
+/// share the rest.
 fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     let overhead = |key: &str| Value::Text(key.into()).json_bytes() + 2;
     let mut by_size: Vec<_> = fields.into_iter().collect();
@@ -200,7 +196,8 @@ fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     kept
 }
 
-/// A value of at most that many bytes as JSON, which are at least [`VALUE_BYTES_MIN`] if it is larger.
+/// Shrinks a value to at most that many bytes of JSON; a larger value needs at least
+/// [`VALUE_BYTES_MIN`].
 fn shrink(value: Value, bytes: usize) -> Value {
     if value.json_bytes() <= bytes {
         return value;
@@ -243,7 +240,6 @@ fn note(left_out: usize) -> String {
     format!("{MORE} {left_out} more were left out")
 }
 
-/// As much of a text as has that many bytes as JSON, with a mark.
 fn shrink_text(text: &str, bytes: usize) -> String {
     let room = bytes.saturating_sub(2 + MORE.len());
     let mut used = 0;

@@ -1,4 +1,4 @@
-//! Dialects of other services: whether the client that a gateway translated for may send them.
+//! Dialects of other products: checks whether the client may send them.
 
 use tonic::metadata::MetadataMap;
 
@@ -9,10 +9,9 @@ use crate::{
     rpc::access::DIALECT_HEADER as DIALECT,
 };
 
-/// Says that the key came in the path of a request, where others may have written it down.
+/// Metadata that marks a key as part of the path, where it may have been logged.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
-/// What the events of a request are counted under.
 pub(super) fn word(metadata: &MetadataMap) -> &'static str {
     match metadata.get(DIALECT) {
         None => NATIVE,
@@ -22,22 +21,20 @@ pub(super) fn word(metadata: &MetadataMap) -> &'static str {
     }
 }
 
-/// What events are counted under that were sent as here.
 pub(super) const NATIVE: &str = "native";
 
-/// Everything that events are counted under.
+/// Returns all metric labels.
 pub fn words() -> impl Iterator<Item = &'static str> {
     let dialects = Dialect::ALL.into_iter().map(Dialect::word);
     dialects.chain([NATIVE, OTHER])
 }
 
-/// What events of dialects are counted under that are not known here.
 const OTHER: &str = "other";
 
-/// The label of an alert that earlier versions left out of its identity.
+/// Alert label that earlier versions excluded from the identity.
 const SEVERITY: &str = "severity";
 
-/// Adds to an event of that dialect who reports it, and the identity that an earlier version gave it.
+/// Adds the reporter to an event of that dialect, and its identity in earlier versions.
 pub(super) fn identify(word: &str, client: RecordId, event: &mut IncomingEvent) {
     let dialect = Dialect::of_word(word);
     let is_label_set = matches!(dialect, Some(Dialect::Alertmanager | Dialect::Prometheus));
@@ -50,11 +47,11 @@ pub(super) fn identify(word: &str, client: RecordId, event: &mut IncomingEvent) 
     }
 }
 
-/// Lets a request through that was sent as here, or as its client may send.
+/// Checks that a request is native, or in a dialect that its client may send.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`] for a dialect that the client may not send, and for a key in a path
-/// that can do more than send.
+/// Returns [`Error::PermissionDenied`] for a dialect that is not granted, and for a key in a path
+/// with permissions other than sending.
 pub(super) fn admit(metadata: &MetadataMap, caller: &Caller) -> Result<(), Error> {
     let Some(word) = metadata.get(DIALECT) else {
         return Ok(());

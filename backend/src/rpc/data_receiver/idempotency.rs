@@ -1,4 +1,4 @@
-//! Idempotency keys: which one a request carries, and what it is a key to.
+//! Idempotency keys: extraction from a request, and the fingerprint of the request.
 
 use bellwether_proto::cloud::Events;
 use prost::Message;
@@ -7,15 +7,14 @@ use tonic::metadata::MetadataMap;
 
 use crate::{error::Error, limits::IDEMPOTENCY_KEY_CHARACTERS_MAX};
 
-/// The header of REST, and the metadata of gRPC.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Says that an answer is that of an earlier request.
+/// Marks a response as that of an earlier request.
 pub(super) const REPLAYED: &str = "idempotent-replayed";
 
-/// The idempotency key of a request; none when it carries none.
+/// Returns the idempotency key of a request; `None` if it has none.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a key that cannot be remembered, or several of them.
+/// Returns [`Error::Invalid`] for an invalid key, or several.
 pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     let refuse = |fault: String| Error::invalid(IDEMPOTENCY_KEY, fault);
     let mut values = metadata.get_all(IDEMPOTENCY_KEY).iter();
@@ -42,10 +41,6 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     }
 }
 
-/// Refuses an idempotency key where it would promise what is not kept.
-///
-/// # Errors
-/// [`Error::Invalid`] when there is one.
 pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
     if metadata.get(IDEMPOTENCY_KEY).is_none() {
         return Ok(());
@@ -56,7 +51,6 @@ pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
     ))
 }
 
-/// Tells a request from every other one.
 pub(super) fn fingerprint(request: &Events) -> [u8; 32] {
     Sha256::digest(request.encode_to_vec()).into()
 }

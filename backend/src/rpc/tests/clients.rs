@@ -1,4 +1,4 @@
-//! Clients, keys and roles over the wire.
+//! Tests of clients, keys and roles over the wire.
 
 use super::*;
 

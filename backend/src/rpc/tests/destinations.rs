@@ -1,4 +1,4 @@
-//! Destinations over the wire.
+//! Tests of destinations over the wire.
 
 use bellwether_proto::v1::destination_type::Type;
 use bellwether_proto::v1::webhook_auth::Auth as WireAuth;
@@ -44,7 +44,7 @@ pub(super) fn header(name: &str, value: &str) -> Type {
     })
 }
 
-/// A webhook with headers of those names, of which those are to be plain.
+/// Returns a webhook with these headers; `plain` are not secret.
 fn plain(headers: &[&str], plain: &[&str]) -> Type {
     webhook(|webhook| {
         let headers = headers.iter().map(|name| (name.to_string(), "a".into()));
@@ -104,7 +104,7 @@ pub(super) fn pagerduty() -> Type {
     })
 }
 
-/// One of each kind, with a canary in every secret.
+/// Returns a destination of each type, with a canary in every secret.
 pub(super) fn every_kind() -> [(&'static str, Type); 7] {
     let all = webhook(|webhook| {
         webhook.method = "PATCH".into();
@@ -134,7 +134,7 @@ pub(super) fn every_kind() -> [(&'static str, Type); 7] {
     ]
 }
 
-/// Tries each definition: it is refused for that field alone, or accepted when there is none.
+/// Creates each definition, and checks that only that field is rejected, or none.
 async fn try_all(world: &World, cases: Vec<(Type, &str)>) {
     for (kind, field) in cases {
         let described = format!("{kind:?}");

@@ -1,4 +1,4 @@
-//! Events over the wire: in, changed by operators, and out again.
+//! Tests of events over the wire: received, changed by operators, and read.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Explanations over the wire: what was decided, whatever was edited since.
+//! Tests of explanations over the wire, also after later edits.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn enabled(rule: v1::Rule) -> v1::Rule {
 }
 
 impl World {
-    /// A service with a rule `page` of the trigger `disk` and the destination `hook`.
+    /// Starts a service with the trigger `disk`, the destination `hook`, and that rule.
     async fn with(rule: v1::Rule) -> Self {
         let world = Self::start().await;
         world.create_trigger(trigger("disk")).await.unwrap();
@@ -123,7 +123,7 @@ impl World {
         inner(self.events(&self.key).explain_event(request).await.unwrap())
     }
 
-    /// What the only rule decided about the event.
+    /// Returns the explanation of the only rule.
     async fn explained(&self) -> v1::RuleExplanation {
         let mut rules = self.explain().await.rules;
         assert_eq!(rules.len(), 1, "{rules:?}");
@@ -158,7 +158,7 @@ async fn a_rule_that_notified_is_explained_as_it_was_after_edits_and_deletion() 
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     let fired_ms = world.now_ms();
     world.put(|_| {}).await;
-    // At the very moment of the event.
+    // At the time of the event.
     world.edit_trigger("nothing like it").await;
     world.clock.advance(HOUR);
     world.edit_rule(rule("page", &["disk"], &["hook"])).await;
@@ -383,7 +383,7 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
         failed(&now(&still).gates),
         ["already notified", "destination paused"]
     );
-    // What the delivery module does when a pause begins and when a user resumes the destination.
+    // As the delivery module does when a destination is paused, and when a user resumes it.
     notice(Status::Open).await;
     world.clock.advance(HOUR);
     notice(Status::Closed).await;

@@ -1,5 +1,4 @@
-//! Conditions as text: searches, counts and triggers by filters, and what is reported about wrong
-//! ones.
+//! Tests of filters over the wire: searches, counts and triggers, and syntax errors.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +37,7 @@ async fn count(world: &World, filter: &str) -> Result<i32, Status> {
     Ok(inner(answer?).count.unwrap())
 }
 
-/// The fields and sentences of what is wrong.
+/// Returns fields and messages of the violations.
 fn faults(status: &Status) -> Vec<(String, String)> {
     let details = status.get_error_details();
     let violations = details.bad_request().unwrap().field_violations.iter();

@@ -1,4 +1,4 @@
-//! Lists over the wire: filters, pages and walks.
+//! Tests of lists over the wire: filters and pages.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ async fn world() -> World {
     world
 }
 
-/// Names, tags and text to filter by, and the names that pass.
+/// Names, tags and text to filter by, and the matching names.
 type Case = (
     &'static [&'static str],
     &'static [&'static str],
@@ -114,7 +114,7 @@ async fn sizes_and_tokens_that_make_no_sense_are_refused() {
     assert_eq!(fields(list(&world, request).await), ["names"]);
 }
 
-/// What a user does between two pages.
+/// An edit between two pages.
 #[derive(Debug, Clone)]
 enum Edit {
     Create(String),
@@ -135,7 +135,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
 }
 
 async fn carry_out(world: &World, edit: Edit) {
-    // Creating what is there and deleting what is not are refused; that is no matter here.
+    // Failures of duplicate creations and deletions do not matter here.
     match edit {
         Edit::Create(name) => drop(world.create_trigger(trigger(&name)).await),
         Edit::Delete(name) => {
@@ -224,7 +224,7 @@ async fn create_fails_for_a_name_that_differs_only_in_case() {
     }
     world.create_trigger(trigger("disk_full")).await.unwrap();
 
-    // What is gone takes no look with it; another kind has separate looks.
+    // A deleted trigger does not affect others that look alike, and each kind has its own names.
     let request = v1::DeleteTriggerRequest {
         name: "disk-full".into(),
         ..v1::DeleteTriggerRequest::default()

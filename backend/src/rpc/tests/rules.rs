@@ -1,4 +1,4 @@
-//! Rules over the wire.
+//! Tests of rules over the wire.
 
 use super::*;
 

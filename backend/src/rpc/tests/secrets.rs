@@ -1,4 +1,4 @@
-//! Secrets of destinations over the wire: they go in, are kept, and never come out.
+//! Tests of secrets over the wire: they are stored and never returned.
 
 use bellwether_proto::v1::destination_type::Type;
 
@@ -20,7 +20,7 @@ async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
     for (name, kind) in every_kind() {
         let draft = destination_of(name, kind);
         let made = world.create_destination(draft.clone()).await.unwrap();
-        // What was read can be written back as it is.
+        // A definition that was read can be written back.
         let edited = update(&world, made.clone()).await.unwrap();
         assert_eq!(edited.r#type, made.r#type);
         let again = world.create_destination(draft.clone()).await.unwrap_err();
@@ -107,7 +107,7 @@ async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
             assert!(secret(after) == secret(before), "{name} {given:?}");
         }
     }
-    // A secret of one kind is not that of another.
+    // The secret of one type is not used for another.
     let other = Type::Pagerduty(v1::PagerDuty {
         routing_key: MASK.into(),
         ..v1::PagerDuty::default()
@@ -181,7 +181,7 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
     );
 }
 
-/// The test of a draft of a stored destination, by a user with that key.
+/// Tests a draft of a stored destination with that key.
 async fn try_draft(
     world: &World,
     key: &Bearer,
@@ -198,7 +198,7 @@ async fn try_draft(
         .await
 }
 
-/// A webhook at that address with that signing secret.
+/// Returns a webhook with that URL and signing secret.
 fn signed(url: &str, secret: &str) -> Type {
     webhook(|webhook| {
         webhook.url = url.into();
@@ -209,8 +209,8 @@ fn signed(url: &str, secret: &str) -> Type {
 const HOME: &str = "http://127.0.0.1:9";
 const AWAY: &str = "http://127.0.0.2:9";
 
-/// A service with destinations that hold secrets and one that does not; each draft is refused to an
-/// operator and to an editor for those fields alone, or tried when there is none; so is each edit.
+/// Tests and stores drafts against destinations with and without secrets; each is rejected for
+/// exactly those fields.
 async fn try_all_drafts(cases: Vec<(&str, Type, &[&str])>) {
     let world = World::start().await;
     let stored = [
@@ -266,7 +266,7 @@ async fn a_draft_of_a_webhook_takes_stored_secrets_to_their_own_whole_address_on
         ("hook", signed("http://127.0.0.1:90/", ""), url),
         ("hook", signed("http://127.0.0.1/", ""), url),
         ("hook", signed(AWAY, SIGNING), &[]),
-        // What is not stored cannot be lent.
+        // There is no stored secret that could be used.
         ("bare", signed(AWAY, ""), &[]),
         ("bare", header, &[]),
         ("new", signed(AWAY, ""), &[]),
@@ -300,7 +300,7 @@ async fn a_draft_of_another_kind_takes_stored_secrets_to_their_own_whole_address
         ("now", instance(HOME, AWAY, ""), both),
         ("now", instance(AWAY, HOME, ""), both),
         ("now", instance(AWAY, AWAY, CANARY), &[]),
-        // Where these go is not for a draft to say.
+        // A draft cannot set the address of these types.
         ("slack", channel, &[]),
     ])
     .await;

@@ -1,4 +1,4 @@
-//! Triggers over the wire.
+//! Tests of triggers over the wire.
 
 use bellwether_proto::v1::{clause::Kind, trigger_type::Type};
 use prost_types::Struct;
@@ -36,7 +36,7 @@ async fn a_trigger_is_stored_read_replaced_and_deleted() {
     assert!(made.create_time.is_some() && made.update_time.is_some());
     assert_eq!(world.get_trigger("disk-full").await.unwrap(), made);
 
-    // What is left out is emptied; what only the service states is not accepted.
+    // Omitted fields are cleared; output-only fields are ignored.
     let mut edit = trigger("disk-full");
     edit.r#type = Some(event_type(Some(contains("summary", "tape"))));
     edit.rule_names = vec!["not-mine".into()];
@@ -144,7 +144,7 @@ async fn a_change_that_rests_on_an_old_version_changes_nothing() {
         Code::Aborted
     );
     assert_eq!(world.get_trigger("a").await.unwrap(), second);
-    // The etag of an earlier trigger of the same name is old as well.
+    // The etag of a deleted trigger of the same name is not current either.
     delete(&world, "a", &second.etag, false).await.unwrap();
     world.create_trigger(trigger("a")).await.unwrap();
     assert_eq!(
@@ -258,7 +258,7 @@ async fn a_draft_is_tried_on_stored_events_beside_the_stored_trigger() {
     assert_eq!(fields(world.triggers().test_trigger(wrong).await), ["type"]);
 }
 
-/// Occurrences of the last days, one every `step_ms`, newest first; every second one is of a disk.
+/// Stores occurrences at intervals of `step_ms` up to now; every second one is about a disk.
 async fn store_occurrences(world: &World, count: u32, step_ms: i64) {
     let mut changes = world.store.changes();
     for number in 0..count {

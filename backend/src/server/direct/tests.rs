@@ -1,4 +1,4 @@
-//! Every answer past HTTP is the one that the services give over HTTP, word for word.
+//! Responses without HTTP are identical to those over HTTP.
 
 use std::{collections::BTreeMap, net::SocketAddr, task::Poll, time::Duration};
 
@@ -30,8 +30,7 @@ use crate::{
 
 const START_MS: i64 = 1_800_000_000_000;
 
-/// What a call was answered: its code and words, the details behind them, what its headers say of
-/// rates and earlier answers, and the message.
+/// A response: code and message, details, headers about rates and repeats, and the body.
 #[derive(Debug, PartialEq)]
 struct Answered {
     code: i32,
@@ -161,7 +160,7 @@ impl World {
         Answered::new(Ok((head.headers, body.to_bytes().slice(5..))))
     }
 
-    /// Calls both ways; the clock continues between them, so that rates are whole for each.
+    /// Calls both ways; the clock advances between them, so that each has its full rate.
     async fn both(
         &self,
         client: &str,
@@ -204,8 +203,7 @@ fn events(count: usize, detailed: bool) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// What is reported of a call; the client, what the headers say more, and the message; the code of
-/// the answer.
+/// Description, client, additional headers, message, and the expected code.
 type Row = (&'static str, &'static str, More, Vec<u8>, i32);
 type More = Vec<(&'static str, String)>;
 

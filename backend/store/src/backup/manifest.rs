@@ -1,4 +1,4 @@
-//! What a backup says of itself: written last, so that only a finished backup has it.
+//! The manifest of a backup, which is written last and so marks it as finished.
 
 use std::path::Path;
 
@@ -8,27 +8,23 @@ use serde_json::{Value, json};
 use super::{BackupError, NEWEST, PROVEN, piece, step::BackupEnd};
 use crate::engine::LogPosition;
 
-/// The file's name.
 pub(super) const NAME: &str = "manifest.json";
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// The layout of the backup.
     pub(super) layout: u32,
-    /// When it was finished, as RFC 3339 in UTC. The store is as it was then.
+    /// Time of completion, as RFC 3339 in UTC. The backup contains the state at that time.
     pub end_time: String,
-    /// The version that made it.
+    /// The version that made the backup.
     pub version: String,
-    /// What it is of.
+    /// The state that the backup contains.
     pub end: BackupEnd,
-    /// Whether `secret.key` lies beside the pieces.
+    /// Whether the folder contains `secret.key`.
     pub has_keys: bool,
-    /// The pieces in their order, each with its length and its checksum.
     pub(super) pieces: Vec<Piece>,
 }
 
-/// One file of the backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) name: String,
@@ -37,7 +33,7 @@ pub(super) struct Piece {
 }
 
 impl Manifest {
-    /// Bytes of all pieces.
+    /// Returns the total size of the pieces in bytes.
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes).sum()
     }
@@ -60,7 +56,7 @@ impl Manifest {
         format!("{manifest:#}\n")
     }
 
-    /// Reads what [`Manifest::write`] made, in the folder that it was found in.
+    /// Parses the output of [`Manifest::write`]; `folder` is for errors.
     pub(super) fn read(text: &str, folder: &Path) -> Result<Self, BackupError> {
         let damaged = || BackupError::Damaged {
             folder: folder.into(),
@@ -86,7 +82,7 @@ impl Manifest {
         Self::parse(found, body).ok_or_else(damaged)
     }
 
-    /// Whether its steps carry the proof that the service made them.
+    /// Whether the steps carry proofs of the service.
     pub fn is_proven(&self) -> bool {
         self.layout >= PROVEN
     }
@@ -94,7 +90,7 @@ impl Manifest {
     fn parse(layout: u32, body: &Value) -> Option<Self> {
         let read = |piece: &Value| {
             Some(Piece {
-                // Any other name may lead out of the folder.
+                // Any other name could refer to a file outside the folder.
                 name: piece["name"]
                     .as_str()
                     .filter(|name| piece::is_name(name))?

@@ -1,4 +1,4 @@
-//! One file of a backup: steps, each with its length and its checksum before it.
+//! A piece, one file of a backup: steps, each preceded by its length and checksum.
 
 use std::{io, path::Path};
 
@@ -8,29 +8,27 @@ use sha2::{Digest, Sha256};
 use super::step::Step;
 use crate::limits::{BACKUP_MESSAGE_BYTES_MAX, BACKUP_PIECE_BYTES};
 
-/// What every piece begins with: the name, and the layout's version.
+/// Magic bytes and version at the start of a piece.
 pub(super) const HEAD: [u8; 12] = *b"BWBACKUP\0\0\0\x01";
-/// Bytes of a piece: it is closed once it is full, and the last step of it may be a large one.
+/// Maximum bytes of a piece: it is closed once it is full, and its last step can be large.
 const BYTES_MAX: u64 = BACKUP_PIECE_BYTES + 4 * BACKUP_MESSAGE_BYTES_MAX as u64;
-/// Length and checksum before a step.
+/// Bytes of length and checksum before a step.
 const FRAME_BYTES: usize = 8;
 
-/// The name of a piece by its number, from 1.
 pub(super) fn name(number: usize) -> String {
     format!("piece-{number:06}")
 }
 
-/// Whether a file is called as a piece is.
 pub(super) fn is_name(name: &str) -> bool {
     let digits = name.strip_prefix("piece-");
     digits
         .is_some_and(|digits| digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The bytes of a step in a piece.
+/// Encodes a step with its length and checksum.
 ///
 /// # Errors
-/// When it is longer than a length can tell.
+/// Returns an error if the step is too long.
 pub(super) fn frame(step: Step) -> io::Result<Vec<u8>> {
     let body = step.encode();
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
@@ -41,21 +39,18 @@ pub(super) fn frame(step: Step) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The steps of a piece, as far as they are whole.
 #[derive(Debug)]
 pub(super) struct Content {
     bytes: Vec<u8>,
-    /// Where each step's bytes begin and end.
     steps: Vec<(usize, usize)>,
-    /// How many bytes are whole.
     pub(super) whole_bytes: usize,
 }
 
 impl Content {
-    /// Reads a piece and compares the checksum of each of its steps.
+    /// Reads a piece and verifies the checksum of each step.
     ///
     /// # Errors
-    /// Those of the file. Steps after the first that is not whole are not reported.
+    /// Returns any I/O error. Steps from the first damaged one on are omitted without an error.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let bytes = plain_file::read_no_link(path, BYTES_MAX)?;
         let mut content = Self {
@@ -85,12 +80,10 @@ impl Content {
         })
     }
 
-    /// Whether nothing but whole steps is in it.
     pub(super) fn is_whole(&self) -> bool {
         self.whole_bytes == self.bytes.len() && !self.bytes.is_empty()
     }
 
-    /// The bytes and the checksum of the whole of it.
     pub(super) fn sum(&self) -> (u64, u32) {
         (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
     }
@@ -100,18 +93,15 @@ impl Content {
         self.bytes.get(..self.whole_bytes).unwrap_or_default()
     }
 
-    /// The steps, the first first; `None` stands for one that cannot be read.
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = Option<Step>> {
         let steps = self.steps.iter();
         steps.map(|(start, end)| Step::decode(self.bytes.get(*start..*end)?))
     }
 
-    /// What tells the content from any other.
     pub(super) fn digest(&self) -> [u8; 32] {
         Sha256::digest(&self.bytes).into()
     }
 
-    /// The steps, the last first; `None` stands for one that cannot be read.
     pub(super) fn newest_first(&self) -> impl Iterator<Item = Option<Step>> {
         self.in_order().rev()
     }

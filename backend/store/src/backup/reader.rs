@@ -1,5 +1,5 @@
-//! Reading a store for a backup while it is in use: page after page, then what the change log says
-//! was changed meanwhile, until one last look at one point in time leaves nothing out.
+//! Reads a store for a backup while it is in use: first page by page, then the changes from the
+//! change log, and finally the rest at one point in time.
 
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
@@ -17,54 +17,49 @@ use crate::{
     record::Store,
 };
 
-/// The kinds that are read page by page. Attempts come with their delivery; what is not logged
-/// comes with the last look.
+/// Returns the kinds that are read page by page. Attempts are read with their delivery; kinds that
+/// are not logged are read at the end.
 fn walked() -> impl Iterator<Item = Kind> {
     Kind::ALL.into_iter().filter(|kind| kind.is_logged())
 }
 
-/// Reads a store for a backup. It holds nothing but its place, which every step tells, so that a
-/// reading that was cut off continues elsewhere and later.
+/// A reader of a store for a backup. Its only state is the position, which every step contains, so
+/// that an interrupted backup can be continued later or elsewhere.
 #[derive(Debug)]
 pub struct Reader {
     store: Store,
     place: ReadPosition,
-    /// Records of the next page, so that a step has the intended size.
+    /// Records on the next page, adjusted to the intended size of a step.
     page_records: usize,
 }
 
-/// Where a reading is.
 #[derive(Clone, PartialEq, Message)]
 struct ReadPosition {
-    /// Tells the store from others.
     #[prost(bytes = "vec", tag = "1")]
     identity: Vec<u8>,
-    /// Which of them is being read; beyond the last, all were.
+    /// Index of the current kind; beyond the last one, all were read.
     #[prost(uint32, tag = "2")]
     walked: u32,
-    /// The last record read of it; none before the first.
     #[prost(bytes = "vec", optional, tag = "3")]
     after: Option<Vec<u8>>,
-    /// The last record of it when its reading began. Later ones are found in the log.
+    /// Key of the last record of that kind when reading it began. Later ones are in the log.
     #[prost(bytes = "vec", optional, tag = "4")]
     bound: Option<Vec<u8>>,
-    /// Everything that the change log reported up to here was read.
+    /// Position in the change log up to which changes were read.
     #[prost(uint64, tag = "5")]
     cursor: u64,
-    /// Whether everything was read.
     #[prost(bool, tag = "6")]
     is_over: bool,
-    /// The proof of the step before.
     #[prost(bytes = "vec", tag = "7")]
     proof: Vec<u8>,
 }
 
 impl Reader {
-    /// Begins to read, or continues after the place that a step reported.
+    /// Creates a reader, at the beginning or at the position of a step.
     ///
     /// # Errors
-    /// [`BackupError::Foreign`] for a place in another store; [`BackupError::Overtaken`] when the
-    /// change log no longer reaches back to it; those of the store.
+    /// Returns [`BackupError::Foreign`] for a position in another store, [`BackupError::Overtaken`]
+    /// if the change log no longer reaches back to it, or any error of the store.
     pub fn begin(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
         Box::pin(async move {
             let identity = identity(&store).await?;
@@ -84,7 +79,7 @@ impl Reader {
                     if store.engine().log_after(cursor, 1).await?.is_none() {
                         return Err(BackupError::Overtaken);
                     }
-                    // One that was over and not finished accepts what came since.
+                    // A complete but unfinished backup continues with later changes.
                     place.is_over = false;
                     place
                 }
@@ -97,11 +92,11 @@ impl Reader {
         })
     }
 
-    /// Reads the next step; none after the last one.
+    /// Reads the next step; `None` after the last one.
     ///
     /// # Errors
-    /// [`BackupError::Overtaken`] when the store changes quicker than it is read; those of the
-    /// store.
+    /// Returns [`BackupError::Overtaken`] if the store changes faster than it is read, or any error
+    /// of the store.
     pub async fn next(&mut self) -> Result<Option<Step>, BackupError> {
         loop {
             if self.place.is_over {
@@ -123,15 +118,15 @@ impl Reader {
         }
     }
 
-    /// Whether every page was read, and only what was changed meanwhile is left.
+    /// Whether all pages were read, and only later changes remain.
     pub fn is_catching_up(&self) -> bool {
         self.is_walked()
     }
 
-    /// How many records, entries and steps of the log the store has, for telling how far this is.
+    /// Returns the number of records, entries and log steps of the store, for progress.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub async fn row_count(&self) -> Result<u64, BackupError> {
         Ok(self.store.engine().row_count().await?)
     }
@@ -148,7 +143,6 @@ impl Reader {
         step
     }
 
-    /// Reads a page of a kind; none when there is no more of it.
     async fn page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
         let engine = self.store.engine();
         if self.place.bound.is_none() {
@@ -185,8 +179,8 @@ impl Reader {
         Ok(Some(records))
     }
 
-    /// The attempts of the deliveries from one to another, by delivery. They may be newer than
-    /// these: then the log tells, and both are read again.
+    /// Reads the attempts of a range of deliveries, by delivery. They can be newer than the
+    /// deliveries, which are then in the log and read again.
     async fn attempts(
         &self,
         first: &[u8],
@@ -206,7 +200,6 @@ impl Reader {
         Ok(attempts)
     }
 
-    /// Reads what was changed since the last look at the log.
     async fn changes(&mut self) -> Result<Step, BackupError> {
         let engine = self.store.engine();
         let delta = engine.changed_after(self.cursor(), BACKUP_STEP_BYTES);
@@ -249,7 +242,6 @@ impl Reader {
         Ok(self.step(records, end))
     }
 
-    /// How far the change log was read.
     fn cursor(&self) -> LogPosition {
         LogPosition::from_number(self.place.cursor)
     }
@@ -258,7 +250,8 @@ impl Reader {
         usize::try_from(self.place.walked).is_ok_and(|walked| walked >= self::walked().count())
     }
 
-    /// Whether the walk will not come to a record any more: what is ahead is read when it does.
+    /// Whether a record is before the current position, so that the page reader does not see its
+    /// change.
     fn was_passed(&self, kind: Kind, key: &[u8]) -> bool {
         let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
         match self::walked().position(|other| other == kind) {
@@ -273,7 +266,7 @@ impl Reader {
     }
 }
 
-/// Tells a store from others: its facts hold a text sealed with a separate nonce.
+/// Returns the identity of the store: its facts contain a text sealed with a unique nonce.
 async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
     let range = Range::under(&[]);
     let facts = store
@@ -291,7 +284,6 @@ async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
 
 const IDENTITY_BYTES: usize = 16;
 
-/// The first key after that one.
 fn after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

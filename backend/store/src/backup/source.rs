@@ -1,4 +1,4 @@
-//! The folder that a backup is read from: only what is finished and whole is taken for one.
+//! The source of a restore: only a finished and intact backup is accepted.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use crate::{
     seal::Sealer,
 };
 
-/// Bytes of a manifest: more pieces than a disk holds.
+/// Maximum bytes of a manifest; enough for more pieces than a disk can hold.
 const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A finished backup.
@@ -26,16 +26,15 @@ const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub struct Source {
     folder: PathBuf,
     manifest: Manifest,
-    /// What the pieces were when they were verified.
     verified: Vec<[u8; 32]>,
 }
 
-/// What is held against a backup.
+/// The means of verifying a backup.
 #[derive(Debug, Clone, Copy)]
 pub enum Trust<'a> {
-    /// The keys of its service, which prove every step.
+    /// With the keys of its service, which prove every step.
     Keys(&'a Sealer),
-    /// Its checksums alone, which can be forged with write access.
+    /// With its checksums only, which anyone with write access can forge.
     Checksums,
 }
 
@@ -43,8 +42,8 @@ impl Source {
     /// Opens a backup by its manifest.
     ///
     /// # Errors
-    /// [`BackupError::None`], [`BackupError::Unfinished`], [`BackupError::Newer`] or
-    /// [`BackupError::Damaged`]; those of the system.
+    /// Returns [`BackupError::None`], [`BackupError::Unfinished`], [`BackupError::Newer`] or
+    /// [`BackupError::Damaged`], or any I/O error.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(manifest::NAME);
         let read = plain_file::read_no_link(&path, MANIFEST_BYTES_MAX);
@@ -67,24 +66,25 @@ impl Source {
         })
     }
 
-    /// What the backup says of itself.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// A key file of the backup; none when it was left out.
+    /// Returns the path of a key file in the backup; `None` if it was omitted.
     pub fn key_file(&self, name: &str) -> Option<PathBuf> {
         debug_assert!(KEY_FILES.contains(&name), "no other file is asked for");
         Some(self.folder.join(name)).filter(|path| path.exists())
     }
 
-    /// The content of the file with the keys of the backup's service, and its ring: of the named
-    /// file, or of the one beside the pieces. None where there is neither.
+    /// Reads the keys of the backup's service from the named file, or from the one in the backup.
+    /// Returns the content and the key ring; `None` if there is neither file.
     ///
     /// # Errors
-    /// [`OpenError`] when the file cannot be read or holds something else.
+    /// Returns an error if the file is unreadable or not a key file.
     pub fn keys(&self, named: Option<&Path>) -> Result<Option<(Vec<u8>, Sealer)>, OpenError> {
-        // A named file may be a link, as platforms make them; one beside the pieces may not.
+        // A named file may be a symbolic link, as orchestrators create them; one in the backup may
+        // not.
         let (path, content) = match (named, self.key_file(KEY_FILES[0])) {
             (Some(path), _) => (path.to_owned(), plain_file::read(path, KEY_FILE_BYTES_MAX)),
             (None, Some(path)) => {
@@ -98,13 +98,12 @@ impl Source {
         Ok(Some((content, sealer)))
     }
 
-    /// Reads every piece, compares it with the manifest, and has every step proven. `progress` is
-    /// called with the bytes read.
+    /// Reads every piece, compares it with the manifest, and verifies the proof of every step.
+    /// `progress` is called with the bytes read.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] with the first piece that was modified,
-    /// [`BackupError::Unproven`] with the first that the service did not write so; those of the
-    /// system.
+    /// Returns [`BackupError::Damaged`] for the first modified piece, [`BackupError::Unproven`] for
+    /// the first one that was not written by the service, or any I/O error.
     pub fn verify(&mut self, trust: Trust<'_>, progress: &dyn Fn(u64)) -> Result<(), BackupError> {
         let mut read = 0;
         let mut ends = 0;
@@ -143,15 +142,15 @@ impl Source {
         Ok(())
     }
 
-    /// How many pieces there are.
+    /// Returns the number of pieces.
     pub fn piece_count(&self) -> usize {
         self.manifest.pieces.len()
     }
 
-    /// The steps of a piece by its number from 0, the last first.
+    /// Returns the steps of a piece in reverse order; pieces are numbered from 0.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] when the piece was modified; those of the system.
+    /// Returns [`BackupError::Damaged`] if the piece was modified, or any I/O error.
     pub fn steps(&self, number: usize) -> Result<Vec<Step>, BackupError> {
         let content = self.piece(number)?;
         let steps: Option<_> = content.newest_first().collect();

@@ -1,4 +1,4 @@
-//! One step of a backup, and its bytes, which are frozen as those of records are.
+//! One step of a backup, and its encoding, which is frozen like those of records.
 
 use prost::Message;
 
@@ -7,52 +7,51 @@ use crate::{
     seal::Sealer,
 };
 
-/// What proofs of steps are for.
 const PURPOSE: &str = "backup step";
 
-/// Records of a store, as they are kept, and where to continue after them.
+/// Stored records, and the position at which to continue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
-    /// The records; of those that several steps hold, the last step's are right.
+    /// The records; if several steps contain the same one, the last is valid.
     pub records: Vec<BackupRecord>,
-    /// Where to continue. Opaque.
+    /// The position at which to continue. Opaque.
     pub place: Vec<u8>,
-    /// What the backup is of; only in the last step.
+    /// The state that the backup contains; only in the last step.
     pub end: Option<BackupEnd>,
-    /// Made by the service over all of it but the place, and over the proof of the step before: so
-    /// none is changed, left out or put elsewhere. Empty in a backup of an earlier version.
+    /// Proof by the service over the step without its position, and over the previous proof, so
+    /// that no step can be changed, removed or reordered. Empty in a backup of an earlier version.
     pub proof: Vec<u8>,
 }
 
-/// A record as it is kept, secrets sealed.
+/// A record as stored, with secrets sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupRecord {
     /// The kind of record.
     pub kind: Kind,
-    /// Its key.
+    /// Key of the record.
     pub key: Vec<u8>,
-    /// Its value; none when it was deleted.
+    /// Value of the record; `None` if it was deleted.
     pub value: Option<Vec<u8>>,
-    /// The values of a delivery's attempts, all of them.
+    /// Values of all attempts, for a delivery.
     pub attempts: Vec<Vec<u8>>,
 }
 
 impl BackupRecord {
-    /// How many bytes it takes, about.
+    /// Returns the approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let attempts: usize = self.attempts.iter().map(Vec::len).sum();
         self.key.len() + self.value.as_ref().map_or(0, Vec::len) + attempts
     }
 }
 
-/// What a backup is of.
+/// The state that a backup contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupEnd {
-    /// Tells the store from others.
+    /// Identity of the store.
     pub identity: Vec<u8>,
-    /// The place in the change log that the backup holds everything up to.
+    /// Position in the change log up to which the backup is complete.
     pub place: LogPosition,
-    /// When it was read, as RFC 3339 in UTC. Empty in a backup of an earlier version.
+    /// Time of reading, as RFC 3339 in UTC. Empty in a backup of an earlier version.
     pub time: String,
 }
 
@@ -91,13 +90,13 @@ struct EndV1 {
 }
 
 impl Step {
-    /// Proves that this service made it, after the step of that proof.
+    /// Adds a proof of this service; `after` is the proof of the previous step.
     pub(super) fn prove(&mut self, after: &[u8], sealer: &Sealer) {
         let content = self.proven_content();
         self.proof = sealer.prove(PURPOSE, &[after, &content]).into();
     }
 
-    /// Whether the service of these keys made it, after the step of that proof.
+    /// Whether a service with these keys made the step; `after` is the proof of the previous step.
     pub(super) fn is_proven(&self, after: &[u8], sealer: &Sealer) -> bool {
         sealer.is_proven(PURPOSE, &[after, &self.proven_content()], &self.proof)
     }
@@ -131,7 +130,6 @@ impl Step {
         step.encode_to_vec()
     }
 
-    /// The bytes of a step as an earlier version wrote it.
     #[cfg(test)]
     pub(crate) fn without_proof(bytes: &[u8]) -> Vec<u8> {
         let mut step = Self::decode(bytes).expect("a step");

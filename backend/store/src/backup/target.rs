@@ -1,4 +1,4 @@
-//! The folder that a backup is written to: begun or taken up again, added to, finished.
+//! The target folder of a backup: opened or resumed, appended to, and finished.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -20,29 +20,27 @@ use crate::{
     open::{KEY_FILE_BYTES_MAX, private_file},
 };
 
-/// Held and locked while a backup is made; gone when it is finished.
+/// File that is locked while a backup is made and removed when it is finished.
 pub(super) const UNFINISHED: &str = "unfinished";
-/// The files that open what is sealed, and the service.
+/// Files with the keys for sealed data and for the first client.
 pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
 
-/// What a backup holds in addition to the store.
+/// The keys that a backup contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys<'a> {
-    /// The keys of this data folder: anyone with the backup has every secret in it.
+    /// The keys of this data folder; anyone with the backup can read every secret in it.
     Of(&'a Path),
-    /// None: the backup is of use only to who has the key from elsewhere.
+    /// None: the backup is useless without a separate copy of the key.
     LeftOut,
 }
 
-/// A folder that a backup is written to.
+/// The target folder of a backup.
 #[derive(Debug)]
 pub struct BackupFolder {
     folder: PathBuf,
     unfinished: File,
     done: Vec<Piece>,
-    /// The piece that is being written.
     open: Option<Open>,
-    /// Where the backup continues.
     place: Option<Vec<u8>>,
 }
 
@@ -55,12 +53,12 @@ struct Open {
 }
 
 impl BackupFolder {
-    /// Takes a new or empty folder, or one with a backup that was cut off. What is not whole at its
-    /// end is cut away.
+    /// Opens a new or empty folder, or one with an interrupted backup, which is truncated after the
+    /// last intact step.
     ///
     /// # Errors
-    /// [`BackupError::Finished`], [`BackupError::NotEmpty`], [`BackupError::InUse`], or those of
-    /// the system.
+    /// Returns [`BackupError::Finished`], [`BackupError::NotEmpty`] or [`BackupError::InUse`], or
+    /// any I/O error.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(BackupError::io("make", folder))?;
@@ -84,21 +82,21 @@ impl BackupFolder {
         Ok(target)
     }
 
-    /// Where the backup continues; none when it begins.
+    /// Returns the position at which the backup continues; `None` at the beginning.
     pub fn place(&self) -> Option<&[u8]> {
         self.place.as_deref()
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     pub fn bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |open| open.bytes);
         self.done.iter().map(|piece| piece.bytes).sum::<u64>() + open
     }
 
-    /// Adds a step. It is on disk for good when its piece is full, or at the end.
+    /// Adds a step. It is durable once its piece is full or the backup is finished.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns any I/O error.
     pub fn add(&mut self, step: Step) -> Result<(), BackupError> {
         self.place = Some(step.place.clone());
         let number = self.done.len() + 1;
@@ -120,10 +118,10 @@ impl BackupFolder {
         add().map_err(BackupError::io("write", &path))
     }
 
-    /// Forgets everything that was written, to begin again.
+    /// Discards everything written, to start over.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Returns any I/O error.
     pub fn start_over(&mut self) -> Result<(), BackupError> {
         self.open = None;
         self.place = None;
@@ -131,10 +129,10 @@ impl BackupFolder {
         self.remove_pieces_from(1)
     }
 
-    /// Ends the backup: everything is on disk, then the manifest reports it.
+    /// Finishes the backup: syncs everything to disk, then writes the manifest.
     ///
     /// # Errors
-    /// Those of the system; the backup is not finished then.
+    /// Returns any I/O error; the backup is then unfinished.
     pub fn finish(mut self, end: BackupEnd, keys: Keys<'_>) -> Result<Manifest, BackupError> {
         if let Some(open) = self.open.take() {
             let path = self.folder.join(&open.name);
@@ -163,7 +161,7 @@ impl BackupFolder {
             file.write_all(manifest.write().as_bytes())?;
             file.sync_all()?;
             let folder = File::open(&self.folder)?;
-            // The pieces have their names before the manifest speaks of them.
+            // The names of the pieces are durable before the manifest lists them.
             folder.sync_all()?;
             fs::rename(&draft, &path)?;
             folder.sync_all()
@@ -179,7 +177,6 @@ impl BackupFolder {
         Ok(manifest)
     }
 
-    /// Reads what an earlier process wrote.
     fn take_up(&mut self) -> Result<(), BackupError> {
         loop {
             let number = self.done.len() + 1;
@@ -281,7 +278,6 @@ impl Open {
     }
 }
 
-/// Looks whether a folder is empty or holds a backup that was cut off.
 fn inspect(folder: &Path) -> Result<(), BackupError> {
     let found = names(folder)?;
     if found.iter().any(|name| name == manifest::NAME) {
@@ -304,7 +300,6 @@ fn inspect(folder: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// The names of what is in a folder.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
     let read = || {
         let entries = fs::read_dir(folder)?;
@@ -318,7 +313,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
 fn copy_key(from: &Path, to: &Path) -> Result<(), BackupError> {
     let key = match plain_file::read(from, KEY_FILE_BYTES_MAX) {
         Ok(key) => key,
-        // An operator may have taken the first client's key away; the store cannot do without its.
+        // The operator may have removed the first client's key; the store's key is required.
         Err(error) if error.kind() == io::ErrorKind::NotFound && from.ends_with(KEY_FILES[1]) => {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Opening the store in a database. Serving creates nothing there: no tables, no keys.
+//! Opens the store in a database. Serving creates nothing there: neither tables nor keys.
 
 mod draft;
 
@@ -30,10 +30,9 @@ use crate::{
     seal::Sealer,
 };
 
-/// What to do about a store that was begun and not finished.
+/// Advice for a store whose creation was interrupted.
 const UNFINISHED: &str = "`bellwether store init` did not finish there; run it again";
 
-/// Where a store is in a database, with the keys that belong to it.
 #[derive(Debug)]
 struct DatabaseLocation {
     address: Address,
@@ -53,7 +52,7 @@ impl DatabaseLocation {
         } = database;
         let address = Address::parse(url, password.as_ref().map(Secret::reveal), schema);
         let address = address.map_err(|why| OpenError::Database {
-            // An address that cannot be read may hold anything.
+            // A malformed address could contain a password, so it is not shown.
             address: "the database".into(),
             why,
         })?;
@@ -86,7 +85,6 @@ impl DatabaseLocation {
         }
     }
 
-    /// Opens the store for a node of those that share it.
     async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
         let failed = |doing: &str, source| self.refuse(format!("{doing}: {source}"));
         let node = Node::join(&self.address, node).await;
@@ -110,7 +108,6 @@ impl Whereabouts for DatabaseLocation {
     }
 }
 
-/// Opens the store for a node that serves.
 pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::of(database)?;
     let missing = || {
@@ -165,8 +162,8 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     if checks.are_settled(store.sealer()) && format == format::NEWEST {
         return Ok(());
     }
-    // What is sealed with a new key, a node without it cannot open; nor does an earlier version read
-    // what is proven since.
+    // A node without the new key cannot open what it seals, and an earlier version cannot read
+    // records that are now proven.
     let nodes = store.engine().cluster().nodes().await.map_err(fault)?;
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -180,11 +177,10 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     format::settle(store).await.map_err(fault)
 }
 
-/// Opens the store for a command that changes a little beside the nodes that use it, if any do: it is
-/// none of them.
+/// Opens the store for a command that changes little in it, without joining the nodes that use it.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::of(database)?;
     let missing = || location.key_fault("it is missing; it proves who may change the store".into());
@@ -209,10 +205,10 @@ pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, Open
     Ok(store)
 }
 
-/// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
+/// Creates the tables of a store and its key, completing an interrupted creation.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::of(database)?;
@@ -237,7 +233,7 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
             let fault = |source| location.fault(source);
             draft::check(&store, &location).await?;
             if let Some(content) = new_key {
-                // A key that seals nothing would only be taken for the one that does.
+                // A key that does not seal this store would be mistaken for the one that does.
                 let checks = key_check::judge(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
                     return Err(location.key_fault(
@@ -247,7 +243,7 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
                 }
                 write_new(&location.key_file, content.as_bytes())?;
             }
-            // Before there is a text of the keys: a store without one says that all of it is proven.
+            // Before the key checks exist: a store without them is assumed to be fully proven.
             if format::in_store(&store).await.map_err(fault)?.is_none() {
                 format::write(&store).await.map_err(fault)?;
             }
@@ -262,10 +258,10 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
     })
 }
 
-/// Raises the tables of a store to the newest layout; answers the one that they had.
+/// Upgrades the tables of a store to the newest layout. Returns the previous layout.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layout, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::of(database)?;
@@ -288,10 +284,11 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
     })
 }
 
-/// The statements that raise the tables of a store to the newest layout, or make them.
+/// Returns the SQL statements that create the tables of a store or upgrade them to the newest
+/// layout.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::of(database)?;
@@ -304,15 +301,15 @@ pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String
     })
 }
 
-/// Looks at a store without taking it.
+/// Returns the status of a store without opening it.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn database_status(database: &DatabaseConfig) -> BoxFuture<'_, Result<Status, OpenError>> {
     Box::pin(async move { DatabaseLocation::of(database)?.status().await })
 }
 
-/// Changes the key file of a store that no node uses; answers the number of the newest key in it.
+/// Changes the key file of a store that no node uses. Returns the number of the newest key.
 pub(super) async fn change_keys(
     database: &DatabaseConfig,
     change: Change,
@@ -329,12 +326,12 @@ pub(super) async fn change_keys(
         )));
     }
     let (number, content) = change(&text(&location.key_file)?, &location.key_file)?;
-    // Before anything is sealed with it: a key that is not on disk loses what it sealed.
+    // Must be durable before the key seals anything, else that would be lost.
     folder::replace_file(&location.key_file, content.as_bytes())?;
     Ok(number)
 }
 
-/// Writes a file that must not be there, for its owner alone.
+/// Creates a file that only its owner can read; fails if it exists.
 fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     let written = || {
         let mut file = folder::private_file().create_new(true).open(path)?;
@@ -345,7 +342,7 @@ fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     written().map_err(|error| OpenError::io("write", path, error))
 }
 
-/// The name of a file is on disk once its folder is.
+/// The name of a file is durable once its folder was synced.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()

@@ -1,4 +1,4 @@
-//! A store's file on a disk, as the engine sees it.
+//! A store's file on a disk, as the engine's medium.
 
 use std::{
     fs,
@@ -22,33 +22,30 @@ use crate::{
     limits::STORE_CHECKSUM_BYTES_MAX,
 };
 
-/// The checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
 
-/// The checksums of blocks as they change.
+/// File with the checksums of changed blocks.
 const JOURNAL: &str = "store.journal";
-/// Where the system shows which of its runs this is; other systems do not say.
+/// File that identifies the current boot of the system; Linux only.
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A store's file on a disk. Of the store of a folder, what was synced outlives a loss of power, and
-/// what was written the process. Of one that is being made nothing is guaranteed until it was closed,
-/// synced as a whole and read again: it has no log.
+/// A store's file on a disk. For the store of a folder, synced data survives a power failure, and
+/// written data a crash of the process. A new store has no log, so nothing is guaranteed until it
+/// was closed, synced as a whole and read again.
 #[derive(Debug)]
 pub(super) struct Disk {
     folder: Arc<Folder>,
-    /// None for a store that is being made.
     space: Option<DiskSpace>,
 }
 
 impl Disk {
-    /// The store of a folder.
     pub(super) fn store(folder: Arc<Folder>, space: DiskSpace) -> Self {
         let space = Some(space);
         Self { folder, space }
     }
 
-    /// A store that is being made, under another name. It is synced as a whole when it is finished,
-    /// not with every commit.
+    /// Creates the medium of a new store under a temporary name, which is synced as a whole when
+    /// finished, not on every commit.
     pub(super) fn draft(folder: Arc<Folder>) -> Self {
         let space = None;
         Self { folder, space }
@@ -63,7 +60,6 @@ impl Disk {
     }
 }
 
-/// The file of a store that is being made.
 #[derive(Debug)]
 struct Draft(Box<dyn StorageBackend>);
 
@@ -93,7 +89,7 @@ impl StorageBackend for Draft {
     }
 }
 
-/// The log of a store that is being made: what it holds need not outlive who makes it.
+/// The log of a new store, which is not durable.
 #[derive(Debug, Default)]
 struct NoLog(AtomicU64);
 
@@ -121,7 +117,6 @@ impl StorageBackend for NoLog {
     }
 }
 
-/// A file as the engine uses it.
 fn backend(file: fs::File, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
     let file: Box<dyn StorageBackend> = Box::new(FileBackend::new(file).map_err(io::Error::other)?);
     #[cfg(test)]
@@ -141,14 +136,14 @@ impl Medium for Disk {
         }
         let path = self.folder.path().join(LOGS[number]);
         let file = private_file().create(true).truncate(false).open(&path)?;
-        // Also of a file that is not new: an earlier start may have failed here.
+        // Also for an existing file: an earlier start may have failed before this.
         fs::File::open(self.folder.path())?.sync_all()?;
         backend(file, &path)
     }
 
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
         if self.space.is_some() {
-            // Never made here: a store that vanished is not an empty one.
+            // Never created here: a lost store is not an empty one.
             let path = self.folder.store_path();
             return backend(private_file().open(&path)?, &path);
         }
@@ -183,8 +178,8 @@ impl Medium for Disk {
     }
 
     fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
-        // They carry a separate checksum and name the state they belong to, so a crash here does no
-        // harm.
+        // They have their own checksum and identify the state they belong to, so a crash here is
+        // harmless.
         let file = private_file()
             .create(true)
             .truncate(true)
@@ -202,7 +197,7 @@ impl Medium for Disk {
     }
 
     fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
-        // What a killed process wrote is there as long as the machine runs.
+        // Data written by a killed process persists until the machine restarts.
         let Some(run) = self.space.as_ref().and_then(|_| fs::read(RUN).ok()) else {
             return Ok(None);
         };

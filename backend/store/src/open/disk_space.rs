@@ -1,7 +1,7 @@
-//! Space on the disk: how much is free, and a reserve for when there is none.
+//! Free disk space, and a reserve for when there is none.
 //!
-//! On a full disk even a delete fails, because what replaces the deleted must be written first. So
-//! a file of no use is kept, and given up when the disk is full.
+//! On a full disk even a delete fails, since the replacement has to be written first. So a reserve
+//! file is kept, and removed when the disk is full.
 
 use std::{
     fs::{self, File},
@@ -16,13 +16,10 @@ use super::folder::{Folder, private_file};
 use crate::engine::{DiskShare, FreeSpace};
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
-/// The size of a row in the file relative to the log, in bytes per byte: pages are replaced before
-/// the old ones are free.
+/// Growth of the file per byte of log: pages are replaced before the old ones are free.
 const GROWTH: u64 = 2;
-/// How long a reading of the free space holds.
 const READING_AGE_MAX: Duration = Duration::from_millis(100);
 
-/// Space on the disk of a folder.
 #[derive(Debug)]
 pub(super) struct DiskSpace {
     folder: PathBuf,
@@ -33,7 +30,7 @@ pub(super) struct DiskSpace {
 #[derive(Debug, Default)]
 struct SpaceState {
     last: Option<SpaceReading>,
-    /// Whether the reserve was given up, and there was not room enough for another one since.
+    /// Whether the reserve was removed, and there has not been enough space for a new one since.
     is_spent: bool,
 }
 
@@ -44,7 +41,6 @@ struct SpaceReading {
 }
 
 impl DiskSpace {
-    /// The space beside a folder, with a reserve when there is room for one.
     pub(super) fn new(folder: &Folder, floor_bytes: u64) -> Self {
         let space = Self {
             folder: folder.path().into(),
@@ -55,7 +51,6 @@ impl DiskSpace {
         space
     }
 
-    /// How much is free; none when the system does not tell.
     pub(super) fn free_space(&self, bytes_on_way: u64) -> Option<FreeSpace> {
         Some(FreeSpace {
             free_bytes: self.free_bytes()?,
@@ -63,19 +58,17 @@ impl DiskSpace {
         })
     }
 
-    /// What has to be free: what rows on their way from the log into the file may take there, too.
     fn floor_bytes(&self, bytes_on_way: u64) -> u64 {
         let needed = bytes_on_way.saturating_mul(GROWTH);
         self.floor_bytes.saturating_add(needed)
     }
 
-    /// Whether the folder's file system accepts no writes.
     pub(super) fn is_read_only(&self) -> bool {
         let disk = rustix::fs::statvfs(&self.folder);
         disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY))
     }
 
-    /// Returns which sets of changes there is space for; reads the free space ten times a second at most.
+    /// Returns which changes there is space for; reads the free space at most ten times per second.
     pub(super) fn left_for(&self, bytes_on_way: u64) -> DiskShare {
         let floor_bytes = self.floor_bytes(bytes_on_way);
         let mut state = self.state();
@@ -85,7 +78,7 @@ impl DiskSpace {
         {
             return reading.left_for;
         }
-        // A system that does not tell is no reason to stop: the full disk itself will.
+        // If the system does not report it, writes continue until the disk is full.
         let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
         if free_bytes >= floor_bytes.saturating_add(2 * RESERVE_BYTES) {
             self.reserve();
@@ -104,11 +97,10 @@ impl DiskSpace {
         left_for
     }
 
-    /// Gives up the reserve; whether there was one.
     pub(super) fn release_reserve(&self) -> bool {
         let mut state = self.state();
         let is_released = fs::remove_file(self.reserve_path()).is_ok();
-        // What was released is for what is under way, so nothing is added until there is more.
+        // The released space is for changes in progress, so nothing is added until there is more.
         state.is_spent |= is_released;
         state.last = Some(SpaceReading {
             at: Instant::now(),
@@ -123,7 +115,7 @@ impl DiskSpace {
 
     fn reserve(&self) {
         let path = self.reserve_path();
-        // One that a crash left shorter is no reserve.
+        // A reserve truncated by a crash is too small.
         let length = fs::metadata(&path).map(|it| it.len());
         if length.is_ok_and(|length| length >= RESERVE_BYTES) {
             return;

@@ -1,5 +1,4 @@
-//! A data folder whose store is being filled from elsewhere: no one takes it for one before that is
-//! finished.
+//! A data folder that is being restored, which cannot be opened before that is finished.
 
 use std::{fs, io, path::Path, sync::Arc};
 
@@ -13,14 +12,13 @@ use crate::{
     seal::Sealer,
 };
 
-/// Says that a folder is being filled. A service does not know it, and so leaves such a folder
-/// alone.
+/// Name of the file that marks a folder being restored. Services do not know it, so they reject
+/// such a folder.
 const MARKER: &str = "restore.unfinished";
 const KEY: &str = "secret.key";
 const ADMIN_KEY: &str = "admin.key";
-/// What may lie in a folder that is filled: what locks it, and an operator's settings.
+/// Files allowed in a folder to be restored: the lock, and the operator's settings.
 const EMPTY: [&str; 3] = ["lock", "bellwether.toml", "lost+found"];
-/// What a filling that was cut off leaves.
 const LEFT: [&str; 8] = [
     MARKER,
     "store.redb.new",
@@ -32,7 +30,6 @@ const LEFT: [&str; 8] = [
     ADMIN_KEY,
 ];
 
-/// A data folder that is being filled.
 #[derive(Debug)]
 pub(crate) struct Draft {
     folder: Arc<Folder>,
@@ -49,7 +46,7 @@ fn settings(cache_bytes: usize) -> Settings {
 }
 
 impl Draft {
-    /// What a folder holds that must not be in one that is to be filled.
+    /// Returns a file that prevents restoring into a folder, if any.
     pub(crate) fn in_the_way(data_dir: &Path) -> Result<Option<String>, OpenError> {
         let entries = match fs::read_dir(data_dir) {
             Ok(entries) => entries,
@@ -66,8 +63,8 @@ impl Draft {
         Ok(names.find(|name| !is_fine(name)).map(str::to_owned))
     }
 
-    /// Takes a folder for which [`Draft::in_the_way`] found nothing, with the content of the key
-    /// file and the place that its change log begins at.
+    /// Begins in a folder for which [`Draft::in_the_way`] found nothing, with the content of the
+    /// key file and the first position of the change log.
     pub(crate) async fn begin(
         data_dir: &Path,
         key: &[u8],
@@ -112,7 +109,6 @@ impl Draft {
         Ok((sealer, store))
     }
 
-    /// Closes the store, and reads it from now on as it is on the disk.
     pub(crate) async fn reopen(&mut self) -> Result<(), OpenError> {
         let store = self.store.apart();
         let store = std::mem::replace(&mut self.store, store);
@@ -120,17 +116,15 @@ impl Draft {
         format::check_made(&self.store, &self.folder).await
     }
 
-    /// The store.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What the keys say of what was filled in; an error where they do not fit it.
     pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
         key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
     }
 
-    /// Gives the store, which was opened again, its name. No one else may hold it any more.
+    /// Renames the reopened store to its final name. There must be no other references to it.
     pub(crate) fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
         let Self { folder, store, .. } = self;
         drop(store);
@@ -150,7 +144,6 @@ impl Draft {
         Ok(())
     }
 
-    /// Leaves the folder as empty as it was.
     pub(crate) fn discard(self) {
         let Self { folder, store, .. } = self;
         drop(store);
@@ -159,7 +152,7 @@ impl Draft {
 }
 
 fn clear(folder: &Folder) {
-    // What cannot be removed now is reported by the marker, which goes last.
+    // Files that cannot be removed are reported by the marker, which is removed last.
     for name in LEFT.iter().rev() {
         drop(folder.remove(name));
     }

@@ -1,4 +1,4 @@
-//! Why a store is not opened, in sentences for the operator.
+//! The reasons why a store is not opened, as sentences for the operator.
 
 use std::{
     io,
@@ -7,105 +7,105 @@ use std::{
 
 use crate::engine::EngineError;
 
-/// Why a store is not opened.
+/// The reason why a store is not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process uses the folder.
     #[error("the data folder {} is in use by another process", .0.display())]
     InUse(PathBuf),
-    /// There is nothing to read.
+    /// There is no store.
     #[error("there is no store in {}; name a data folder with --data-dir", .0.display())]
     NoStore(PathBuf),
-    /// The folder holds something else.
+    /// The folder contains other files.
     #[error("the data folder {} is not one of Bellwether: {why}; name an empty or new folder", .folder.display())]
     NotOurs {
         /// The folder.
         folder: PathBuf,
-        /// What is found instead.
+        /// Description of the files.
         why: String,
     },
-    /// A later version wrote it.
+    /// A later version wrote the store.
     #[error("the data folder {} was written by a newer version (format {found}, this version reads up to {known}); start that version, or restore a backup made before it", .folder.display())]
     Newer {
         /// The folder.
         folder: PathBuf,
-        /// The format found.
+        /// Format of the store.
         found: u32,
-        /// The newest format that this version reads.
+        /// Newest format that this version can read.
         known: u32,
     },
-    /// Another client may change what decides who gets in.
+    /// Other users can change files that control access.
     #[error("{} cannot be trusted: {why}", .path.display())]
     Untrusted {
         /// The folder or the file.
         path: PathBuf,
-        /// What is wrong with it, and what would be right.
+        /// Description of the problem and the remedy.
         why: String,
     },
-    /// What would be written belongs to another user than what is there.
+    /// New files would have a different owner than the existing ones.
     #[error("{} belongs to the user {user}, whose service could not open what this user writes; run this as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
     Owner {
         /// The folder or the file.
         path: PathBuf,
-        /// Its owner.
+        /// Owner of the existing files.
         user: String,
     },
-    /// The keys do not fit.
+    /// The keys do not match the store.
     #[error("the key file {} does not fit the store: {why}", .file.display())]
     Key {
-        /// The file.
+        /// The key file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         why: String,
     },
-    /// What is stored is damaged.
+    /// The store is damaged.
     #[error("the store {} is damaged: {why}; restore a backup", .file.display())]
     Damaged {
         /// The store's file.
         file: PathBuf,
-        /// What was found.
+        /// Description of the damage.
         why: String,
     },
-    /// A part of it is missing.
+    /// A part of the store is missing.
     #[error("the store in {} is incomplete: {why}; put back what is missing or restore a backup, or continue without what was in it: `bellwether serve --accept-loss`", .folder.display())]
     Incomplete {
         /// The data folder.
         folder: PathBuf,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
-    /// It was not written whole.
+    /// The store was not written completely.
     #[error("cannot write the store {}: {why}", .file.display())]
     Unwritten {
         /// The store's file.
         file: PathBuf,
-        /// What was found, or what the system said.
+        /// Description of the problem, or the error of the system.
         why: String,
     },
-    /// The database does not let us.
+    /// The database is unusable.
     #[error("cannot use the store in {address}: {why}")]
     Database {
-        /// Its address, without a password.
+        /// URL, without a password.
         address: String,
-        /// What is wrong, and what would be right.
+        /// Description of the problem and the remedy.
         why: String,
     },
-    /// The system does not let us.
+    /// An I/O operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The store does not answer.
+    /// The engine failed.
     #[error("cannot open the store {}: {source}", .file.display())]
     Store {
         /// The store's file.
         file: PathBuf,
-        /// What it said.
+        /// The error of the engine.
         source: EngineError,
     },
 }

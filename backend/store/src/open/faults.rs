@@ -1,4 +1,4 @@
-//! Faults of a disk, for tests: in a folder, calls from the n-th on fail.
+//! Disk failures for tests: in a folder, calls from the n-th on fail.
 
 use std::{
     io,
@@ -13,21 +13,17 @@ static PLANS: Mutex<Vec<Plan>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 struct Plan {
     folder: PathBuf,
-    /// Calls until the first fails.
     good_left: u64,
-    /// Calls that then fail.
     bad_left: u64,
-    /// The number of the system's error.
     error: i32,
     was_hit: bool,
 }
 
-/// Calls in a folder that fail as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Faults(PathBuf);
 
 impl Faults {
-    /// Has so many calls in a folder fail with an error of the system, after so many that do not.
+    /// Fails `failures` calls in a folder with a system error, after `calls` successful ones.
     pub(crate) fn after(folder: &Path, calls: u64, failures: u64, error: i32) -> Self {
         plans().push(Plan {
             folder: folder.into(),
@@ -39,7 +35,6 @@ impl Faults {
         Self(folder.into())
     }
 
-    /// Whether a call failed.
     pub(crate) fn was_hit(&self) -> bool {
         plans().iter().any(|it| it.folder == self.0 && it.was_hit)
     }
@@ -55,7 +50,6 @@ fn plans() -> MutexGuard<'static, Vec<Plan>> {
     PLANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call on a file, or on its folder.
 pub(super) fn call(path: &Path) -> io::Result<()> {
     let mut plans = plans();
     let Some(plan) = plans.iter_mut().find(|it| path.starts_with(&it.folder)) else {
@@ -73,7 +67,7 @@ pub(super) fn call(path: &Path) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(plan.error))
 }
 
-/// A file whose calls may fail; a write that fails has written a part.
+/// A file whose calls can fail; a failed write is partial.
 #[derive(Debug)]
 pub(super) struct FaultyFile {
     pub(super) file: Box<dyn StorageBackend>,

@@ -1,4 +1,4 @@
-//! The data folder: whether it is ours, that no one else has it, and where things lie in it.
+//! The data folder: checks that it is usable, locks it, and names its files.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -18,16 +18,13 @@ use crate::engine::EngineError;
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
-/// A process that was killed, or a child that has not run its program yet, gives up a lock a moment later.
+/// Timeout for the lock: a killed process, or a child before `exec`, releases it with a delay.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
-/// The folder that a separate disk comes with.
 const FOUND: &str = "lost+found";
-/// The two files of the log.
 pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
-/// What every file of redb begins with.
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
-/// Files that may lie in a folder whose store was not made yet: ours, an operator's settings, and
-/// what a separate disk comes with.
+/// Files allowed in a folder without a store: those of the service, the operator's settings, and
+/// those of a separate disk.
 const OWN: [&str; 12] = [
     LOCK,
     UNFINISHED,
@@ -43,23 +40,22 @@ const OWN: [&str; 12] = [
     FOUND,
 ];
 
-/// A data folder that is ours as long as this lives.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Locked; the system lets go of it when the process ends, however it ends. None for a folder
-    /// that is only read and that no service ever had.
+    /// The lock, which the system releases when the process ends. `None` for a folder that is only
+    /// read and was never used by a service.
     _lock: Option<File>,
 }
 
 impl Folder {
-    /// Takes a folder, or makes it.
+    /// Locks a folder, creating it if missing.
     pub(super) fn claim(path: &Path) -> Result<Self, OpenError> {
         inspect(path)?;
         Self::take(path)
     }
 
-    /// As [`Folder::claim`], whatever is in it: for who has looked.
+    /// Locks a folder like [`Folder::claim`] but without checking its files.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|error| OpenError::io("make the data folder", path, error))?;
@@ -76,8 +72,8 @@ impl Folder {
         })
     }
 
-    /// Takes a folder that holds a store, to read it and to leave it exactly as it is. Others may
-    /// read it too, and no one may write to it.
+    /// Locks a folder with a store for reading, without changing it. Other readers are allowed,
+    /// writers are not.
     pub(super) fn borrow(path: &Path) -> Result<Self, OpenError> {
         inspect(path)?;
         if !path.join(STORE).exists() {
@@ -113,7 +109,6 @@ impl Folder {
         self.path.join(UNFINISHED)
     }
 
-    /// Whether there is a store in a folder that no one took yet.
     pub(super) fn holds_store(path: &Path) -> bool {
         path.join(STORE).exists()
     }
@@ -122,7 +117,8 @@ impl Folder {
         self.store_path().exists()
     }
 
-    /// Checks that a folder without a store never had one: a log is made for one that is whole.
+    /// Checks that a folder without a store never had one: logs exist only once a store was
+    /// created.
     pub(super) fn check_store_is_not_lost(&self) -> Result<(), OpenError> {
         let mut logs = LOGS.iter().filter(|name| self.path.join(name).exists());
         match logs.next() {
@@ -134,13 +130,12 @@ impl Folder {
         }
     }
 
-    /// Removes what a crash left of making a store, and the log of one that is gone.
+    /// Removes the files of an interrupted creation, and the log of a deleted store.
     pub(super) fn discard_unfinished(&self) -> Result<(), OpenError> {
         LOGS.iter().try_for_each(|name| self.remove(name))?;
         self.remove(UNFINISHED)
     }
 
-    /// Removes a file, if it is there.
     pub(super) fn remove(&self, name: &str) -> Result<(), OpenError> {
         let path = self.path.join(name);
         match fs::remove_file(&path) {
@@ -151,22 +146,21 @@ impl Folder {
         }
     }
 
-    /// Has the file of a store that is being made be on disk, so that what is read of it from now on
-    /// was read from there.
+    /// Syncs the file of a new store and drops it from the page cache, so that later reads are from
+    /// disk.
     pub(super) fn sync_unfinished(&self) -> Result<(), OpenError> {
         let path = self.unfinished_path();
         let synced = File::open(&path).and_then(|file| {
             #[cfg(test)]
             super::faults::call(&path)?;
             file.sync_all()?;
-            // A system that keeps it in memory all the same is no reason to stop.
+            // Only advice: a system that ignores it is fine.
             let _advised = fadvise(&file, 0, None, Advice::DontNeed);
             Ok(())
         });
         synced.map_err(|error| OpenError::io("sync", path, error))
     }
 
-    /// Gives a store that was made whole its name.
     pub(super) fn finish(&self) -> Result<(), OpenError> {
         let (unfinished, path) = (self.unfinished_path(), self.store_path());
         let finish = || {
@@ -174,7 +168,7 @@ impl Folder {
             super::faults::call(&unfinished)?;
             File::open(&unfinished)?.sync_all()?;
             let folder = File::open(&self.path)?;
-            // What the store needs beside it is there before the store is.
+            // The other files of the store are durable before the store itself.
             folder.sync_all()?;
             fs::rename(&unfinished, &path)?;
             let synced = folder.sync_all();
@@ -187,19 +181,17 @@ impl Folder {
         finish().map_err(|error| OpenError::io("make", path, error))
     }
 
-    /// Has all names of files be there for good.
     pub(super) fn sync(&self) -> Result<(), OpenError> {
         let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
         synced.map_err(|error| OpenError::io("sync", &self.path, error))
     }
 
-    /// Writes a file that only its owner may read: whole, or not at all. It has its name for good
-    /// once the folder is synced.
+    /// Atomically writes a file that only its owner can read. Its name is durable once the folder
+    /// was synced.
     pub(super) fn write_private(&self, name: &str, content: &[u8]) -> Result<(), OpenError> {
         write_private(&self.path.join(name), content)
     }
 
-    /// What an error of the engine means for the store's file.
     pub(super) fn fault(&self, source: EngineError) -> OpenError {
         let file = self.store_path();
         match source {
@@ -212,7 +204,6 @@ impl Folder {
         }
     }
 
-    /// What an error of the engine means for a store that is being made.
     pub(super) fn unwritten(&self, why: &impl ToString) -> OpenError {
         OpenError::Unwritten {
             file: self.store_path(),
@@ -221,7 +212,7 @@ impl Folder {
     }
 }
 
-/// Obtains the lock of a folder, or reports that another process has it.
+/// Acquires a lock, or returns an error if another process holds it.
 fn obtain(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), OpenError> {
     let begin = Instant::now();
     loop {
@@ -238,8 +229,8 @@ fn obtain(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<()
     }
 }
 
-/// Writes a file, whole or not at all. Only its owner may read it; it keeps the owner and the mode of a file that it
-/// replaces. It has its name for good once its folder is synced.
+/// Atomically writes a file that only its owner can read, retaining owner and mode of an existing
+/// one. Its name is durable once its folder was synced.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
@@ -254,16 +245,16 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError
         fs::rename(&unfinished, path).map_err(failed)
     });
     if written.is_err() {
-        // It may hold keys.
+        // It may contain keys.
         drop(fs::remove_file(&unfinished));
     }
     written
 }
 
-/// Writes a file as `write_private` does, and has it have its name for good.
+/// Writes a file like `write_private`, and makes its name durable.
 ///
 /// # Errors
-/// [`OpenError::Owner`] where it would have another owner than the one it replaces; those of the system.
+/// Returns [`OpenError::Owner`] if the owner would change, or any I/O error.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     write_private(path, content)?;
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
@@ -272,7 +263,7 @@ pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     synced.map_err(|error| OpenError::io("write", path, error))
 }
 
-/// How to open a file that only its owner may read; a link to elsewhere is not followed.
+/// Returns the options for a file that only its owner can read; symbolic links are not followed.
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
@@ -280,7 +271,7 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Makes such a file; what bears its name, because a crash or another client left it, goes.
+/// Creates such a file, replacing an existing one.
 pub(super) fn new_file(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -288,7 +279,7 @@ pub(super) fn new_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Looks, without touching anything, whether the folder is ours, empty or not there.
+/// Checks, without changing anything, that a folder is a data folder, empty or missing.
 fn inspect(path: &Path) -> Result<(), OpenError> {
     let not_ours = |why: String| OpenError::NotOurs {
         folder: path.into(),

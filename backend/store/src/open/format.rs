@@ -1,4 +1,4 @@
-//! The version of the layout, written into the store when it is made.
+//! The layout version, stored when a store is created.
 
 use std::path::Path;
 
@@ -10,22 +10,19 @@ use crate::{
     record::Store,
 };
 
-/// Says it beside the store too, so that an older version need not open a newer store to know.
+/// File with the same version, so that an older program need not open a newer store.
 const FILE: &str = "format";
 const FILE_BYTES_MAX: u64 = 64;
 
 const KEY: &[u8] = b"format";
-/// The layout of this version: 2 has a log in front of the store's file, and runs of index entries
-/// in it; in 3 occurrences that are alike in an order follow by start and id; in 4 clients and
-/// destinations are proven by the keys beside the store, in 5 everything that people define. A store of
-/// an older layout becomes one of the newest when it is opened.
+/// The layout of this version. Layout 2 added a log in front of the store's file, and runs of index
+/// entries in it; in 3, occurrences with equal sort keys are ordered by start and id; in 4, clients
+/// and destinations are proven by the keys, in 5 all definitions. Stores of an older layout are
+/// upgraded when opened.
 pub(super) const NEWEST: u32 = 5;
-/// The first layout of stores in a database.
 pub(super) const IN_DATABASE: u32 = 4;
-/// The first layout whose entries are in order.
 const ORDERED: u32 = 3;
 
-/// Writes the version into a new store.
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
     put_newest(store, Expect::Absent).await
 }
@@ -43,7 +40,6 @@ async fn put_newest(store: &Store, expect: Expect) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Says the newest layout in a store in a database, where it says none or an older one.
 pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     match rows.into_iter().flatten().next() {
@@ -53,17 +49,14 @@ pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
     }
 }
 
-/// Writes the version beside a new store.
 pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
     folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
 }
 
-/// What is reported beside the store, if anything is.
 fn said(folder: &Path) -> Option<String> {
     plain_file::read_text(&folder.join(FILE), FILE_BYTES_MAX).ok()
 }
 
-/// Checks the version beside the store without touching anything.
 pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
     let text = said(folder).unwrap_or_default();
     match text.trim().parse() {
@@ -72,13 +65,11 @@ pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The older layout that is reported beside the store, if it is one.
 pub(super) fn older(folder: &Path) -> Option<u32> {
     let text = said(folder)?;
     text.trim().parse().ok().filter(|found| *found < NEWEST)
 }
 
-/// Says the version of this program beside a store, where another is reported.
 pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
     let text = said(folder.path()).unwrap_or_default();
     if text.trim().parse() == Ok(NEWEST) {
@@ -88,7 +79,6 @@ pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
     folder.sync()
 }
 
-/// Checks the version of an open store, and makes an older one the newest.
 pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     let (version, found) = read(store, folder).await?;
     if found == NEWEST {
@@ -104,7 +94,6 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
     Ok(())
 }
 
-/// Checks that a store that is being made says the newest layout.
 pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     match in_store(store).await {
         Ok(Some(NEWEST)) => Ok(()),
@@ -113,7 +102,6 @@ pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), Ope
     }
 }
 
-/// The version of the record that has the layout, and the layout.
 async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
     let mut rows = rows.map_err(|source| folder.fault(source))?;
@@ -126,7 +114,6 @@ async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     Ok((row.version, judge(&row.value, folder)?))
 }
 
-/// The version that a store itself reports; none where it says none.
 pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     let Some(row) = rows.into_iter().flatten().next() else {

@@ -1,6 +1,6 @@
-//! Whether the keys fit the store, and sealing again when a key was added.
+//! Checks that the keys match the store, and seals it again after a key was added.
 //!
-//! The store holds one known text sealed with every key that sealed or proved something in it.
+//! The store contains a known text sealed with every key that sealed or proved something in it.
 
 use super::{Whereabouts, error::OpenError};
 use crate::{
@@ -11,9 +11,9 @@ use crate::{
 };
 
 const PREFIX: &[u8] = b"seal/";
-/// What is sealed now. Only who has the key can say that less was proven.
+/// The current text. Only the owner of the keys can seal one that claims fewer proofs.
 const TEXT: &str = "bellwether, definitions proven";
-/// What is and was sealed, and what of a store is proven that holds it.
+/// Current and former texts, and what is proven in a store that contains them.
 const TEXTS: [(&str, Proven); 3] = [
     ("bellwether", Proven::Nothing),
     ("bellwether, proven", Proven::Access),
@@ -23,11 +23,10 @@ const CONTEXT: SealContext<'_> = SealContext {
     record: RecordId::from_bytes([0; 16]),
     field: "check",
 };
-/// Records rewritten at a time.
 const STEP: usize = 100;
 
-/// Checks every key that the store needs; seals and proves with the newest what was with another, and
-/// proves what an earlier version wrote.
+/// Checks all keys of the store. Seals and proves with the newest key what another one was used
+/// for, and proves records of earlier versions.
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,
@@ -41,7 +40,8 @@ pub(super) async fn check(
     let newest = key_of(sealer.newest());
     let adopted = async {
         for kind in Kind::ALL {
-            // What was to be proven before and is not was written by another client.
+            // Unproven records of kinds that were already proven were not written by this service,
+            // so they are not adopted.
             if Proven::first_of(kind).is_some_and(|first| first > proven) {
                 prove(store, kind, sealer).await?;
             }
@@ -51,34 +51,28 @@ pub(super) async fn check(
     adopted.await.map_err(|source| location.fault(source))
 }
 
-/// What a store holds to check its keys with.
 #[derive(Debug)]
 pub(crate) struct Checks {
     texts: Vec<(Vec<u8>, Row)>,
-    /// What of the store was written with a proof.
     proven: Proven,
 }
 
 impl Checks {
-    /// Whether everything is sealed and proven with the newest key alone.
     pub(super) fn are_settled(&self, sealer: &Sealer) -> bool {
         let newest = key_of(sealer.newest());
         let is_newest = |(key, _): &(Vec<u8>, Row)| *key == newest;
         self.proves_definitions() && self.texts.len() == 1 && self.texts.iter().all(is_newest)
     }
 
-    /// Whether everything that people define was written with a proof.
     pub(crate) fn proves_definitions(&self) -> bool {
         self.proven == Proven::Definitions
     }
 
-    /// Whether the store holds nothing that was sealed with any key.
     pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 }
 
-/// Checks every key that the store needs.
 pub(crate) async fn judge(
     store: &Store,
     sealer: &Sealer,
@@ -90,8 +84,8 @@ pub(crate) async fn judge(
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
         .map_err(|source| location.fault(source))?;
-    // A store that holds none was made by this version. What the newest key says counts: an older
-    // text that a user puts back beside it changes nothing.
+    // A store without checks was created by this version. The text of the newest key decides:
+    // adding an older text has no effect.
     let mut proven = Proven::Definitions;
     for (key, row) in &checks {
         let number = number_of(key);
@@ -114,7 +108,6 @@ pub(crate) async fn judge(
     })
 }
 
-/// Proves the records of a kind that an earlier version wrote.
 async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
     let mut range = Range::under(&[]);
     loop {
@@ -137,7 +130,7 @@ async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineE
     }
 }
 
-/// Seals everything with the newest key, then forgets that others were needed.
+/// Seals everything with the newest key, then removes the checks of other keys.
 async fn adopt(
     store: &Store,
     sealer: &Sealer,
@@ -168,7 +161,7 @@ async fn adopt(
     Ok(())
 }
 
-/// Proves the end of the audit log, and with it all before it, again.
+/// Renews the proof of the last audit entry, and thereby of the whole chain.
 async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     let engine = store.engine();
     let newest = engine.page(Kind::Audit, Range::under(&[]), Direction::Descending, 1);
@@ -184,7 +177,6 @@ async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Seals and proves the records of a kind again.
 async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
     let mut range = Range::under(&[]);
     loop {
@@ -213,7 +205,6 @@ fn key_of(number: u32) -> Vec<u8> {
     [PREFIX, &number.to_be_bytes()].concat()
 }
 
-/// Whether a fact is one of those that are checked here.
 pub(crate) fn is_of_keys(key: &[u8]) -> bool {
     key.starts_with(PREFIX)
 }

@@ -1,4 +1,4 @@
-//! The file that holds the keys which seal secrets: one a line, its number before it.
+//! The key file: one key per line, preceded by its number.
 
 use std::{
     io,
@@ -21,7 +21,6 @@ const PREFACE: &str = "\
 # `bellwether secrets rotate` adds a key and seals everything with it; older ones open older backups.
 ";
 
-/// The key file of a folder.
 #[derive(Debug)]
 pub(super) struct KeyFile<'a> {
     folder: &'a Folder,
@@ -36,7 +35,6 @@ impl<'a> KeyFile<'a> {
         self.folder.path().join(NAME)
     }
 
-    /// Reads the keys.
     pub(super) fn read(&self) -> Result<Sealer, OpenError> {
         match self.try_read()? {
             Some(sealer) => Ok(sealer),
@@ -44,7 +42,6 @@ impl<'a> KeyFile<'a> {
         }
     }
 
-    /// Reads the keys, or makes the first one.
     pub(super) fn read_or_make(&self) -> Result<Sealer, OpenError> {
         if let Some(sealer) = self.try_read()? {
             return Ok(sealer);
@@ -54,14 +51,12 @@ impl<'a> KeyFile<'a> {
         Ok(sealer)
     }
 
-    /// Reads the keys, if there are any.
     pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
         let text = read(&path)?;
         text.map(|text| ring(&text, &path)).transpose()
     }
 
-    /// The content of the file.
     pub(super) fn text(&self) -> Result<String, OpenError> {
         text(&self.path())
     }
@@ -71,10 +66,9 @@ impl<'a> KeyFile<'a> {
     }
 }
 
-/// How the content of a key file is changed; answers the number of the newest key in it as well.
+/// Changes the content of a key file. Returns the number of the newest key and the new content.
 pub(super) type Change = fn(&str, &Path) -> Result<(u32, String), OpenError>;
 
-/// The bytes of a key file, if there is one.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     check_key_file(path)?;
     match plain_file::read(path, KEY_FILE_BYTES_MAX) {
@@ -84,13 +78,12 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     }
 }
 
-/// The content of a key file that has to be there.
 pub(super) fn text(path: &Path) -> Result<String, OpenError> {
     let content = read(path)?.ok_or_else(|| fault(path, "it is missing"))?;
     String::from_utf8(content).map_err(|_other| fault(path, "it is not a text"))
 }
 
-/// The content of a key file with one more key, which is the newest, and its number.
+/// Appends a new key. Returns its number and the new content.
 pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
     let newest = ring(text.as_bytes(), file)?.newest();
     let number = newest.checked_add(1);
@@ -104,7 +97,7 @@ pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError
     Ok((number, content))
 }
 
-/// The content of a key file without the keys before the newest, and its number.
+/// Removes all keys except the newest. Returns its number and the new content.
 pub(super) fn newest_alone(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
     let newest = ring(text.as_bytes(), file)?.newest();
     let stays = |line: &&str| match line.trim().split_once(' ') {
@@ -115,17 +108,16 @@ pub(super) fn newest_alone(text: &str, file: &Path) -> Result<(u32, String), Ope
     Ok((newest, lines.join("\n") + "\n"))
 }
 
-/// A first key, and what its file holds.
 pub(super) fn first_key() -> (Sealer, String) {
     let key = random_key();
     let content = format!("{PREFACE}1 {}\n", STANDARD.encode(key));
     (Sealer::new(&[(1, key)]), content)
 }
 
-/// The ring of the keys in the content of that file.
+/// Parses the content of a key file.
 ///
 /// # Errors
-/// [`OpenError::Key`].
+/// Returns [`OpenError::Key`].
 pub(crate) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
     let text = str::from_utf8(content).map_err(|_other| fault(file, "it is not a text"))?;
     let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
@@ -138,7 +130,7 @@ pub(crate) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
         let is_new = |number| keys.iter().all(|(other, _)| *other != number);
         match key {
             Some((number, key)) if is_new(number) => keys.push((number, key)),
-            // The line itself may be a key, so it is not shown.
+            // The line may contain a key, so it is not shown.
             _ => {
                 let line = index + 1;
                 let what = format!("a unique number and {KEY_BYTES} bytes in base64");

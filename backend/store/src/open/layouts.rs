@@ -1,4 +1,4 @@
-//! Data folders that earlier versions wrote, as they lie on disks: every later version opens them.
+//! Data folders of earlier versions as they are on disk, which every later version can open.
 //!
 //! `BELLWETHER_WRITE_LAYOUT=FOLDER cargo test --package bellwether-backend layouts` writes a folder
 //! of the newest layout, with records of every kind. It is committed once, when the layout is new.
@@ -26,16 +26,15 @@ use crate::{
     verify,
 };
 
-/// How long a folder may stay in use after its store was dropped: a read that has answered may hold
+/// Maximum time that a folder stays in use after its store was dropped: a completed read can hold
 /// the store a moment longer.
 const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
-/// Opens a folder, also one whose store was dropped a moment ago.
 pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
     released(async || super::open(config).await).await
 }
 
-/// What is done to a folder, also to one whose store was dropped a moment ago.
+/// Runs an action on a folder, waiting for a dropped store.
 async fn released<T>(act: impl AsyncFn() -> Result<T, OpenError>) -> Result<T, OpenError> {
     let end = Instant::now() + RELEASED_AFTER;
     loop {
@@ -48,14 +47,13 @@ async fn released<T>(act: impl AsyncFn() -> Result<T, OpenError>) -> Result<T, O
     }
 }
 
-/// Layout 1, of version 0.1.0.
 const LAYOUT_1: [(&str, &[u8]); 3] = [
     ("store.redb", include_bytes!("layouts/1/store.redb")),
     ("format", include_bytes!("layouts/1/format")),
     ("secret.key", include_bytes!("layouts/1/secret.key")),
 ];
 
-/// Layout 2, whose service was killed: all that was written is in its log.
+/// Layout 2 after the service was killed: all data is in the log.
 const LAYOUT_2: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/2/store.redb")),
     ("store.log.0", include_bytes!("layouts/2/store.log.0")),
@@ -63,7 +61,6 @@ const LAYOUT_2: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/2/secret.key")),
 ];
 
-/// Layout 3, left in the same way.
 const LAYOUT_3: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/3/store.redb")),
     ("store.log.0", include_bytes!("layouts/3/store.log.0")),
@@ -71,7 +68,6 @@ const LAYOUT_3: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/3/secret.key")),
 ];
 
-/// Layout 4, left in the same way.
 const LAYOUT_4: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/4/store.redb")),
     ("store.log.0", include_bytes!("layouts/4/store.log.0")),
@@ -79,7 +75,6 @@ const LAYOUT_4: [(&str, &[u8]); 4] = [
     ("secret.key", include_bytes!("layouts/4/secret.key")),
 ];
 
-/// Layout 5, left in the same way.
 const LAYOUT_5: [(&str, &[u8]); 4] = [
     ("store.redb", include_bytes!("layouts/5/store.redb")),
     ("store.log.0", include_bytes!("layouts/5/store.log.0")),
@@ -102,7 +97,6 @@ fn deliveries() -> Vec<Delivery> {
         .collect()
 }
 
-/// Writes a folder as a killed service leaves it.
 async fn write(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let used = tempfile::tempdir().unwrap();
@@ -152,7 +146,6 @@ fn folder_of(layout: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// Writes every record of a kind again, as any change of it would.
 async fn rewrite<T: Record>(store: &Store) {
     let range = Range::under(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100).await;
@@ -229,7 +222,7 @@ async fn entries_of_the_first_layout_go_with_their_records() {
     for _ in 0..2 {
         let store = open(&config).await.unwrap();
         assert_eq!(by_event(&store).await, 0);
-        // One that is new takes the place of one that was there.
+        // A new occurrence replaces an existing one.
         let mut changes = store.changes();
         let again = samples::occurrence(1);
         changes.insert(&again);
@@ -257,7 +250,7 @@ async fn a_folder_of_the_first_layout_says_that_it_has_a_log_once_it_was_opened(
         let row = rows.unwrap().pop().unwrap().unwrap();
         assert_eq!(row.value, 5_u32.to_be_bytes());
     }
-    // What an older version looks at first, and refuses.
+    // An older version reads this file first and stops.
     let after = fs::read_to_string(folder.path().join("format")).unwrap();
     assert_eq!((before.as_str(), after.as_str()), ("1\n", "5\n"));
 }
@@ -272,7 +265,7 @@ async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
     ] {
         let folder = folder_of(files);
         let kept = folder.path().join(format!("layout-{layout}"));
-        // A copy that was cut off is made again.
+        // An interrupted copy is made again.
         fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
         drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
         assert!(!kept.exists(), "who only reads changes nothing");
@@ -282,7 +275,7 @@ async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
                 assert!(fs::read(kept.join(name)).unwrap() == *bytes, "{name}");
             }
         }
-        // It is a data folder, which is opened as any other.
+        // The copy is a data folder that can be opened.
         let again = folder_of(&[]);
         for (name, _) in files {
             fs::copy(kept.join(name), again.path().join(name)).unwrap();
@@ -344,7 +337,7 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(all::<Revision>(&store).await, samples::revisions());
     let findings = verify(&store, &|_| {}).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());
-    // Facts are not counted; what came later than these layouts is not in them.
+    // Facts are not counted; later kinds are not in these layouts.
     let later = [
         Kind::Meta,
         Kind::Silence,
@@ -363,7 +356,7 @@ async fn has_all(folder: &TempDir) {
         Kind::Policy,
         Kind::OwnEvent,
     ];
-    // The fifth layout has counters.
+    // Layout 5 has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
     for kind in kinds {
         let is_read = findings.records.contains_key(kind.word());
@@ -371,7 +364,7 @@ async fn has_all(folder: &TempDir) {
     }
 }
 
-/// Puts bytes in the place of a record, as who can write to the disk and corrects its checksums.
+/// Overwrites a record as an attacker with access to the disk could, with correct checksums.
 async fn forge(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
     let keys = [key.as_bytes().to_vec()];
     let row = store.engine().get(kind, &keys).await.unwrap().remove(0);
@@ -397,7 +390,7 @@ async fn a_client_or_destination_that_the_service_did_not_write_is_none_in_any_l
             .unwrap()
             .value
             .encode(store.sealer());
-        // The role is what follows the name: an editor becomes an admin.
+        // The role follows the name: an editor becomes an admin.
         forge(&store, Kind::Client, "console", |value| {
             let at = value
                 .windows(9)
@@ -411,7 +404,7 @@ async fn a_client_or_destination_that_the_service_did_not_write_is_none_in_any_l
             refused.contains("was not written by this service"),
             "{refused}"
         );
-        // What an earlier version wrote had no proof.
+        // Records of earlier versions have no proof.
         forge(&store, Kind::Client, "console", |value| {
             *value = [&[1], &value[37..]].concat();
         })
@@ -439,7 +432,6 @@ async fn a_client_or_destination_that_the_service_did_not_write_is_none_in_any_l
     }
 }
 
-/// A definition of each kind, and another one of the kind.
 struct Definitions<T>(T, T);
 
 impl<T: Record + PartialEq> Definitions<T> {
@@ -449,8 +441,7 @@ impl<T: Record + PartialEq> Definitions<T> {
         Ok(found.is_some_and(|it| it.value == self.0))
     }
 
-    /// Puts bytes in the place of the first, as who can write to the disk and corrects its
-    /// checksums.
+    /// Overwrites the first as an attacker with access to the disk could, with correct checksums.
     async fn forge(&self, store: &Store, bytes: &[u8]) {
         let keys = [self.0.key()];
         let row = store.engine().get(T::KIND, &keys).await.unwrap().remove(0);
@@ -460,14 +451,13 @@ impl<T: Record + PartialEq> Definitions<T> {
         applied.unwrap();
     }
 
-    /// Looks whether the service takes forged bytes for the first.
     async fn is_refused(&self, config: &Location, bytes: &[u8], why: &str) {
         let store = open(config).await.unwrap();
         self.forge(&store, bytes).await;
         let refused = self.is_there(&store).await.unwrap_err();
         assert!(refused.contains(why), "{}: {refused}", T::KIND.word());
         drop(store);
-        // Nor after a start, and the check of a store reports on it.
+        // Also after a restart, and a check of the store reports it.
         let store = open(config).await.unwrap();
         assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.word());
         let descriptions = verify(&store, &|_| {}).await.descriptions;
@@ -543,7 +533,6 @@ async fn a_definition_that_the_service_did_not_write_is_none() {
     Definitions(one, other).are_proven(&config).await;
 }
 
-/// The text that a store of layout 4 holds of a key.
 fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
     let context = SealContext {
         record: RecordId::from_bytes([0; 16]),
@@ -556,7 +545,7 @@ fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
 async fn what_an_earlier_layout_held_is_proven_once_and_not_when_its_text_is_put_back() {
     let sealer = Sealer::new(&[(1, [7; 32])]);
     let trigger = async |store: &Store| store.get::<Trigger>(b"disk".into()).await;
-    // Beside the text of the newest key, in its place, and under a number that no key has.
+    // Next to the check of the newest key, in its place, and under an unknown key number.
     let (record, key) = ("was not written by this service", "is sealed with key");
     for (number, why) in [(1, record), (2, key), (3, key)] {
         let folder = folder_of(&LAYOUT_4);

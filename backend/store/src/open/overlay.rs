@@ -1,6 +1,7 @@
-//! A store's file that is only read: what is written to it is kept in memory and forgotten.
+//! A store's file opened read-only: writes stay in memory.
 //!
-//! A store that was not closed well is repaired when it is opened. Here the repair stays in memory.
+//! A store that was not closed properly is repaired when it is opened; here the repair stays in
+//! memory.
 
 use std::{
     collections::HashMap,
@@ -21,11 +22,10 @@ use crate::{engine::redb::Medium, limits::STORE_CHECKSUM_BYTES_MAX};
 
 const BLOCK_BYTES: usize = 4096;
 
-/// The store of a folder, only read. Nothing that is written is kept.
+/// The store of a folder, read-only; writes are discarded.
 #[derive(Debug)]
 pub(super) struct Overlay {
     folder: Arc<Folder>,
-    /// Whether the store is still being made.
     is_draft: bool,
 }
 
@@ -35,7 +35,6 @@ impl Overlay {
         Self { folder, is_draft }
     }
 
-    /// A store that is being made, as it was closed.
     pub(super) fn draft(folder: Arc<Folder>) -> Self {
         let is_draft = true;
         Self { folder, is_draft }
@@ -80,18 +79,15 @@ impl Medium for Overlay {
 
 #[derive(Debug)]
 struct Layered {
-    /// None where there is none.
     file: Option<File>,
     layers: Mutex<Layers>,
 }
 
 #[derive(Debug)]
 struct Layers {
-    /// The length as written.
     length: u64,
-    /// How far the file below is still seen.
+    /// The length of the underlying file that is still visible.
     below: u64,
-    /// What was written, by block.
     written: HashMap<u64, Vec<u8>>,
 }
 
@@ -116,7 +112,6 @@ impl Layered {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block as it was written, or as it lies below.
     fn block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
         if let Some(written) = layers.written.get(&number) {
             return Ok(written.clone());
@@ -130,7 +125,7 @@ impl Layered {
     }
 }
 
-/// The parts of a stretch that lie in different blocks: block, place in it, bytes.
+/// Splits a range at block boundaries: block, offset in it, length.
 fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {

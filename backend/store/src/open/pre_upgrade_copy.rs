@@ -1,7 +1,7 @@
-//! A copy of the store as an older version left it, made before anything in it is changed.
+//! A copy of the store, made before an upgrade of its layout.
 //!
-//! It is a separate data folder inside the data folder, which that version opens; remove it if no
-//! rollback is needed.
+//! The copy is a data folder inside the data folder, which the older version can open; remove it if
+//! no rollback is needed.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -18,7 +18,6 @@ use super::{
     folder::{Folder, LOGS, new_file},
 };
 
-/// What a store is built from.
 const FILES: [&str; 6] = [
     "store.redb",
     LOGS[0],
@@ -28,8 +27,8 @@ const FILES: [&str; 6] = [
     "secret.key",
 ];
 
-/// Keeps a copy of the folder's store, which has this layout, unless there is one. One that was cut
-/// off is made again.
+/// Copies the folder's store of this layout, unless there is a copy. An interrupted copy is made
+/// again.
 pub(super) fn keep(folder: &Folder, layout: u32) -> Result<(), OpenError> {
     let name = format!("layout-{layout}");
     let kept = folder.path().join(&name);
@@ -41,7 +40,7 @@ pub(super) fn keep(folder: &Folder, layout: u32) -> Result<(), OpenError> {
         .and_then(|()| copy(folder.path(), &unfinished))
         .and_then(|()| fs::rename(&unfinished, &kept));
     if let Err(error) = made {
-        // What is half a copy takes room that may be what was missing.
+        // An incomplete copy may use the space whose lack made it fail.
         drop(discard(&unfinished));
         let action = "keep a copy of the store of an older version in";
         return Err(OpenError::io(action, kept, error));
@@ -65,7 +64,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(to)?;
     for name in FILES {
         let mut file = match plain_file::open(&from.join(name)) {
-            // A store that was closed has no log, and one that was killed no checksums.
+            // A closed store has no log, and a killed one no checksums.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file?,
         };

@@ -1,7 +1,7 @@
-//! Makes the entries by which occurrences of older layouts are put in order again.
+//! Rebuilds the order entries of occurrences of older layouts.
 //!
-//! Up to layout 2, what was alike in an order followed by the key of its record. How far this came
-//! is kept with each step, so that a start that is cut off is gone on with.
+//! Up to layout 2, entries with equal sort keys were ordered by record key. Progress is stored with
+//! each step, so that an interrupted start can continue.
 
 use crate::{
     domain::Occurrence,
@@ -11,14 +11,10 @@ use crate::{
     record::{Record, Store, bytes::Key},
 };
 
-/// Occurrences per step.
 const STEP: usize = 1_000;
-/// Steps after which progress is reported.
 const STEPS_TOLD: usize = 100;
-/// The fact that says after which occurrence to continue.
 const MARK: &[u8] = b"reordered";
 
-/// Makes the entries again, of all occurrences.
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
     while step(store, STEP).await? {
@@ -35,7 +31,6 @@ pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Takes the next occurrences; false when there are no more.
 async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
     let mark = mark(store).await?;
     let mut range = Range::under(&[]);
@@ -50,7 +45,7 @@ async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
     };
     let expect = mark.map_or(Expect::Absent, |mark| Expect::Version(mark.version));
     let marked = fact(expect, Action::Put(last.clone()));
-    // What cannot be read is reported when it is asked for, and by a check.
+    // Unreadable records are reported when they are read, and by a check.
     let changes = page.iter().filter_map(|(key, row)| {
         let occurrence = store.decode::<Occurrence>(&row.value).ok()?;
         Some(change(key, row, &occurrence))
@@ -58,7 +53,7 @@ async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
     let changes: Vec<_> = changes.collect();
     let all: Vec<_> = changes.iter().cloned().chain([marked.clone()]).collect();
     match engine.apply(Lane::Admin, all.into()).await {
-        // An entry is missing: it is only kept from those that miss one.
+        // An entry is missing: only the affected occurrences are skipped.
         Err(EngineError::Corrupt(_)) => one_by_one(store, changes, marked).await?,
         applied => drop(applied?),
     }
@@ -85,7 +80,7 @@ async fn one_by_one(
     Ok(())
 }
 
-/// Leaves the record as it is, and has it found in its place.
+/// Returns a change that replaces the entries of an occurrence and leaves the record as it is.
 fn change(key: &[u8], row: &Row, occurrence: &Occurrence) -> Change {
     let mut add = occurrence.entries();
     add.retain(|entry| ORDERS.contains(&entry.index));
@@ -108,7 +103,6 @@ const ORDERS: [Index; 3] = [
     Index::OccurrenceBySeverity,
 ];
 
-/// What layout 2 put an occurrence in order by.
 fn old_entries(occurrence: &Occurrence) -> Vec<Entry> {
     let state = Key::new()
         .byte(occurrence.status as u8)
@@ -142,7 +136,6 @@ mod tests {
     use super::*;
     use crate::{samples, verify};
 
-    /// A store with occurrences as layout 2 had them.
     async fn old_store(count: u32) -> Store {
         let store = Store::in_memory();
         for number in 1..=count {

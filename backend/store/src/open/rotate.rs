@@ -1,5 +1,5 @@
-//! Gives a store another key: a new one seals and proves everything again, and the older ones
-//! continue to open what was sealed with them, such as backups.
+//! Key rotation: a new key seals and proves everything again, and the older ones can still open
+//! what they sealed, such as backups.
 
 use super::{
     OpenError, database,
@@ -10,25 +10,25 @@ use super::{
 use crate::location::Location;
 use futures_util::future::BoxFuture;
 
-/// Which key a store is sealed with now.
+/// The result of a key rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotated {
-    /// The number of the new key.
+    /// Number of the new key.
     pub number: u32,
 }
 
-/// Adds a key to those of the store, seals and proves everything with it, and with `forget` removes
-/// the older ones from the file. No service may have the store meanwhile. When it ends early the
-/// store opens with the file as it is, and the next opening finishes.
+/// Adds a key to the store and seals and proves everything with it; with `forget`, removes the
+/// older keys from the file. No service may use the store meanwhile. If interrupted, the store can
+/// be opened with the key file as it is, which completes the rotation.
 ///
 /// # Errors
-/// See [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotated, OpenError>> {
     Box::pin(async move {
         let number = change(config, append).await?;
         let store = open(config).await?;
         let closed = store.engine().close().await;
-        // It holds the folder.
+        // The store holds the lock of the folder.
         drop(store);
         closed.map_err(|source| {
             let source = std::io::Error::other(source.to_string());
@@ -41,12 +41,11 @@ pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotat
     })
 }
 
-/// Changes the content of the key file; answers the number of the newest key in it.
 async fn change(config: &Location, change: Change) -> Result<u32, OpenError> {
     if let Some(database) = &config.database {
         return database::change_keys(database, change).await;
     }
-    // Taking a folder would make it.
+    // Claiming a folder would create it.
     if !Folder::holds_store(&config.data_dir) {
         return Err(OpenError::Key {
             file: config.data_dir.join(NAME),

@@ -32,7 +32,7 @@ async fn refusal(config: &Location) -> OpenError {
     open(config).await.map(drop).unwrap_err()
 }
 
-/// Every file of a folder with its content.
+/// Returns all files of a folder with their content.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -268,7 +268,7 @@ async fn no_secret_is_in_clear_on_disk() {
 async fn each_part_of_the_free_space_is_left_for_its_sets() {
     let disk = rustix::fs::statvfs(std::env::temp_dir()).unwrap();
     let free_bytes = disk.f_bavail * disk.f_frsize;
-    // The floor, the sets of changes that add and are accepted, and whether senders' events are.
+    // The floor, the accepted change sets, and whether events are accepted.
     let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
     for (floor_bytes, accepted) in [
         (0, &all[..]),
@@ -325,7 +325,7 @@ mod conforms_on_a_disk {
 
     conformance!({
         let parent = tempfile::tempdir().unwrap();
-        // An engine on a file that nothing was written to.
+        // An engine on an empty file.
         let folder = Arc::new(Folder::claim(parent.path()).unwrap());
         File::create_new(folder.store_path()).unwrap();
         let disk = Disk::store(Arc::clone(&folder), DiskSpace::new(&folder, 0));
@@ -337,7 +337,6 @@ mod conforms_on_a_disk {
     });
 }
 
-/// The mode of what lies there.
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
@@ -360,7 +359,7 @@ async fn a_folder_or_a_key_that_others_may_change_is_not_trusted() {
         set_mode(path, right);
         drop(open(&config).await.unwrap());
     }
-    // Who may only read it is reported, and no reason to stand still.
+    // A group that can read it is logged, and is not an error.
     set_mode(&key, 0o640);
     drop(open(&config).await.unwrap());
 }
@@ -432,7 +431,7 @@ fn file_that_replaces_another_keeps_its_owner_and_mode() {
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     for mode in [0o400, 0o600, 0o640, 0o660] {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        // Only the superuser gives files away.
+        // Only the superuser can change the owner of a file.
         let is_given = chown(&path, Some(54_321), Some(54_322)).is_ok();
         let before = fs::metadata(&path).unwrap();
         assert_eq!(before.uid() == 54_321, is_given);

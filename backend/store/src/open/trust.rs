@@ -1,5 +1,4 @@
-//! Whether a data folder and its files can be relied on: other users with write access decide who
-//! is authenticated.
+//! Checks that other users cannot change a data folder and its files, which control access.
 
 use std::{
     fs::{File, Metadata, Permissions},
@@ -13,40 +12,36 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use super::OpenError;
 
-/// Bytes of a file that holds keys.
 pub(crate) const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Where the names of users are.
 const USERS: &str = "/etc/passwd";
 const USERS_BYTES_MAX: u64 = 1024 * 1024;
 
 const ROOT: u32 = 0;
-/// Others than the owner may read, write or look into it.
 const OTHERS: u32 = 0o077;
-/// Everybody may write to it.
 const ALL_WRITE: u32 = 0o002;
-/// The group may: platforms make volumes so, and what is in it is then as safe as the group.
+/// Write permission of the group: orchestrators create volumes with it, and then the group has to
+/// be trusted.
 const GROUP_WRITES: u32 = 0o020;
 
-/// The flag by which a name that is a link to elsewhere is not opened.
 pub(super) fn no_link() -> i32 {
     i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default()
 }
 
-/// Looks whether not everybody may change a data folder, and its owner is who runs this, or root.
+/// Checks that a data folder is not world-writable, and that its owner is the current user or root.
 ///
 /// # Errors
-/// [`OpenError::Untrusted`]; those of the system.
+/// Returns [`OpenError::Untrusted`], or any I/O error.
 pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
     let folder = File::open(path).and_then(|folder| folder.metadata());
     let found = folder.map_err(|error| OpenError::io("read the data folder", path, error))?;
     check(path, &found, "chmod 700")
 }
 
-/// Looks at a file with keys in the same way; the log says when others may read it. One that is not there is not looked at.
+/// Checks a key file in the same way, and logs if others can read it. A missing file is accepted.
 ///
 /// # Errors
-/// As [`check_folder`].
+/// Same as [`check_folder`].
 pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
@@ -61,11 +56,11 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Checks that what is written beside a file has its owner. The superuser may write anywhere, and what
-/// it leaves the service of another user cannot open.
+/// Checks that new files get the owner of an existing one. Root can write anywhere, but the service
+/// of another user cannot open the files that root creates.
 ///
 /// # Errors
-/// [`OpenError::Owner`].
+/// Returns [`OpenError::Owner`].
 pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     match std::fs::metadata(path) {
         Ok(found) if geteuid().is_root() && found.uid() != ROOT => {
@@ -75,10 +70,10 @@ pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Gives a file that replaces another one the owner and the mode of that one, before it does.
+/// Gives a new file the owner and the mode of the one that it replaces.
 ///
 /// # Errors
-/// [`OpenError::Owner`]; those of the system.
+/// Returns [`OpenError::Owner`], or any I/O error.
 pub(super) fn keep_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::io("write", replaced, error);
     let there = match std::fs::metadata(replaced) {
@@ -107,7 +102,6 @@ fn owned_by_another(path: &Path, user: u32) -> OpenError {
     }
 }
 
-/// The name of a user, or its number where there is none.
 fn user_name(user: u32) -> String {
     let users = plain_file::read_text(Path::new(USERS), USERS_BYTES_MAX).unwrap_or_default();
     let mut fields = users.lines().map(|line| line.split(':'));

@@ -1,12 +1,11 @@
-//! Keys in bytes that sort as what they stand for.
+//! Keys whose bytes sort in the order of their parts.
 
 use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionOf};
 
-/// Puts a key together from parts that sort.
+/// A builder for keys.
 #[derive(Debug)]
 pub struct Key(Vec<u8>);
 
-/// Room for most keys, so that a key is one allocation.
 const KEY_BYTES: usize = 64;
 
 impl Default for Key {
@@ -16,26 +15,26 @@ impl Default for Key {
 }
 
 impl Key {
-    /// An empty key.
+    /// Creates an empty key.
     pub fn new() -> Self {
         Self(Vec::with_capacity(KEY_BYTES))
     }
 
-    /// Adds one byte.
+    /// Appends one byte.
     #[must_use]
     pub fn byte(mut self, byte: u8) -> Self {
         self.0.push(byte);
         self
     }
 
-    /// Adds a number.
+    /// Appends a number.
     #[must_use]
     pub fn number(mut self, number: u32) -> Self {
         self.0.extend_from_slice(&number.to_be_bytes());
         self
     }
 
-    /// Adds a moment in milliseconds since 1970; those before 1970 sort first.
+    /// Appends a time in milliseconds since 1970; earlier ones sort first.
     #[must_use]
     pub fn moment(mut self, at_ms: i64) -> Self {
         let sortable = at_ms.cast_unsigned() ^ (1 << 63);
@@ -43,22 +42,23 @@ impl Key {
         self
     }
 
-    /// Adds a record's identity.
+    /// Appends a record id.
     #[must_use]
     pub fn id(mut self, id: RecordId) -> Self {
         self.0.extend_from_slice(&id.to_bytes());
         self
     }
 
-    /// Adds an event's identity.
+    /// Appends an event id.
     #[must_use]
     pub fn event(mut self, event: EventId) -> Self {
         self.0.extend_from_slice(&event.to_bytes());
         self
     }
 
-    /// Adds where an occurrence stands among those that are alike, which never changes: its start in
-    /// ms (8 bytes), where its event's identity stands among texts (8 bytes), its number (4 bytes).
+    /// Appends the tie-breaker of an occurrence among those with equal sort keys, which never
+    /// changes: start in ms (8 bytes), sort key of the event id as text (8 bytes), number (4
+    /// bytes).
     #[must_use]
     pub fn tie(mut self, occurrence: &Occurrence) -> Self {
         self = self.moment(occurrence.start_ms);
@@ -67,15 +67,14 @@ impl Key {
         self.number(occurrence.number)
     }
 
-    /// Adds which revision of a trigger or rule: all of one name follow each other, older ones
-    /// first.
+    /// Appends a revision of a trigger or rule: those of one name are adjacent, oldest first.
     #[must_use]
     pub fn revision(self, of: RevisionOf, which: &RevisionId) -> Self {
         let named = self.byte(of as u8).name(which.name.as_str()).id(which.id);
         named.rest(&which.revision.to_be_bytes())
     }
 
-    /// Adds a name and the zero that ends it; names hold no zero.
+    /// Appends a name and a terminating zero; names never contain zero.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.0.extend_from_slice(name.as_bytes());
@@ -83,26 +82,26 @@ impl Key {
         self
     }
 
-    /// Adds bytes as they are; only as the last part of a key.
+    /// Appends raw bytes; only as the last part of a key.
     #[must_use]
     pub fn rest(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn build(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// Reads the moment that [`Key::moment`] wrote at that place of a key.
+/// Reads the time written by [`Key::moment`] at that offset of a key.
 pub fn moment_at(key: &[u8], at: usize) -> Option<i64> {
     let bytes = key.get(at..at + 8)?.try_into().ok()?;
     Some((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
 
-/// Reads the identity that [`Key::id`] wrote at that place of a key.
+/// Reads the id written by [`Key::id`] at that offset of a key.
 pub fn id_at(key: &[u8], at: usize) -> Option<RecordId> {
     Some(RecordId::from_bytes(key.get(at..at + 16)?.try_into().ok()?))
 }

@@ -1,5 +1,4 @@
-//! The chain that entries of the audit log are part of, added to in the commits that they report
-//! on.
+//! The hash chain of the audit log, extended by the commits that it records.
 
 use tokio::sync::Mutex;
 
@@ -10,11 +9,11 @@ use crate::{
     engine::{Applied, Direction, EngineError, Lane, Range},
 };
 
-/// Times that entries are put at the end again because another node did so at the same moment.
+/// Maximum number of retries when another node extends the chain concurrently.
 const TRIES_MAX: usize = 16;
 
-/// The end of the chain, for the next writer: one at a time, so that no one's change conflicts over
-/// it. Changes by people are rare.
+/// The end of the chain. Locked by the writer, so that changes within this process do not conflict.
+/// Changes by users are rare.
 #[derive(Debug, Default)]
 pub(super) struct Chain(Mutex<Option<Link>>);
 
@@ -25,17 +24,17 @@ struct Link {
 }
 
 impl Store {
-    /// Writes entries that stand for themselves.
+    /// Writes standalone audit entries.
     ///
     /// # Errors
-    /// Those of the engine; nothing was written then, unless the outcome is not known.
+    /// Returns any error of the engine; nothing was written unless the outcome is unknown.
     pub async fn write_audit(&self, entries: Vec<AuditEntry>) -> Result<(), EngineError> {
         let mut tries = 0;
         loop {
             let mut changes = self.changes();
             changes.audited = None;
             match self.chained(Lane::Admin, changes, entries.clone()).await {
-                // Another node wrote down something at the same moment.
+                // Another node extended the chain concurrently.
                 Err(EngineError::Conflict(_)) if tries < TRIES_MAX => tries += 1,
                 written => return written.map(drop),
             }
@@ -51,7 +50,6 @@ impl Store {
         self.chained(lane, changes, audited.entries()).await
     }
 
-    /// Applies changes together with their entries, at the end of the chain.
     async fn chained(
         &self,
         lane: Lane,
@@ -59,7 +57,7 @@ impl Store {
         entries: Vec<AuditEntry>,
     ) -> Result<Applied, EngineError> {
         let mut end = self.chain.0.lock().await;
-        // An interruption from here on leaves the next one to look.
+        // If interrupted from here on, the next writer reads the end from the store.
         let mut link = match end.take() {
             Some(link) if !self.engine.is_shared() => link,
             _ => self.chain_end().await?,

@@ -1,9 +1,9 @@
-//! Counters: numbers that each commit adds to without reading them, so that no commit waits for
-//! another one over what it counts.
+//! Counters: numbers to which each commit adds without reading them, so that commits do not
+//! conflict over them.
 //!
-//! What there is now follows from the records, and is compared with them by `verify`; what happened
-//! in a minute or an hour is kept separately. They begin when a data folder is first opened by a
-//! version that counts.
+//! Counters of the present are derived from the records, and `verify` compares them; counters of
+//! past minutes and hours are independent. They begin when a version that counts first opens a data
+//! folder.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,15 @@ use crate::{
     engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
 };
 
-/// Since when is counted: the key of that record, before all counters.
+/// Key of the record with the time since which there are counters; sorts before all counters.
 const SINCE: &[u8] = &[0];
-/// The same of what shows noise, where the store was counted before that was.
+/// Key of the record with the time since which there are noise counters, if they began later.
 const NOISE_SINCE: &[u8] = &[0, 1];
-/// What the keys of those by day begin with.
 const DAYS: u8 = 4;
-/// One day in milliseconds.
 const DAY_MS: i64 = 24 * 3_600_000;
-/// Records read at a time.
 const PAGE: usize = 1_000;
 
-/// What is added to counters with a set of changes.
+/// Additions to counters in a change set.
 #[derive(Debug, Default)]
 pub struct Counts(BTreeMap<Counter, Numbers>);
 
@@ -40,7 +37,7 @@ impl Counts {
         self.0.entry(counter).or_default().add(slot, number);
     }
 
-    /// Counts a record that comes; what happened before it came is distinguished by `is_past`.
+    /// Counts a new record; with `is_past`, its past was already counted.
     pub(crate) fn come(&mut self, new: &[Counted], is_past: bool) {
         for (counter, tally) in new {
             if counter.period == Period::Now || !is_past {
@@ -49,7 +46,6 @@ impl Counts {
         }
     }
 
-    /// Counts a record that becomes another one.
     pub(crate) fn become_another(&mut self, old: &[Counted], new: &[Counted]) {
         let other = |these: &[Counted], those: &[Counted]| -> Vec<Counted> {
             let these = these.iter().filter(|it| !those.contains(it));
@@ -59,7 +55,7 @@ impl Counts {
         self.come(&other(new, old), false);
     }
 
-    /// Counts a record that goes. What happened has happened.
+    /// Counts the removal of a record. Counters of the past are unaffected.
     pub(crate) fn go(&mut self, old: &[Counted]) {
         for (counter, tally) in old {
             if counter.period == Period::Now {
@@ -68,7 +64,7 @@ impl Counts {
         }
     }
 
-    /// Takes away what a counter had when it was read. What is added to it meanwhile stays.
+    /// Subtracts the value of a counter as it was read. Concurrent additions remain.
     fn take(&mut self, stored: &StoredCounter) {
         let back = Numbers(stored.numbers.0.map(i64::saturating_neg));
         self.0.entry(stored.counter).or_default().add_all(&back);
@@ -82,7 +78,6 @@ impl Counts {
         self.0.into_iter()
     }
 
-    /// The changes of the counters.
     pub(crate) fn changes(self) -> impl Iterator<Item = Change> {
         let counted = self.0.into_iter().filter(|(_, numbers)| !numbers.is_zero());
         counted.map(|(counter, numbers)| addition(counter, &numbers))
@@ -100,7 +95,6 @@ fn change(key: &[u8], expect: Expect, action: Action) -> Change {
     }
 }
 
-/// The counters of a subject that are of a kind of period.
 fn prefix(subject: Option<Subject>, period: Period) -> Key {
     let period = match period {
         Period::Now => 1,
@@ -119,7 +113,6 @@ fn prefix(subject: Option<Subject>, period: Period) -> Key {
     }
 }
 
-/// What is counted by day lies together by day, as reports read it.
 fn days(by: NoiseBy, day: u32) -> Key {
     Key::new().byte(DAYS).byte(by as u8).number(day)
 }
@@ -136,7 +129,6 @@ fn key(counter: Counter) -> Vec<u8> {
     .build()
 }
 
-/// The counter of a key.
 fn counter(key: &[u8]) -> Option<Counter> {
     let (period, rest) = key.split_first()?;
     let (subject, rest) = rest.split_first()?;
@@ -172,15 +164,15 @@ fn of_day(by: u8, rest: &[u8]) -> Option<Counter> {
     })
 }
 
-/// Whether a record of a counter is kept separately, and does not follow from other records.
+/// Whether a counter is independent, as opposed to derived from other records.
 pub(crate) fn is_kept(key: &[u8]) -> bool {
     counter(key).is_none_or(|counter| counter.period != Period::Now)
 }
 
-/// A counter as it is kept; none for the record that says since when is counted.
+/// Decodes a counter; `None` for a record with a start time.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] when it is none.
+/// Returns [`EngineError::Corrupt`] if it is malformed.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
     let found = numbers(value)?;
     if [SINCE, NOISE_SINCE].contains(&key) {
@@ -196,25 +188,24 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)
 /// A counter as it was read.
 #[derive(Debug)]
 pub struct StoredCounter {
-    /// Which one.
+    /// The counter.
     pub counter: Counter,
     /// Its numbers.
     pub numbers: Numbers,
 }
 
-/// A walk over counters.
+/// An iterator over counters.
 #[derive(Debug)]
 pub struct CounterPages<'a> {
     store: &'a Store,
-    /// What is left; none at the end.
     range: Option<Range>,
 }
 
 impl CounterPages<'_> {
-    /// The next page; none at the end.
+    /// Returns the next page; `None` at the end.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn next(&mut self) -> Result<Option<Vec<StoredCounter>>, EngineError> {
         let Some(range) = &mut self.range else {
             return Ok(None);
@@ -237,7 +228,8 @@ impl CounterPages<'_> {
 }
 
 impl Store {
-    /// Walks the counters of the kind of a period, of one subject or of all, from that period on.
+    /// Iterates over the counters of one subject or of all, for periods of the type of `from`,
+    /// starting there.
     pub fn counters(&self, subject: Option<Subject>, from: Period) -> CounterPages<'_> {
         let prefix = prefix(subject, from).build();
         let mut range = Range::under(&prefix);
@@ -253,7 +245,7 @@ impl Store {
         }
     }
 
-    /// Walks what is counted by day, from a day up to another one without it.
+    /// Iterates over the daily counters from one day to another (exclusive).
     pub fn noise(&self, by: NoiseBy, from: u32, until: u32) -> CounterPages<'_> {
         let range = Range {
             start: days(by, from).build(),
@@ -265,10 +257,10 @@ impl Store {
         }
     }
 
-    /// What there is now of each subject, in their order.
+    /// Returns the present counts of each subject, in order.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn counted_now(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
         let period = Period::Now;
         let keys = subjects.iter().map(|subject| {
@@ -286,25 +278,24 @@ impl Store {
         numbers.collect()
     }
 
-    /// Since when is counted, in milliseconds since 1970; none when the store was not opened by a
-    /// service that counts.
+    /// Returns the time since which there are counters, in milliseconds since 1970; `None` if no
+    /// service that counts has opened the store.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn counted_since_ms(&self) -> Result<Option<i64>, EngineError> {
         Ok(self.since().await?.first().copied())
     }
 
-    /// Since when what shows noise is counted, in milliseconds since 1970; none as for
-    /// [`Store::counted_since_ms`].
+    /// Returns the time since which there are noise counters, in milliseconds since 1970; `None` as
+    /// for [`Store::counted_since_ms`].
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn noise_since_ms(&self) -> Result<Option<i64>, EngineError> {
         Ok(self.since().await?.get(1).copied())
     }
 
-    /// Since when is counted, and since when what shows noise is.
     async fn since(&self) -> Result<Vec<i64>, EngineError> {
         let keys = [SINCE, NOISE_SINCE].map(Into::into);
         let rows = self.engine().get(Kind::Counter, &keys).await?;
@@ -315,13 +306,13 @@ impl Store {
         Ok(since)
     }
 
-    /// Begins to count from what there is, unless that was done before. No one else may change the
-    /// store meanwhile.
+    /// Initializes the counters from the existing records, unless that was done before. No other
+    /// process may change the store meanwhile.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
-        // Of that day, what was notified before is not counted.
+        // Notifications earlier on that day are not counted.
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
         match self.since().await?.len() {
             0 => {}
@@ -346,7 +337,7 @@ impl Store {
                 counts.come(&delivery.value.counted(), true);
             }
         }
-        // What an earlier, unfinished count or a restore left is counted again.
+        // The remains of an interrupted count or of a restore are counted again.
         let mut left = self.counters(None, Period::Now);
         while let Some(page) = left.next().await? {
             for one in page {
@@ -358,7 +349,6 @@ impl Store {
         self.count_since(SINCE, since, counts.changes()).await
     }
 
-    /// Says since when is counted, and changes counters with that.
     async fn count_since(
         &self,
         key: &[u8],
@@ -376,13 +366,13 @@ impl Store {
 }
 
 impl Changes {
-    /// Adds to a counter of what happened.
+    /// Adds to a counter of past events.
     pub fn count(&mut self, subject: Subject, at_ms: i64, slot: impl Slot, number: i64) {
         let period = Period::minute_of(at_ms);
         self.counts.add(Counter { subject, period }, slot, number);
     }
 
-    /// Puts what happened in a minute to what happened in its hour.
+    /// Moves the counts of a minute to its hour.
     pub fn fold(&mut self, minute: &StoredCounter, hour: u32) {
         let counter = Counter {
             period: Period::Hour(hour),
@@ -393,7 +383,7 @@ impl Changes {
         self.forget(minute);
     }
 
-    /// Forgets what a counter had when it was read. Only one may do so at a time.
+    /// Removes the value of a counter as it was read. Must not run concurrently.
     pub fn forget(&mut self, stored: &StoredCounter) {
         self.counts.take(stored);
     }
@@ -530,7 +520,7 @@ mod tests {
             insert(&store, &delivery(number, WAITING)).await;
         }
         change_to(&store, 1, Some(DeliveryState::Dead)).await;
-        // As a version that does not count leaves a store.
+        // A store of a version that does not count.
         let mut gone = Vec::new();
         for from in [Period::Now, Period::Minute(0)] {
             let mut pages = store.counters(None, from);
@@ -564,7 +554,7 @@ mod tests {
         let store = Store::in_memory();
         store.begin_counting(70_000).await.unwrap();
         assert_eq!(store.noise_since_ms().await.unwrap(), Some(70_000));
-        // A store with deliveries, and one that a version left which counts nothing by day.
+        // A store with deliveries, and one of a version without daily counters.
         let used = Store::in_memory();
         insert(&used, &delivery(1, WAITING)).await;
         let earlier = Store::in_memory();

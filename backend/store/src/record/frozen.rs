@@ -1,7 +1,7 @@
-//! What is on disks already: the bytes of each kind of record, of its key and of its index entries.
+//! The frozen encoding: the bytes of each kind of record, of its key and of its index entries.
 //!
-//! A line of the frozen file is never changed. A new encoding gets separate lines beside the old.
-//! A line of `damaged.txt` stands for what the damaged forms of a record are read as.
+//! Lines of the frozen file never change. A new encoding adds lines. A line of `damaged.txt` is a
+//! digest of the results of decoding damaged forms of a record.
 
 mod damaged;
 
@@ -34,13 +34,12 @@ fn bytes(hex: &str) -> Vec<u8> {
     pairs.map(byte).collect()
 }
 
-/// The bytes that were frozen under a name.
 fn frozen(name: &str) -> Option<Vec<u8>> {
     let mut lines = FROZEN.lines().filter(|line| !line.starts_with('#'));
     lines.find_map(|line| Some(bytes(line.strip_prefix(name)?.strip_prefix(": ")?)))
 }
 
-/// Lines that are missing or other than what is written now.
+/// Lines that are missing or different from what is written now.
 #[derive(Default)]
 struct Differences(Vec<String>);
 
@@ -51,8 +50,7 @@ impl Differences {
         }
     }
 
-    /// Compares a record. Sealed secrets are other bytes each time, so of these only the reading
-    /// is frozen.
+    /// Compares a record. Sealed secrets differ each time, so for these only decoding is compared.
     fn record<T: Record + PartialEq>(&mut self, name: &str, value: &T, is_sealed: bool) {
         self.compare(&format!("{name} key"), &value.key());
         let mut counts = std::collections::BTreeMap::new();
@@ -77,7 +75,7 @@ impl Differences {
             Some(Proven::Access) => " since layout 4",
             Some(Proven::Definitions) => " since layout 5",
         };
-        // What is newer than that layout has no line without a proof.
+        // Kinds added after that layout have no line without a proof.
         if let (false, Some(unproven)) = (since.is_empty(), unproven) {
             let proven = proven_since(T::KIND, &unproven, &SEALER);
             let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
@@ -94,7 +92,7 @@ impl Differences {
             self.compare(&name, &written);
         }
         lossless(&name, value, is_sealed);
-        // The hash of an audit entry covers every change.
+        // The hash of an audit entry detects every change.
         if let (Some(frozen), false) = (frozen(&name), T::KIND == Kind::Audit) {
             let line = format!("{name}: {}", damaged::digest::<T>(&frozen, &SEALER));
             if !DAMAGED.lines().any(|it| it == line) {
@@ -104,13 +102,13 @@ impl Differences {
     }
 }
 
-/// Checks that what is read of a record is written again as it was, with its secrets, and in the audit
-/// log, which leaves them out: a hash or a proof is over the bytes.
+/// Checks that decoding and encoding a record reproduces its bytes, with its secrets, and without
+/// them in the audit log: hashes and proofs cover the bytes.
 fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();
     assert!(read == *value, "{name} is read as another");
-    // Sealed secrets are other bytes each time.
+    // Sealed secrets differ each time.
     if !is_sealed {
         assert_eq!(hex(&read.encode(&SEALER)), hex(&written), "{name}");
     }
@@ -132,7 +130,6 @@ fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     );
 }
 
-/// What a shadow rule leaves behind.
 fn shadows(differences: &mut Differences) {
     differences.record("shadow rule", &samples::shadow_rule(), false);
     let shadowed = samples::shadowed_occurrence();
@@ -162,7 +159,6 @@ fn on_call(differences: &mut Differences) {
     differences.record("held response", &samples::held_response(), false);
 }
 
-/// What a budget leaves behind.
 fn digests(differences: &mut Differences) {
     let destination = samples::budget_destination();
     differences.record("destination with a budget", &destination, true);
@@ -189,7 +185,6 @@ fn flaps(differences: &mut Differences) {
     differences.record("waiting delivery", &samples::waiting_delivery(), false);
 }
 
-/// What can happen to an occurrence.
 fn occurrences(differences: &mut Differences) {
     differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
     let reopened = samples::reopened_occurrence();
@@ -212,7 +207,6 @@ fn occurrences(differences: &mut Differences) {
     differences.record("reported-again occurrence", &reported_again, false);
 }
 
-/// Silences of every kind.
 fn silences(differences: &mut Differences) {
     differences.record("silence", &samples::silence("db patch"), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);

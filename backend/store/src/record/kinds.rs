@@ -1,4 +1,4 @@
-//! What each kind of record is keyed by, and which index entries lead to it.
+//! Keys and index entries of each kind of record.
 
 mod delivery;
 mod heartbeat;
@@ -24,8 +24,8 @@ use crate::{
     seal::{PROOF_BYTES, Sealer},
 };
 
-/// Continues with the type of a kind of record: one row a kind, for code that does the same with
-/// all of them. Facts and counters have no type.
+/// Calls a macro with the type of a kind of record, for code that is the same for all. Facts and
+/// counters have no type.
 macro_rules! with_record {
     ($kind:expr, $record:ident => $then:expr, else $otherwise:expr) => {
         $crate::domain::any_resource::each_resource! {
@@ -59,13 +59,11 @@ macro_rules! with_record {
 }
 pub(crate) use with_record;
 
-/// The encoding of most records, which is the first byte of every value.
+/// The encoding of most records: first byte of every value.
 const VERSION: u8 = 1;
-/// The encoding of records that are proven: a proof stands before what [`VERSION`] holds.
+/// The encoding of proven records: a proof precedes the content of [`VERSION`].
 const PROVEN: u8 = 2;
-/// What proofs of records are for.
 const PURPOSE: &str = "record";
-/// What most records take about.
 const RECORD_BYTES: usize = 512;
 
 fn encoded(record: &impl Table) -> Vec<u8> {
@@ -80,7 +78,6 @@ fn decoded<T: Table>(bytes: &[u8], kind: Kind) -> Result<T, EngineError> {
     read(unversioned(bytes, kind)?, Secrets::LeftOut, kind, T::read)
 }
 
-/// What stands after the number of the encoding.
 fn unversioned(bytes: &[u8], kind: Kind) -> Result<&[u8], EngineError> {
     match bytes.split_first() {
         Some((&VERSION, rest)) => Ok(rest),
@@ -104,15 +101,14 @@ fn corrupt(kind: Kind, what: &str) -> EngineError {
     EngineError::Corrupt(format!("a {kind:?} record {what}"))
 }
 
-/// Which records of a store are proven by the keys of the service, so that a change of one without
-/// them, or one that was put in another's place, is found out. Each level holds those before it.
+/// The set of records that the service's keys prove, so that forged or moved ones are detected.
+/// Each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Proven {
-    /// None.
     Nothing,
-    /// Clients and destinations, which decide who may and where to: since layout 4.
+    /// Clients and destinations, which control access and targets: since layout 4.
     Access,
-    /// Everything that people define, and what it was before: since layout 5.
+    /// All definitions and their revisions: since layout 5.
     Definitions,
 }
 
@@ -123,7 +119,6 @@ macro_rules! is_resource {
 }
 
 impl Proven {
-    /// The first level at which records of a kind are proven; none for those that never are.
     pub(crate) const fn first_of(kind: Kind) -> Option<Self> {
         if matches!(kind, Kind::Client | Kind::Destination) {
             Some(Self::Access)
@@ -135,7 +130,7 @@ impl Proven {
     }
 }
 
-/// The identity of what people define, which its secrets are sealed for.
+/// The id of a definition, for which its secrets are sealed.
 struct Identified {
     id: RecordId,
 }
@@ -189,8 +184,8 @@ fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
     [&[PROVEN][..], &proof, message].concat()
 }
 
-/// The bytes of a record with the proof that those of its kind have by now; none where it has one, or
-/// its kind never does. Only where something else says that what has none was written by the service.
+/// Adds the proof that a kind now requires; `None` if it has one or needs none. Only for records
+/// that are otherwise known to be written by the service.
 pub(crate) fn proven_since(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
     Proven::first_of(kind)?;
     match value.split_first() {
@@ -218,7 +213,6 @@ fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result
     read(message, secrets, kind, T::read)
 }
 
-/// What people define, as the audit log keeps it.
 fn defined(name: &Name, state: AnyResource) -> Seen {
     Seen {
         name: name.to_string(),
@@ -227,7 +221,6 @@ fn defined(name: &Name, state: AnyResource) -> Seen {
     }
 }
 
-/// What the audit log only counts.
 fn only_named(name: &impl ToString) -> Seen {
     Seen {
         name: name.to_string(),

@@ -1,4 +1,4 @@
-//! What the service changes for itself gives way, in a folder as in a database.
+//! The service's own changes yield to others, in a folder and in a database.
 
 use std::sync::Arc;
 

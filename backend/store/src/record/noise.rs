@@ -1,7 +1,7 @@
-//! What the changes of deliveries and occurrences add to the counters by day that show noise.
+//! Daily noise counters, derived from changes of deliveries and occurrences.
 //!
-//! A later reaction to a notification is counted on the day of that notification, so that shares of a day
-//! are shares of the same notifications.
+//! A later reaction to a notification is counted on the day of the notification, so that ratios of
+//! a day refer to the same notifications.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,10 @@ use crate::domain::{
     noise::{ACKNOWLEDGED_WITHIN, DecisionKey, NoiseBy, NoiseTally, Reaction, day, half_hour},
 };
 
-/// Where changes are counted.
+/// The target of noise counts.
 #[derive(Debug)]
 pub struct NoiseCounts<'a> {
     pub(super) counts: &'a mut Counts,
-    /// The notifications that are counted, and for what.
     pub(super) decided: &'a mut BTreeSet<(DecisionKey, Counter)>,
 }
 
@@ -35,7 +34,7 @@ fn counter((by, id): (NoiseBy, RecordId), at_ms: i64, part: u8) -> Counter {
     }
 }
 
-/// Counts stored records as their changes were counted.
+/// Counts stored records in the same way as their changes were counted.
 #[derive(Debug, Default)]
 pub struct NoiseScan {
     counts: Counts,
@@ -49,13 +48,13 @@ impl NoiseScan {
         record.noise(None, &mut NoiseCounts { counts, decided });
     }
 
-    /// What was counted since the last time.
+    /// Returns the counts since the last call.
     pub fn take(&mut self) -> impl Iterator<Item = (Counter, Numbers)> {
         std::mem::take(&mut self.counts).into_iter()
     }
 }
 
-/// Of a delivery: that it was decided, and that a digest includes it.
+/// Counts a delivery when it is created or included in a digest.
 pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut NoiseCounts<'_>) {
     let Some(decision) = after.decision() else {
         return;
@@ -80,7 +79,7 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Noi
     }
 }
 
-/// Of an occurrence: who was notified of it, the reactions, and what was dropped while held.
+/// Counts an occurrence: its notifications, reactions, and notifications dropped while held.
 pub(super) fn occurrence(
     after: &Occurrence,
     before: Option<&Occurrence>,
@@ -111,7 +110,7 @@ pub(super) fn occurrence(
         }
     }
     let known = before.map_or(&[][..], |it| &it.hold_changes);
-    // What is new stands at the end.
+    // New ones are at the end.
     let new = after.hold_changes.iter().rev();
     for change in new.take_while(|it| !known.contains(it)) {
         let first = change.held_by.first();
@@ -123,7 +122,6 @@ pub(super) fn occurrence(
     }
 }
 
-/// The reaction to a notification since then.
 fn reacted(
     subject: (NoiseBy, RecordId),
     opened_ms: i64,

@@ -1,4 +1,4 @@
-//! What a commit of a record is counted as, in the metrics.
+//! Metrics steps of a commit.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use crate::{
     metrics::CommitStep,
 };
 
-/// Of a delivery: that it was decided, and how it ended.
 pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec<CommitStep>) {
     let kind = after.content.destination_kind.word();
     let Some(before) = before else {
@@ -30,21 +29,19 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec
     to.push(CommitStep::Ended { kind, state, took });
 }
 
-/// Of a group: that there is a message about it.
 pub(super) fn group(after: &Group, before: Option<&Group>, to: &mut Vec<CommitStep>) {
     if before.is_none_or(|it| it.message_count < after.message_count) {
         to.push(CommitStep::Grouped(after.member_count));
     }
 }
 
-/// Of an occurrence: what was held of it, and what is not any more.
 pub(super) fn occurrence(
     after: &Occurrence,
     before: Option<&Occurrence>,
     to: &mut Vec<CommitStep>,
 ) {
     let known = before.map_or(&[][..], |it| &it.hold_changes);
-    // What is new stands at the end.
+    // New ones are at the end.
     let new = after.hold_changes.iter().rev();
     for change in new.take_while(|it| !known.contains(it)) {
         let pending = before.map_or(&[][..], |it| &it.pending);
@@ -53,7 +50,7 @@ pub(super) fn occurrence(
     }
 }
 
-/// `due_ms` is when what waited was to be re-evaluated.
+/// `due_ms` is the time at which the held notification was due for evaluation.
 fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep>) {
     match change.what {
         HoldOutcome::Waits => {
@@ -80,7 +77,6 @@ fn lasted(from_ms: i64, until_ms: i64) -> Duration {
     Duration::from_millis((until_ms - from_ms).try_into().unwrap_or(0))
 }
 
-/// The word for a state that is an end.
 fn end_of(state: DeliveryState) -> Option<&'static str> {
     match state {
         DeliveryState::Pending { .. }

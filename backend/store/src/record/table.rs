@@ -1,26 +1,26 @@
-//! Records as tables: which field of a value stands under which number.
+//! Records as tables that assign a number to each field of a value.
 //!
 //! ```ignore
 //! record! { Inhibition { 1 id, 2 name, 3 description } }
 //! ```
 //!
-//! is all that a record needs. The encoding is that of Protocol Buffers: a field that is zero or
-//! empty is not written, a field of an unknown number is skipped. The types come from the struct, and
-//! how each type is written is in [`field`]. A field that is in no table does not compile.
+//! is all that a record needs. The encoding is that of Protocol Buffers: zero and empty fields are
+//! omitted, and unknown fields are skipped. The types come from the struct, and the encoding of
+//! each type is in [`field`]. A field that is missing from the table does not compile.
 //!
-//! **To add a field**, add it to the struct, and to its table under the next free number. A number
-//! that was ever written is never used for anything else. Records on disk lack the new field: it is
-//! read as zero, as empty or as none there, and an identity or a name that is not optional makes them
-//! unreadable. Where the type does not define all of it:
+//! **To add a field**, add it to the struct, and to its table under the next free number. Numbers
+//! are never reused. Existing records lack the new field: it is read as zero, empty or `None`, and
+//! a required id or name makes them unreadable. Where the type is not sufficient:
 //!
 //! - `35 assignee as Blank` selects another form of the same type; the forms are in [`field`].
-//! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes what is computed from the value
-//!   (`record! { Occurrence as it { … } with { … } }`). What was read is in a variable of that
-//!   name, from which the part after `with` builds the remaining fields of the struct, or the part
-//!   after `=>` the whole value; a `?` on `None` there means that such a value cannot be.
-//! - `record! { Client as it, secrets { … } … }` names what seals and opens secrets.
-//! - An enum without content has its numbers in a `numbers!`, one whose variants are fields of their
-//!   own in a `one_of!`.
+//! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes a value that is computed from
+//!   the record (`record! { Occurrence as it { … } with { … } }`). The value that was read is in a
+//!   variable of that name, from which the part after `with` builds the remaining fields of the
+//!   struct, or the part after `=>` the whole record; a `?` on `None` there marks an invalid
+//!   record.
+//! - `record! { Client as it, secrets { … } … }` names the value that seals and opens secrets.
+//! - A fieldless enum has its numbers in a `numbers!`, an enum whose variants are separate fields
+//!   in a `one_of!`.
 
 pub(super) mod field;
 pub(super) mod wire;
@@ -30,19 +30,13 @@ pub(super) use self::{
     wire::{Reader, Secrets, Unreadable, Writer},
 };
 
-/// A value whose encoding is a table.
 pub(super) trait Table: Sized {
-    /// Adds its fields, by ascending number.
     fn write(&self, to: &mut Writer<'_>);
 
-    /// Reads its fields; none when they hold values that cannot be.
-    ///
-    /// # Errors
-    /// The bytes are no fields, or one is of another type.
+    /// Reads its fields; `None` if a value is invalid.
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
 }
 
-/// Whether numbers ascend, as the bytes on disk do.
 pub(super) const fn ascends(numbers: &[u32]) -> bool {
     let mut at = 1;
     while at < numbers.len() {
@@ -54,7 +48,6 @@ pub(super) const fn ascends(numbers: &[u32]) -> bool {
     true
 }
 
-/// Defines a record's table.
 macro_rules! record {
     ($type:ty { $($columns:tt)* }) => {
         record!(@table $type, it, (), { $($columns)* }, { record!(@build [] { $($columns)* } []) });
@@ -110,7 +103,7 @@ macro_rules! record {
     (@form $form:ident) => { $crate::record::table::$form };
     (@value $it:ident $name:ident) => { $it.$name };
     (@value $it:ident $name:ident = $of:expr) => { $of };
-    // The fields of the struct: those that are named like their column, and those given apart.
+    // The fields of the struct: those with the name of their column, and those declared separately.
     (@build [$($done:tt)*] {} [$($more:tt)*]) => { Some(Self { $($done)* $($more)* }) };
     (
         @build [$($done:tt)*]
@@ -182,8 +175,7 @@ macro_rules! one_of {
     };
 }
 
-/// Defines the numbers of enums without content: a list, or all of those that have their numbers
-/// themselves.
+/// Defines the numbers of fieldless enums: as a list, or by their discriminants.
 macro_rules! numbers {
     ($($type:ty { $($number:literal $variant:ident),+ $(,)? })+) => {
         $($crate::record::table::field::number!(

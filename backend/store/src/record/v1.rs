@@ -1,4 +1,4 @@
-//! Encoding 1 of all records. Frozen: what changes its meaning becomes encoding 2.
+//! Encoding 1 of all records. Frozen: a change of meaning requires encoding 2.
 
 pub(super) mod audit;
 mod calendar;

@@ -1,8 +1,8 @@
-//! The records of a backup on their way into a store, the newest steps first.
+//! Writes the records of a backup into a store, the newest steps first.
 //!
-//! Steps were read while the store was in use, so they may hold a record more than once, and one
-//! that was deleted later. Taken from the end, the first that is met is the one that holds, and what
-//! is put into the store is its final state from the start: no index entry is ever in another's way.
+//! Steps were read while the store was in use, so they can contain a record several times, or one
+//! that was deleted later. In reverse order, the first occurrence is the valid one, so the store
+//! gets only final states, and index entries never conflict.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,30 +16,26 @@ use crate::{
     verify::Findings,
 };
 
-/// Records put into the store at a time.
 const BATCH: usize = 1_000;
-/// How long a held delivery waits unless a user asks for it: ten years.
+/// Time that a delivery is held unless a user sends it: ten years.
 const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
-/// What a held delivery says of itself.
+/// Reason shown on a held delivery.
 const HELD: &str = "held because the store was restored from a backup made before it was due; send \
     it again to let it go, under the same id";
 
-/// What was put into the store.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// Records, by the word for their kind.
     pub(super) records: BTreeMap<&'static str, u64>,
     pub(super) waiting: u64,
     pub(super) held: u64,
-    /// Definitions without a proof: those of a service that did not prove them yet.
+    /// Definitions without a proof, from a service that did not prove them.
     pub(super) unproven: u64,
 }
 
 impl Filled {
-    /// Checks that what was put into the store is what was found there.
     pub(super) fn compare(&self, findings: &Findings) -> Result<(), RestoreError> {
         let words = Kind::ALL.into_iter().map(Kind::word);
-        // Some counters are built from the records.
+        // Some counters are derived from the records.
         let words = words.filter(|word| *word != Kind::Counter.word());
         for word in words {
             let count = |records: &BTreeMap<&str, u64>| records.get(word).copied().unwrap_or(0);
@@ -54,7 +50,7 @@ impl Filled {
     }
 }
 
-/// Puts the records of a backup into an empty store; `progress` is called with the bytes read.
+/// Writes the records of a backup into an empty store; `progress` is called with the bytes read.
 pub(super) async fn fill(
     source: &Source,
     store: &Store,
@@ -88,10 +84,8 @@ pub(super) async fn fill(
 
 struct Filling<'a> {
     store: &'a Store,
-    /// Whether the backup is.
     is_proven: bool,
     hold_due_by_ms: Option<i64>,
-    /// Records that were deleted while the backup was made.
     deleted: HashSet<(Kind, Vec<u8>)>,
     filled: Filled,
 }
@@ -113,7 +107,6 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Puts records of a kind into the store that no later step reported.
     async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
@@ -147,8 +140,7 @@ impl Filling<'_> {
                 return self.plain(kept, value).await;
             }
             Kind::Counter if counters::is_kept(&kept.key) => return self.plain(kept, value).await,
-            // The layout is that of the version that restores, and deliveries are counted as they
-            // are put into the store.
+            // The layout is that of this version, and deliveries are counted as they are written.
             Kind::Meta | Kind::Counter => {}
             Kind::Delivery => self.delivery(changes, kept, value)?,
             kind => with_record!(kind, Of => {
@@ -159,18 +151,16 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Adds a record in these bytes: another encoding of what is chained or signed would not be what
-    /// its hash or its proof covers.
+    /// Adds a record with its original bytes: hashes and proofs do not cover another encoding.
     fn add<T: Record>(&mut self, changes: &mut Changes, record: &T, value: Vec<u8>) {
         *self.filled.records.entry(T::KIND.word()).or_default() += 1;
         changes.insert_encoded(record, value);
     }
 
-    /// Reads a record, and returns it with its bytes; of a backup of an earlier version also one that
-    /// has no proof, which is added.
+    /// Decodes a record, and returns it with its bytes. From a backup of an earlier version,
+    /// unproven records are accepted and get a proof.
     fn read<T: Record>(&mut self, value: &[u8]) -> Result<(T, Vec<u8>), EngineError> {
-        // Whether its service proved definitions is reported by what it holds of its keys, read
-        // later.
+        // Whether its service proved definitions is in its key checks, which are read later.
         let is_definition = Proven::first_of(T::KIND) == Some(Proven::Definitions);
         let may_lack = !self.is_proven || is_definition;
         let proven = may_lack.then(|| proven_since(T::KIND, value, self.store.sealer()));
@@ -180,7 +170,7 @@ impl Filling<'_> {
         Ok((self.store.decode(&value)?, value))
     }
 
-    /// Takes over what has no type above the engine: what a store says of its keys, and counters.
+    /// Writes rows without a type: key checks and counters.
     async fn plain(&self, kept: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
         let put = Action::Put(value.into());
         let put = Change {
@@ -194,7 +184,6 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Takes over a delivery with its attempts.
     fn delivery(
         &mut self,
         changes: &mut Changes,
@@ -213,7 +202,7 @@ impl Filling<'_> {
         let is_held = due_ms
             .zip(self.hold_due_by_ms)
             .is_some_and(|(due_ms, by_ms)| {
-                // Whether an attempt that was under way arrived is not known either.
+                // It is unknown whether an attempt in progress succeeded.
                 due_ms <= by_ms || matches!(delivery.state, DeliveryState::Leased { .. })
             });
         if let (true, Some(by_ms)) = (is_held, self.hold_due_by_ms) {

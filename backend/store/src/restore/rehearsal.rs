@@ -1,4 +1,4 @@
-//! A store in memory that a backup is restored into to find out whether it can be.
+//! A store in memory for checking that a backup can be restored.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,10 +12,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// A store in memory that is filled from a backup.
 #[derive(Debug)]
 pub(super) struct Rehearsal {
-    /// The folder of the backup.
     backup: PathBuf,
     store: Store,
 }

@@ -1,4 +1,4 @@
-//! Tests of backing up and restoring, on real files.
+//! Tests of backup and restore, on real files.
 
 mod database;
 mod faults;
@@ -25,9 +25,9 @@ use crate::{
 const KEY: [u8; 32] = [7; 32];
 const NOW_MS: i64 = 1_800_000_000_000;
 
-/// What befalls the folder of a backup.
+/// A modification of a backup folder.
 type Damage = Box<dyn Fn(&Path)>;
-/// What befalls its steps.
+/// A modification of the steps.
 type Forgery = Box<dyn FnOnce(&mut Vec<Vec<u8>>)>;
 
 struct Setup {
@@ -73,7 +73,7 @@ impl Setup {
     }
 }
 
-/// A store with some of every kind of record.
+/// Creates a store with all kinds of records.
 async fn store(setup: &Setup) -> Store {
     let folder = setup.folder.path().join("old");
     fs::create_dir(&folder).unwrap();
@@ -182,7 +182,7 @@ async fn what_changes_while_it_is_read_is_as_at_the_end() {
         changes.update(&occurrences[0], &edited);
         if number < 20 {
             changes.delete(&occurrences[1]);
-            // Another one with the same place in an index.
+            // Another occurrence with the same index entry.
             let mut follower = occurrences[1].value.clone();
             follower.key = samples::id(10_000 + u64::from(number));
             changes.insert(&follower);
@@ -259,7 +259,7 @@ async fn a_backup_that_is_not_whole_leaves_no_store() {
     let remove =
         |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
     let foreign = format!("1 {}\n", STANDARD.encode([8; 32]));
-    // The same bytes, lying elsewhere: the creator of the link may change them at any time.
+    // A link to the same bytes: its creator could change them at any time.
     let link = |name: &'static str| {
         move |folder: &Path| {
             let elsewhere = folder.with_file_name(format!("elsewhere-{name}"));
@@ -375,7 +375,7 @@ async fn keys_are_left_out_when_that_is_asked_for() {
     assert!(matches!(finished, BackupError::Finished(_)), "{finished}");
 }
 
-/// The pieces and the manifest of a backup, changed by who corrects every checksum after it.
+/// Modifies the steps of a backup as an attacker could, with correct checksums.
 fn forge(setup: &Setup, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
     let piece = setup.backup().join("piece-000001");
     let bytes = fs::read(&piece).unwrap();
@@ -406,7 +406,7 @@ fn forge(setup: &Setup, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
 
 #[tokio::test]
 async fn a_backup_that_was_changed_is_refused_though_its_checksums_were_mended() {
-    // The byte that makes a viewer an admin, and the one that sends a secret to another port.
+    // The byte that turns a viewer into an admin, and the one that sends a secret to another port.
     let replace = |from: &'static [u8], to: &'static [u8]| {
         move |steps: &mut Vec<Vec<u8>>| {
             let mut found = 0;

@@ -1,4 +1,4 @@
-//! Whether the audit log is one chain, whose end the keys of the service prove.
+//! Verifies that the audit log is a chain whose end is proven by the keys.
 
 use super::{Check, PAGE, after};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Check<'_> {
-    /// Follows the chain from the oldest entry that is kept. What cannot be read has been reported.
+    /// Follows the chain from the oldest stored entry. Unreadable ones have already been reported.
     pub(super) async fn audit_log(&mut self) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         let mut last: Option<AuditEntry> = None;

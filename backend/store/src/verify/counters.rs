@@ -1,4 +1,4 @@
-//! Counters: each must be one, and what they say of now must be what the records make it.
+//! Verifies that counters are well-formed, and that present counts agree with the records.
 
 use std::time::Instant;
 
@@ -10,7 +10,6 @@ use crate::{
 };
 
 impl Check<'_> {
-    /// Counts records, which are to be compared with the counters.
     pub(super) fn count(&mut self, parts: &[Part]) {
         for (counter, tally) in parts.iter().flat_map(|part| &part.counted) {
             if counter.period == Period::Now {
@@ -20,7 +19,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads all counters. While the store is in use they continue, and are not compared.
+    /// Reads all counters. While the store is in use they change, and are not compared.
     pub(super) async fn counters(&mut self) -> Result<(), EngineError> {
         let is_counted = self.store.counted_since_ms().await?.is_some();
         let mut range = Range::under(b"");

@@ -1,5 +1,5 @@
-//! Reading through a store that is in use: what looks wrong is looked at again, and is a fault only
-//! when the record was the same before and after.
+//! Verifies a store in use: an apparent error is checked again, and is reported only if the record
+//! was the same before and after.
 
 use std::{
     collections::BTreeSet,
@@ -9,22 +9,20 @@ use std::{
 use super::{Check, PAGE, after, name, part::Part, references};
 use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
-/// How often a record that changes while it is looked at is looked at again. One that changes every
-/// time is in use, and found whole by those who use it.
+/// Maximum checks of a record that changes meanwhile. One that changes every time is in use, so its
+/// users would notice an error.
 const LOOKS: usize = 5;
-/// A page is followed by a pause that is so many times as long as reading the page was, so that the
-/// service has the disk and the processors for others.
+/// Pause after a page, as a multiple of the time it took to read, so that the service is not slowed
+/// down.
 const PAUSE_TIMES: u32 = 2;
-/// The longest such pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Leaves the disk and the processors to others after reading for so long.
 pub(super) async fn pause(read: Duration) {
     tokio::time::sleep((read * PAUSE_TIMES).min(PAUSE_MAX)).await;
 }
 
 impl Check<'_> {
-    /// Looks again at a record in which something is wrong; answers what is wrong with it anyway.
+    /// Checks a record with an apparent error again. Returns the errors that remain.
     pub(super) async fn again(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {
             let before = self.version(kind, key).await?;
@@ -32,7 +30,7 @@ impl Check<'_> {
                 return Ok(Vec::new());
             };
             let mut faults = Vec::new();
-            // A commit can be read a moment before the newest place is reported.
+            // A commit can be readable a moment before the log's head is updated.
             let engine = self.store.engine();
             if let Some(made_at) = engine.made_at(version)
                 && made_at > engine.log_head().await?
@@ -87,7 +85,7 @@ impl Check<'_> {
             let rows = engine.get(kind, &keys).await?;
             let mut own = BTreeSet::new();
             for (key, row) in keys.into_iter().zip(rows) {
-                // One that cannot be read was reported when the records were read.
+                // Unreadable ones were reported with the records.
                 let part = row.map(|row| Part::decode(self.store, kind, &key, &row.value));
                 if let Some(Ok(part)) = part {
                     let entries = part.entries.into_iter();
@@ -109,7 +107,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether an entry leads to a record that does not have it, or is not there.
+    /// Whether an entry leads to a missing record, or to one that does not have it.
     async fn is_left_over(
         &self,
         index: Index,
@@ -125,7 +123,7 @@ impl Check<'_> {
                         let mut own = part.entries.iter();
                         own.any(|own| own.index == index && own.key == *entry)
                     }
-                    // That is a separate fault.
+                    // That is a separate error.
                     Err(_) => true,
                 },
             };

@@ -1,23 +1,22 @@
-//! The change log in itself, and beside the records that it names.
+//! Verifies the change log itself, and against the records that it lists.
 
 use std::{collections::BTreeMap, time::Instant};
 
 use super::{Check, name};
 use crate::engine::{EngineError, Kind, LogPosition};
 
-/// Steps read at a time.
 const STEPS: usize = 64;
 
 impl Check<'_> {
-    /// Reads the change log: its steps follow each other to the newest, and no record that it names
-    /// is older than the step that names it.
+    /// Reads the change log: its steps must be consecutive up to the newest, and no listed record
+    /// may be older than its step.
     pub(super) async fn log(&mut self) -> Result<(), EngineError> {
         let mut place = self.store.engine().oldest_position().await?;
         while place < self.head {
             let begun = Instant::now();
             let steps = self.store.engine().log_after(place, STEPS).await?;
             if steps.is_none() && self.is_in_use {
-                // It was forgotten since the last step was read.
+                // It was truncated since the last step was read.
                 let oldest = self.store.engine().oldest_position().await?;
                 if oldest > place {
                     place = oldest;
@@ -54,7 +53,6 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares records with the newest steps that name them.
     async fn named(
         &mut self,
         number: u8,
@@ -66,7 +64,7 @@ impl Check<'_> {
         let keys: Vec<_> = named.keys().cloned().collect();
         let rows = self.store.engine().get(kind, &keys).await?;
         for ((key, step), row) in named.into_iter().zip(rows) {
-            // One that is gone was deleted since.
+            // A missing record was deleted later.
             let made_at = row.and_then(|row| self.store.engine().made_at(row.version));
             if made_at.is_some_and(|it| it < step) {
                 let fault = format!(

@@ -1,5 +1,5 @@
-//! The part of a record that is checked, whatever the kind: what the checks do is compiled once, not for
-//! each of the kinds.
+//! The parts of a record that are verified, independent of the kind, so that the checks are
+//! compiled only once.
 
 use std::any::Any;
 
@@ -10,31 +10,30 @@ use crate::{
     record::{Record, Store, with_record},
 };
 
-/// What is checked of a record.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) key: Vec<u8>,
     pub(super) entries: Vec<Entry>,
-    /// The kinds and names of what must be there.
     pub(super) refers: Vec<(Kind, String)>,
     pub(super) counted: Vec<Counted>,
     pub(super) attempt: Option<AttemptPart>,
 }
 
-/// Which attempt a delivery or an attempt speaks of.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AttemptPart {
-    /// A delivery is under way, by its attempt of this number.
-    UnderWay { delivery: RecordId, number: u32 },
-    /// An attempt itself.
-    Of { delivery: RecordId, number: u32 },
+    /// The attempt in progress of a delivery.
+    UnderWay {
+        delivery: RecordId,
+        number: u32,
+    },
+    Of {
+        delivery: RecordId,
+        number: u32,
+    },
 }
 
 impl Part {
-    /// Decodes a record that lies under a key.
-    ///
-    /// # Errors
-    /// What is wrong with the record.
+    /// Decodes a record at a key.
     pub(super) fn decode(
         store: &Store,
         kind: Kind,

@@ -1,5 +1,5 @@
-//! What records must find elsewhere: rules their triggers and destinations, attempts their
-//! delivery, a leased delivery the attempt under way.
+//! Verifies references: rules to triggers and destinations, attempts to deliveries, and leased
+//! deliveries to the attempt in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::{
     record::{Store, bytes::Key},
 };
 
-/// What records of a kind refer to and is not there, one sentence each. Many refer to nothing, or to
-/// what may be gone: an occurrence keeps the rules that notified, a delivery its destination and its
-/// event, also when these are deleted.
+/// Returns the dangling references of records, one sentence each. Many records have none, or refer
+/// to deleted records: an occurrence retains the rules that notified, and a delivery its
+/// destination and event.
 pub(super) async fn dangling(
     kind: Kind,
     parts: &[Part],
@@ -79,7 +79,7 @@ async fn without_delivery(
     let ids: BTreeSet<_> = attempts.iter().map(|(delivery, _)| *delivery).collect();
     let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
     let found = store.get_many::<Delivery>(keys).await;
-    // One that cannot be read was reported when deliveries were read.
+    // Unreadable ones were reported with the deliveries.
     let Ok(found) = found else {
         return Ok(Vec::new());
     };

@@ -1,9 +1,9 @@
-//! A tally of index entries, the same in whatever order they are met: the entries that records ask
-//! for and those that an index has are compared without looking each of them up.
+//! An order-independent tally of index entries, for comparing those that records require with those
+//! of an index without looking up each.
 
 use sha2::{Digest, Sha256};
 
-/// How many entries were met, and the sum of what each of them is hashed to.
+/// The number of entries, and the sum of their hashes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct EntryTally {
     pub(super) count: u64,
@@ -11,7 +11,6 @@ pub(super) struct EntryTally {
 }
 
 impl EntryTally {
-    /// Adds an entry's key and the key of the record it leads to.
     pub(super) fn add(&mut self, key: &[u8], target: &[u8]) {
         let hash = Sha256::new()
             .chain_update((key.len() as u64).to_be_bytes())

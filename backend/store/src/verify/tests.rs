@@ -38,7 +38,7 @@ async fn with_clients() -> Store {
     store
 }
 
-/// Applies a change to a record at whatever version it has.
+/// Applies a change to a record at its current version.
 async fn apply(store: &Store, mut change: Change) {
     if let Expect::Version(version) = &mut change.expect {
         let keys = [change.key.clone()];
@@ -97,7 +97,7 @@ async fn what_does_not_belong_together_is_told() {
             },
             [not_found; 2],
         ),
-        // As many entries as before, and one of them is another.
+        // The same number of entries, but a different one.
         (
             Change {
                 remove: vec![entry(1)],
@@ -145,7 +145,7 @@ async fn what_leads_to_a_record_that_is_gone_is_told_while_the_store_is_in_use()
     assert!(findings.descriptions[0].contains("leads to client `client 1` and is not its own"));
 }
 
-/// Makes, changes and deletes clients, rules and triggers, always whole, as quickly as it can.
+/// Creates, changes and deletes complete clients, rules and triggers as fast as possible.
 async fn keep_changing(store: &Store, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for number in 0_u64..2_000 {

@@ -1,4 +1,4 @@
-//! Reads logs in OpenTelemetry's form of JSON: ids in hexadecimal, long integers as text.
+//! Reads logs in OpenTelemetry's JSON: hexadecimal ids, and 64-bit integers as text.
 
 use std::cell::RefCell;
 
@@ -15,8 +15,8 @@ use bellwether_proto::otlp::{
     },
 };
 
-/// Reads a request, with what is wrong with those of its records that are left out. Members that are not
-/// known are passed over, as OpenTelemetry asks.
+/// Reads a request, with the errors of dropped records. Unknown members are ignored, as
+/// OpenTelemetry requires.
 pub(super) fn read(body: &Value<'_>) -> Result<Read, Fault> {
     let document = Object::of(body, "")?;
     if document.get("resourceLogs").is_none() && !document.members.is_empty() {
@@ -38,7 +38,6 @@ pub(super) fn read(body: &Value<'_>) -> Result<Read, Fault> {
     }
 }
 
-/// Reads every element of a list of objects.
 fn each<T>(
     object: &Object<'_>,
     name: &str,
@@ -82,7 +81,7 @@ fn record(object: &Object<'_>) -> Result<LogRecord, Fault> {
     let number = integer(object, "severityNumber")?;
     let body = object.object("body")?;
     let mut attributes = each(object, "attributes", pair)?;
-    // What is not of its type is kept as text.
+    // Values of the wrong type are stored as text.
     let mut kept = |name: &str| {
         let value = AnyValue {
             kind: Some(Kind::String(text(object, name))),
@@ -118,7 +117,7 @@ fn pair(object: &Object<'_>) -> Result<KeyValue, Fault> {
     })
 }
 
-/// How deep values lie is bounded by the reader of the body.
+/// The nesting depth is limited by the parser of the body.
 fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
     let kind = if let Some(text) = object.text("stringValue") {
         Some(Kind::String(text.into_owned()))
@@ -150,7 +149,7 @@ fn text(object: &Object<'_>, name: &str) -> String {
     object.text(name).unwrap_or_default().into_owned()
 }
 
-/// An integer, as a number or as text; 0 when it is absent.
+/// Reads an integer given as a number or as text; 0 if missing.
 fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
     let Some(value) = object.get(name) else {
         return Ok(0);
@@ -167,7 +166,6 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
     })
 }
 
-/// Bytes in hexadecimal.
 fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, Fault> {
     let digits = object.text(name).unwrap_or_default();
     let pairs = (0..digits.len()).step_by(2);

@@ -1,4 +1,4 @@
-//! Alerts by the webhook and by the interface that Prometheus uses.
+//! Alerts from the webhook and from Prometheus.
 
 use serde_json::json;
 
@@ -195,10 +195,10 @@ fn an_alert_is_over_when_it_says_so_or_its_end_has_passed() {
         (json!({"endsAt": ""}), 0),
         (json!({"endsAt": null}), 0),
         (json!({"endsAt": 7}), 0),
-        // Without a zone, a time is of UTC.
+        // A time without an offset is UTC.
         (json!({"endsAt": "2026-01-31 08:00"}), closed),
         (json!({"endsAt": "2026-01-31T08:01:00"}), 0),
-        // The status is not a question of clocks.
+        // The status takes precedence over the times.
         (
             json!({"status": "firing", "endsAt": "2026-01-31T07:00:00Z"}),
             0,
@@ -532,7 +532,8 @@ fn what_was_recorded_of_prometheus_and_alertmanager_is_one_event() {
     ];
     for (path, body, status) in recorded {
         let mut ask = Ask::body(body);
-        // The recording is of later than the time of these tests: its end has passed for the first.
+        // Of the recordings, only the first has an end, which is later than the time of these
+        // tests.
         ask.now_ms = if path == ALERTS { i64::MAX } else { NOW_MS };
         let event = ask.event(path);
         assert_eq!(event.name, "DiskFull");

@@ -1,4 +1,4 @@
-//! The events of `CloudEvents` in their three modes.
+//! `CloudEvents` in their three modes.
 
 use serde_json::json;
 

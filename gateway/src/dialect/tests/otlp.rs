@@ -1,4 +1,4 @@
-//! Logs of OpenTelemetry.
+//! OpenTelemetry logs.
 
 use prost::Message as _;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::*;
 
 const PATH: &str = "/v1/logs";
 
-/// The answer in protobuf, with separate fields: field 1 of field 1 is how many were rejected.
+/// A response decoded with independent types: field 1 of field 1 is the number of rejected records.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Response {
     #[prost(message, optional, tag = "1")]

@@ -37,7 +37,7 @@ fn an_action_says_where_an_event_stands() {
         assert_eq!(event.name, "pagerduty");
         assert_eq!(dimensions(&event), ["dedup_key=db-1/disk"]);
     }
-    // A resolve brings no more than its key.
+    // A resolve has only the key.
     let resolve = json!({"routing_key": "k", "event_action": "resolve", "dedup_key": "db-1/disk"});
     let event = Ask::body(resolve.to_string()).event(ENQUEUE);
     assert_eq!(state(&event), (0, 3, None));
@@ -92,7 +92,7 @@ fn what_else_was_sent_is_kept_but_not_the_key() {
 #[test]
 fn a_change_is_closed_from_the_start_and_each_is_its_own() {
     let body = json!({"routing_key": "k", "payload": {
-        // As a client of PagerDuty in Python wrote it once.
+        // From a Python client of PagerDuty.
         "summary": "deployed", "source": "ci", "timestamp": "2026-01-31T08:00:00+00:00Z",
     }});
     let ask = Ask::body(body.to_string());

@@ -1,4 +1,4 @@
-//! Serves one connection, and gives it up when no one uses it.
+//! Serves one connection and closes it when it is idle.
 
 use std::{
     pin::Pin,
@@ -24,12 +24,11 @@ use super::{
     streams::Streams,
 };
 
-/// How long a connection without a request may stay once it is stopped: long enough to tell an
-/// HTTP/2 client so.
+/// Grace period of an idle connection at shutdown, long enough to send an HTTP/2 client GOAWAY.
 const FAREWELL: Duration = Duration::from_millis(250);
 
-/// Serves requests on a connection until either side ends it, nothing happens on it for too long,
-/// it has to make way for others, or `shutdown`, which lets requests under way end.
+/// Serves requests on a connection until either side closes it, it is idle for too long, it is
+/// evicted, or `shutdown` is cancelled, which lets requests in flight finish.
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection and cancels its requests.
@@ -52,8 +51,8 @@ pub(super) async fn serve<Io, S>(
             let (activity, service, peer) = (Arc::clone(&activity), service.clone(), peer.clone());
             let under_way = activity.begin();
             async move {
-                // What answers is made when its turn comes: until then a call costs little, and one on
-                // a connection that had to go meanwhile no more than that.
+                // The response is built only when the task first runs, so that calls on an evicted
+                // connection cost little.
                 if activity.visit().away().is_cancelled() {
                     return Err(SentAway);
                 }
@@ -71,7 +70,7 @@ pub(super) async fn serve<Io, S>(
         let most = match (under_way, leaving) {
             (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
             (_, true) => Some(FAREWELL),
-            // Also covers who sends only the beginning of what tells HTTP/2 from HTTP/1.1.
+            // Also covers a client that sends only part of the HTTP/2 preface.
             _ if !seen => Some(limits.first_request),
             _ => Some(unauthenticated.map_or(limits.idle, |most| most.min(limits.idle))),
         };
@@ -86,13 +85,13 @@ pub(super) async fn serve<Io, S>(
                 continue;
             }
         };
-        // What a connection that ends waits for may end without a word to this loop.
+        // A draining connection may become idle without waking this loop.
         let look = if leaving { left.min(FAREWELL) } else { left };
         tokio::select! {
-            // Whether it has to go is looked at after each turn of the connection.
+            // Eviction is checked after each poll of the connection.
             biased;
             ended = connection.as_mut() => {
-                // A client that breaks off is the client's business.
+                // A client that disconnects is not an error of the service.
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
                 }
@@ -104,18 +103,17 @@ pub(super) async fn serve<Io, S>(
                 activity.note();
                 connection.as_mut().graceful_shutdown();
             }
-            // A little longer, so that the limit has passed for certain.
+            // One millisecond more, so that the limit has certainly passed.
             () = time::sleep(look + Duration::from_millis(1)) => {}
         }
     }
 }
 
-/// The connection had to make way for others.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was closed to leave room for others")]
 struct SentAway;
 
-/// The body of an answer, which keeps its request under way until it was handed over.
+/// A response body that keeps its request in flight until it has been sent.
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,

@@ -1,10 +1,9 @@
-//! Who is connected to a listener: an allowance for those who have shown no key, and what is left
-//! for those who have.
+//! The connections of a listener, with limits for unauthenticated ones.
 //!
-//! Every connection starts unauthenticated. A connection is known from the first call on it that
-//! was authenticated with a key. Where unauthenticated connections exceed their allowance, by
-//! address or in all, the oldest of them go: a client with a key has time to authenticate, however
-//! many others hold connections.
+//! A connection is unauthenticated until a call on it is authenticated with a key. When
+//! unauthenticated connections exceed their limits, per address or in total, the oldest ones are
+//! closed, so that a client with a key has time to authenticate however many others hold
+//! connections.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,29 +18,27 @@ use std::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Of all connections, at most one in so many belongs to one client.
 const CLIENT_SHARE: usize = 4;
-/// How often the log reports on connections that had to go.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What those who have shown no key may take of a listener.
+/// Limits of unauthenticated connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
-    /// Their connections.
+    /// Connections in total.
     pub connections: usize,
-    /// Those of one address.
+    /// Connections per address.
     pub connections_of_address: usize,
-    /// Their calls under way, an answer that waits to be read included.
+    /// Calls in flight in total, including responses that are not yet sent.
     pub calls: usize,
-    /// Those of one address.
+    /// Calls in flight per address.
     pub calls_of_address: usize,
-    /// How long such a connection may stay without another request, or without anything that happens
-    /// to one under way.
+    /// Time that such a connection may stay open without another request, or without progress of
+    /// one in flight.
     pub quiet: Duration,
 }
 
 impl Allowance {
-    /// No more than a part of so many connections.
+    /// Limits the connections to half of the listener's, and those of an address to half of that.
     fn within(self, connections: usize) -> Self {
         let all = self.connections.min((connections / 2).max(1));
         Self {
@@ -52,7 +49,7 @@ impl Allowance {
     }
 }
 
-/// The address that stands for all that belong to the same holder: of IPv6 the network of 64 bits.
+/// Returns the address that represents all addresses of the same holder: for IPv6 its /64 network.
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -60,7 +57,6 @@ pub fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The connections of a listener.
 #[derive(Debug)]
 pub(super) struct ConnectionQuota {
     connections: usize,
@@ -72,11 +68,9 @@ pub(super) struct ConnectionQuota {
 struct Table {
     arrived: u64,
     open: usize,
-    /// By the order they arrived in.
     unauthenticated: HashMap<u64, Unauthenticated>,
     networks: HashMap<IpAddr, Network>,
     calls: usize,
-    /// Connections of each client.
     clients: HashMap<String, usize>,
     sent_away: u64,
     logged: Option<Instant>,
@@ -95,7 +89,6 @@ struct Network {
     calls: usize,
 }
 
-/// One connection among those of its listener, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Visit {
     quota: Arc<ConnectionQuota>,
@@ -114,7 +107,8 @@ impl ConnectionQuota {
         })
     }
 
-    /// A user connected; none when all connections there may be are open, and all of known clients.
+    /// Registers a connection. Returns `None` if the limit is reached and all connections are
+    /// authenticated.
     pub(super) fn arrive(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
         let mut table = self.table();
         if table.open >= self.connections && !table.send_away_of_most() {
@@ -150,8 +144,7 @@ impl ConnectionQuota {
         })
     }
 
-    /// Closes an unauthenticated connection, because the system has nothing left for another
-    /// connection.
+    /// Evicts an unauthenticated connection when the system is out of descriptors.
     pub(super) fn make_way(&self) {
         let mut table = self.table();
         table.send_away_of_most();
@@ -159,13 +152,12 @@ impl ConnectionQuota {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // Counts are whole between any two statements.
+        // The counts are consistent between any two statements, so a poisoned lock is usable.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Table {
-    /// Forgets an unauthenticated connection that was closed or is authenticated now.
     fn remove(&mut self, number: u64) -> Option<Unauthenticated> {
         let unauthenticated = self.unauthenticated.remove(&number)?;
         self.calls -= unauthenticated.calls;
@@ -179,7 +171,7 @@ impl Table {
         Some(unauthenticated)
     }
 
-    /// Sends the oldest of an address away, or the oldest of those that make calls.
+    /// Evicts the oldest connection of a network, or the oldest with calls in flight.
     fn send_away_of(&mut self, network: IpAddr, calling: bool) -> bool {
         let of_network = self.networks.get(&network);
         let number = of_network.and_then(|network| {
@@ -199,7 +191,6 @@ impl Table {
         true
     }
 
-    /// The same, of the address that has the most connections.
     fn send_away_of_most(&mut self) -> bool {
         let sizes = self.networks.iter();
         let most = sizes.max_by_key(|(_, network)| network.connections.len());
@@ -207,7 +198,7 @@ impl Table {
             .is_some_and(|network| self.send_away_of(network, false))
     }
 
-    /// The same, of the address that has the most calls under way.
+    /// Evicts the oldest connection of the network with the most calls in flight.
     fn send_away_of_most_calls(&mut self) {
         let most = self
             .networks
@@ -218,7 +209,7 @@ impl Table {
         }
     }
 
-    /// Says in the log, once in a while, how many were sent away.
+    /// Logs the number of evicted connections, at most once per interval.
     fn tell(&mut self) {
         let is_due = self
             .logged
@@ -237,7 +228,6 @@ impl Table {
 }
 
 impl Visit {
-    /// Cancelled when the connection has to be closed immediately.
     pub(super) fn away(&self) -> &CancellationToken {
         &self.away
     }
@@ -250,8 +240,8 @@ impl Visit {
         self.quota.allowance
     }
 
-    /// A call was authenticated with the key of a client. The connection stays unauthenticated
-    /// while that client has its share of connections already.
+    /// Marks the connection as authenticated. It stays unauthenticated while that client uses its
+    /// full share of connections.
     pub(super) fn known(&self, client: &str) {
         if self.is_known() {
             return;
@@ -269,7 +259,6 @@ impl Visit {
         self.is_known.store(true, Relaxed);
     }
 
-    /// A call came in.
     pub(super) fn call_began(&self) {
         if self.is_known() {
             return;
@@ -294,14 +283,13 @@ impl Visit {
         table.tell();
     }
 
-    /// A call ended, its answer was handed over.
     pub(super) fn call_ended(&self) {
         if self.is_known() {
             return;
         }
         let mut table = self.quota.table();
         let table = &mut *table;
-        // Calls that began before the connection was known were forgotten with its strangeness.
+        // Calls begun before authentication were removed with the unauthenticated entry.
         if let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number)
             && let Some(network) = table.networks.get_mut(&unauthenticated.network)
             && unauthenticated.calls > 0
@@ -410,7 +398,7 @@ mod tests {
         second.call_began();
         assert!(!first.away().is_cancelled());
         second.call_began();
-        // The oldest that makes calls goes, not one that is idle.
+        // The oldest connection with calls is closed, not an idle one.
         assert!(first.away().is_cancelled() && !idle.away().is_cancelled());
         second.known("ada");
         for _ in 0..100 {

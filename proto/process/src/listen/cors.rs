@@ -1,23 +1,23 @@
-//! Which pages of other origins may call, as browsers ask.
+//! Cross-origin requests from browsers (CORS).
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-/// How long a browser may remember that it may call, in seconds.
+/// Seconds for which a browser may cache a preflight response.
 const REMEMBERED_SECONDS: &str = "3600";
 
-/// The origins whose pages may call.
+/// Origins whose pages may call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Origins {
-    /// None but the service's own.
+    /// Only the service's own origin.
     #[default]
     None,
-    /// All: a key travels in a header and never in a cookie, so a page has to bring one.
+    /// All origins: keys are sent in a header and never in a cookie, so a page has to supply one.
     All,
-    /// These, such as `https://console.example.net`.
+    /// The listed origins, such as `https://console.example.net`.
     These(Vec<String>),
 }
 
-/// What pages of other origins may ask for. Nothing is reported to who names no origin.
+/// The CORS policy. Requests without an origin get no CORS headers.
 #[derive(Debug, Clone)]
 pub struct Cors {
     origins: Origins,
@@ -27,8 +27,8 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// Pages of these origins may call with these methods, send the headers `taken`, and read the
-    /// headers `shown`; each a list separated by commas.
+    /// Allows pages of these origins to use `methods`, send the headers `taken`, and read the
+    /// headers `shown`, each a comma-separated list.
     pub fn new(
         origins: Origins,
         methods: &'static str,
@@ -43,8 +43,8 @@ impl Cors {
         }
     }
 
-    /// The answer to a browser that asks whether a page may call; none when that is not what is
-    /// asked, or nothing is exposed to other origins.
+    /// Returns the response to a preflight request; `None` if it is not one, or no other origin is
+    /// allowed.
     pub fn preflight(&self, method: &Method, asked: &HeaderMap) -> Option<(StatusCode, HeaderMap)> {
         let is_preflight = *method == Method::OPTIONS
             && asked.contains_key(header::ORIGIN)
@@ -63,7 +63,7 @@ impl Cors {
         Some((StatusCode::NO_CONTENT, headers))
     }
 
-    /// Says in an answer that the page which asked may read it; whether it may.
+    /// Adds the headers that allow the requesting page to read a response. Returns whether it may.
     pub fn allow(&self, asked: &HeaderMap, answer: &mut HeaderMap) -> bool {
         let Some(origin) = asked.get(header::ORIGIN) else {
             return false;
@@ -72,7 +72,7 @@ impl Cors {
             Origins::None => return false,
             Origins::All => HeaderValue::from_static("*"),
             Origins::These(origins) => {
-                // What is answered depends on who asked.
+                // The response depends on the origin.
                 answer.append(header::VARY, HeaderValue::from_static("origin"));
                 let is_same = |one: &String| one.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
                 if !origins.iter().any(is_same) {

@@ -1,15 +1,16 @@
-//! How many connections the system lets this process have.
+//! Connections that the descriptor limit of the process allows.
 
 #[cfg(unix)]
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Listeners in one process: gRPC and REST.
 const LISTENERS: usize = 2;
-/// What is kept for the store, for deliveries and for all else, at least and at most.
+/// Minimum and maximum number of descriptors reserved for the store, deliveries and everything
+/// else.
 const KEPT: (usize, usize) = (64, 1_024);
 
-/// Connections that one listener may have, of the descriptors that the system gives: its limit is
-/// taken up as far as it allows, and a quarter is kept for the store and for deliveries.
+/// Returns the connections that one listener may have. Raises the soft descriptor limit as far as
+/// the system allows and reserves a quarter for the store and for deliveries.
 #[cfg(unix)]
 pub(super) fn for_connections() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -27,7 +28,6 @@ pub(super) fn for_connections() -> usize {
     })
 }
 
-/// The system says nothing about it.
 #[cfg(not(unix))]
 pub(super) fn for_connections() -> usize {
     usize::MAX

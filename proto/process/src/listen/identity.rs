@@ -1,17 +1,15 @@
-//! What a request says of itself before anybody looks at what it asks for: its id, and the host it
-//! is meant for.
+//! The request id and the host header of a request, checked before its content.
 
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Version, header, uri::Authority};
 
-/// Names a request from its first hop to the last log line.
+/// The header that identifies a request from its first hop to the last log line.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Characters of a request id that is taken over from a client.
 const REQUEST_ID_CHARACTERS: usize = 128;
 
-/// The client's request id if it is 1 to 128 visible ASCII characters, else a new one.
+/// Returns the client's request id if it is 1 to 128 visible ASCII characters, else a new one.
 pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let is_usable = |value: &&HeaderValue| {
         (1..=REQUEST_ID_CHARACTERS).contains(&value.len())
@@ -20,21 +18,22 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let theirs = headers.get(REQUEST_ID).filter(is_usable).cloned();
     theirs.unwrap_or_else(|| {
         let made = HeaderValue::try_from(format!("{:032x}", rand::random::<u128>()));
-        // Hexadecimal digits can be in a header.
+        // Hexadecimal digits are valid in a header.
         made.unwrap_or(HeaderValue::from_static("unnamed"))
     })
 }
 
-/// The names that a service is called by. A page that leads its own name to this machine (DNS rebinding)
-/// calls it by another one.
+/// The host names of a service. A page that points its own name to this machine (DNS rebinding)
+/// uses another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hosts(Vec<String>);
 
 impl Hosts {
-    /// These names, without ports; `*.example.net` stands for each name right below. None are all.
+    /// Accepts these names, without ports; `*.example.net` matches each name directly below it. An
+    /// empty list matches every host.
     ///
     /// # Errors
-    /// The first that is no name.
+    /// Returns the first invalid name.
     pub fn new(names: Vec<String>) -> Result<Self, String> {
         let is_name = |name: &str| {
             let name = name.strip_prefix("*.").unwrap_or(name);
@@ -47,8 +46,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a request names this service. An address and this machine's own name always do: no
-    /// page was loaded from there that another client wrote.
+    /// Whether a request addresses this service. IP addresses and `localhost` always do: a page of
+    /// a foreign origin cannot use them as its own name.
     pub fn hold<B>(&self, request: &Request<B>) -> bool {
         if self.0.is_empty() {
             return true;
@@ -70,7 +69,6 @@ impl Hosts {
     }
 }
 
-/// Whether a host is meant by a name.
 fn is_called(host: &str, name: &str) -> bool {
     match name.strip_prefix("*.") {
         None => host.eq_ignore_ascii_case(name),
@@ -80,8 +78,8 @@ fn is_called(host: &str, name: &str) -> bool {
     }
 }
 
-/// What is wrong with the host that a request names, as a sentence; none when nothing is. HTTP/1.1
-/// asks for exactly one `host`, and two readers of a request with two might not mean the same.
+/// Describes an invalid host header; `None` if it is valid. HTTP/1.1 requires exactly one `host`,
+/// and two parsers could choose different ones of several.
 pub fn host_fault<B>(request: &Request<B>) -> Option<&'static str> {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     match (request.version(), hosts) {

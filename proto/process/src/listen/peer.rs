@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, and the clients behind them.
+//! The other end of a connection, and the clients behind a proxy.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -11,20 +11,18 @@ use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_parser::extensions::GeneralName;
 
-/// The addresses that a request was passed on for, the nearest last.
+/// The addresses that a request was forwarded for, the nearest last.
 pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Addresses of one request that are looked at.
 const HOPS_MAX: usize = 32;
-/// Names of one certificate that are looked at.
 const NAMES_MAX: usize = 32;
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Its address.
+    /// The address of the connection.
     pub address: IpAddr,
-    /// What the certificate that it proved says of it: `dns:NAME`, `email:ADDRESS`, `uri:URI`, and
+    /// Names of the verified client certificate: `dns:NAME`, `email:ADDRESS`, `uri:URI`, and
     /// `sha256:FINGERPRINT` last. Empty without one.
     pub certificate: Arc<[String]>,
 }
@@ -38,8 +36,8 @@ impl Peer {
     }
 }
 
-/// What a certificate says of its holder. The common name of old is not asked: nothing shows what
-/// it names.
+/// Returns the subject alternative names of a certificate. The common name is ignored, as its type
+/// is undefined.
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     let mut names = Vec::new();
     if let Ok((_, read)) = x509_parser::parse_x509_certificate(certificate)
@@ -61,12 +59,13 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     format!("sha256:{:x}", Sha256::digest(certificate.as_ref()))
 }
 
-/// The networks of proxies that are believed about the address of their clients.
+/// Networks of trusted proxies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proxies(pub Vec<IpNet>);
 
 impl Proxies {
-    /// The address that a request came from: that of the connection, or what a believed proxy says.
+    /// Returns the address of the client: that of the connection, or the one forwarded by a trusted
+    /// proxy.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.hold(peer) {
@@ -76,7 +75,7 @@ impl Proxies {
         let hops = lists.flat_map(|list| list.to_str().unwrap_or_default().rsplit(','));
         let mut client = peer;
         for hop in hops.take(HOPS_MAX) {
-            // What is before something that is no address was written by no one who is believed.
+            // Entries before an invalid address were not written by a trusted proxy.
             let Ok(address) = hop.trim().parse::<IpAddr>() else {
                 break;
             };
@@ -114,7 +113,7 @@ mod tests {
             (ours, "192.0.2.1", &["192.0.2.7"], "192.0.2.1"),
             (ours, "10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
             (ours, "::ffff:10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
-            // What the client wrote comes before what the proxy added.
+            // The client's own entries precede those that the proxy added.
             (ours, "10.0.0.1", &["192.0.2.9, 192.0.2.7"], "192.0.2.7"),
             (
                 ours,

@@ -1,4 +1,4 @@
-//! Something that there is only so much of, shared so that no holder has it all.
+//! A bounded resource, shared so that no holder can use all of it.
 
 use std::{
     collections::HashMap,
@@ -6,10 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// One holder has at most one in so many.
 const SHARE: usize = 4;
 
-/// What many take from and return to. A holder that is not `None` has at most a quarter.
+/// A bounded pool. A holder that is not `None` gets at most a quarter of it.
 #[derive(Debug)]
 pub struct Pool<H> {
     most: usize,
@@ -23,17 +22,17 @@ struct Taken<H> {
     by: HashMap<H, usize>,
 }
 
-/// Why nothing more can be taken.
+/// The reason why a request for permits failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// All of it is taken.
+    /// The pool is exhausted.
     All,
-    /// The holder has its share.
+    /// The holder has used up its share.
     Share,
 }
 
 impl<H: Eq + Hash + Clone> Pool<H> {
-    /// A pool of so many.
+    /// Creates a pool of `most` permits.
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -45,8 +44,7 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         })
     }
 
-    /// A permit of that holder, which has taken nothing yet. Without a holder only what is left in all
-    /// counts.
+    /// Returns an empty permit for the holder. Without a holder, only the total is limited.
     pub fn permit(self: &Arc<Self>, holder: Option<H>) -> Permit<H> {
         Permit {
             pool: Arc::clone(self),
@@ -55,18 +53,18 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         }
     }
 
-    /// How much is taken.
+    /// Returns the number of permits in use.
     pub fn taken(&self) -> usize {
         self.state().all
     }
 
     fn state(&self) -> MutexGuard<'_, Taken<H>> {
-        // Counts are whole between any two statements.
+        // The counts are consistent between any two statements, so a poisoned lock is usable.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What one holder has taken for one purpose, until it is dropped.
+/// Permits held by one holder for one purpose; released when dropped.
 #[derive(Debug)]
 pub struct Permit<H: Eq + Hash + Clone> {
     pool: Arc<Pool<H>>,
@@ -75,10 +73,10 @@ pub struct Permit<H: Eq + Hash + Clone> {
 }
 
 impl<H: Eq + Hash + Clone> Permit<H> {
-    /// Takes so many more.
+    /// Acquires `count` more permits.
     ///
     /// # Errors
-    /// When there are none left for the holder; nothing is taken then.
+    /// Returns an error if not enough are available to the holder; none is acquired then.
     pub fn take(&mut self, count: usize) -> Result<(), Full> {
         let mut taken = self.pool.state();
         let all = taken.all.saturating_add(count);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hyper::rt::Executor;
 use tokio::task::JoinSet;
 
-/// The tasks of one connection, one per stream; the HTTP library limits the number of streams. Dropping
-/// the last handle aborts them.
+/// The tasks of one connection, one per stream; the HTTP library limits the number of streams.
+/// Dropping the last handle aborts them.
 #[derive(Debug, Clone, Default)]
 pub struct Streams(Arc<Mutex<JoinSet<()>>>);
 
@@ -15,7 +15,7 @@ where
     F: Future + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        // Nothing here panics while the lock is held.
+        // Nothing panics while the lock is held.
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {

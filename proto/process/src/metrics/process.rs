@@ -1,5 +1,5 @@
-//! What a process reports on itself: what was built, since when it runs, and what it takes of the
-//! machine. Where the system does not say, nothing is reported.
+//! Metrics of the process: version, start time and resource usage. Values that the system does not
+//! provide are omitted.
 
 use std::pin::Pin;
 
@@ -23,8 +23,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process of that version, which starts now; `replaced` counts the malformed characters that it
-    /// replaced in what senders sent.
+    /// Creates the metrics of a process that starts now; `replaced` returns the number of malformed
+    /// characters replaced in received events.
     pub fn starting(version: &'static str, replaced: fn() -> u64) -> Self {
         let now = jiff::Timestamp::now();
         Self {
@@ -92,7 +92,6 @@ impl Source for Process {
     }
 }
 
-/// What Linux says.
 #[cfg(target_os = "linux")]
 mod usage {
     use std::fs;
@@ -120,7 +119,7 @@ mod usage {
 
     pub(super) fn open_descriptors() -> Option<u64> {
         let open = fs::read_dir("/proc/self/fd").ok()?.count();
-        // Without the one that they are counted with.
+        // Without the descriptor of the directory itself.
         u64::try_from(open).ok()?.checked_sub(1)
     }
 
@@ -129,7 +128,6 @@ mod usage {
     }
 }
 
-/// Other systems are not asked.
 #[cfg(not(target_os = "linux"))]
 mod usage {
     pub(super) fn cpu_seconds() -> Option<f64> {

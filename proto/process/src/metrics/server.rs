@@ -1,4 +1,4 @@
-//! A separate address for the page, apart from where the service is called.
+//! A separate listener for the metrics page.
 
 use std::{io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
@@ -15,11 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::{PATH, Page};
 use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
 
-/// Concurrent connections: Prometheus takes one or two.
+/// Concurrent connections; Prometheus needs one or two.
 const CONNECTIONS: usize = 64;
-/// How long a client may take for anything.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection may wait for its next reading.
 const IDLE: Duration = Duration::from_secs(300);
 
 const LIMITS: Limits = Limits {
@@ -38,7 +36,7 @@ const LIMITS: Limits = Limits {
     drain: PATIENCE,
 };
 
-/// A listener that answers with the page, and with nothing else.
+/// A listener that serves only the metrics page.
 #[derive(Debug)]
 pub struct Server {
     listener: Listener,
@@ -46,21 +44,21 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the address; port 0 takes a free one.
+    /// Binds the address; port 0 selects a free one.
     ///
     /// # Errors
-    /// The system's reason not to give it.
+    /// Returns the error of the system if it cannot bind.
     pub async fn bind(addr: SocketAddr, page: Arc<Page>) -> io::Result<Self> {
         let listener = Listener::bind(addr).await?;
         Ok(Self { listener, page })
     }
 
-    /// The address that was taken.
+    /// Returns the bound address.
     pub fn addr(&self) -> SocketAddr {
         self.listener.addr()
     }
 
-    /// Answers until `shutdown`; with `tls` nothing is served unencrypted.
+    /// Serves until `shutdown` is cancelled; with `tls` nothing is served unencrypted.
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection immediately.
@@ -103,12 +101,12 @@ impl Serve for Pages {
 }
 
 impl Page {
-    /// Whether it is this page that a request asks for.
+    /// Whether a request is for the metrics page.
     pub fn is_asked<Body>(request: &Request<Body>) -> bool {
         request.uri().path() == PATH && matches!(*request.method(), Method::GET | Method::HEAD)
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub async fn answer<Body>(&self, request: &Request<Body>) -> Response<Bytes> {
         let text = |status, text: &'static str| {
             let mut response = Response::new(Bytes::from_static(text.as_bytes()));

@@ -1,16 +1,16 @@
-//! Families as lines of Prometheus' own text format, which every reader of metrics takes.
+//! Metrics in the Prometheus text format, which every scraper accepts.
 
 use std::fmt::Write as _;
 
 use prometheus_client::{encoding::text::encode_registry, registry::Registry};
 
-/// What is registered there, as lines.
+/// Renders the metrics of a registry.
 ///
-/// The library writes `OpenMetrics`, where the lines about a counter leave out the `_total` that its
-/// samples end with.
+/// The library writes `OpenMetrics`, where the metadata of a counter lacks the suffix `_total` of
+/// its samples.
 ///
 /// # Panics
-/// Never: what is written to is memory.
+/// Never: it writes to memory.
 pub fn written(registry: &Registry) -> String {
     let mut metrics = String::new();
     encode_registry(&mut metrics, registry).expect("writing to memory does not fail");
@@ -31,7 +31,6 @@ pub fn written(registry: &Registry) -> String {
     text
 }
 
-/// The name and the kind that a line reports on.
 fn about(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("# TYPE ")?.split_once(' ')
 }

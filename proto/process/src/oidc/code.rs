@@ -1,29 +1,29 @@
-//! Signing in by a browser: an authorization code (RFC 6749), proved by who asked for it (RFC 7636).
+//! Browser sign-in with an authorization code (RFC 6749) and PKCE (RFC 7636).
 
 use url::Url;
 
 use super::{Fault, Provider, Tokens, check_address, read};
 
-/// What a browser is sent to a provider with.
+/// The parameters of an authorization request.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeRequest<'a> {
-    /// The client that it signs in for.
+    /// The client id.
     pub client_id: &'a str,
-    /// What is asked for, separated by spaces.
+    /// The requested scopes, separated by spaces.
     pub scopes: &'a str,
-    /// Where it is sent back to.
+    /// The address to which the provider redirects.
     pub redirect_uri: &'a str,
-    /// What it brings back, so that it is known which sign-in that ends.
+    /// The value that identifies the sign-in when the browser returns.
     pub state: &'a str,
-    /// SHA-256 of the verifier, in base64 for addresses. It is also the nonce of the ID token.
+    /// SHA-256 of the verifier, in base64url. Also the nonce of the ID token.
     pub challenge: &'a str,
 }
 
 impl CodeRequest<'_> {
-    /// Where the browser is sent.
+    /// Returns the address to which the browser is sent.
     ///
     /// # Errors
-    /// When the provider's address is none that a browser should be sent to.
+    /// Returns an error if the endpoint is not an acceptable address.
     pub fn address(&self, endpoint: &str) -> Result<Url, Fault> {
         let mut url = check_address(endpoint)
             .map_err(|why| Fault::Unfit(format!("where to sign in: {why}")))?;
@@ -41,10 +41,10 @@ impl CodeRequest<'_> {
 }
 
 impl Provider {
-    /// Asks for the tokens of who came back with a code.
+    /// Exchanges an authorization code for tokens.
     ///
     /// # Errors
-    /// When the provider gives none.
+    /// Returns an error if the provider issues none.
     pub async fn tokens_of_redirect(
         &self,
         endpoint: &str,

@@ -1,4 +1,4 @@
-//! Signing in from a terminal (RFC 8628), and renewing what that gave.
+//! Terminal sign-in with the device flow (RFC 8628), and renewal of tokens.
 
 use std::{fmt, time::Duration};
 
@@ -6,31 +6,30 @@ use serde::Deserialize;
 
 use super::{Fault, Provider, check_address, read};
 
-/// How long a code counts at most, whatever the provider says.
+/// Maximum lifetime of a code, whatever the provider reports.
 const LIFE_MAX: Duration = Duration::from_secs(3600);
-/// How often a provider is asked that does not say it, and the bounds of what it can say.
+/// Default polling interval, and its bounds.
 const INTERVAL: Duration = Duration::from_secs(5);
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Characters of the code that a person enters.
 const USER_CODE_MAX: usize = 64;
 
 const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// What a person has to do who signs in, and what the terminal asks with meanwhile.
+/// A pending device authorization.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeviceCode {
-    /// What the terminal shows to the provider.
+    /// The device code, which the terminal sends to the provider.
     pub secret: String,
-    /// What the person enters, fit for a terminal.
+    /// The code for the user to enter, without control characters.
     pub user_code: String,
-    /// Where.
+    /// The address at which to enter it.
     pub address: String,
-    /// Where the code need not be entered, if there is such a page.
+    /// An address that already contains the code, if the provider has one.
     pub full_address: Option<String>,
-    /// How long the code counts.
+    /// Lifetime of the code.
     pub life: Duration,
-    /// How long to wait between two questions.
+    /// Polling interval.
     pub interval: Duration,
 }
 
@@ -44,16 +43,16 @@ impl fmt::Debug for DeviceCode {
     }
 }
 
-/// What a provider gives to who has signed in.
+/// Tokens issued after a sign-in.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Tokens {
-    /// Who it is.
+    /// The ID token.
     pub id_token: Option<String>,
-    /// What is shown to services that ask for that one.
+    /// The token for services that require an access token.
     pub access_token: Option<String>,
-    /// What gives further tokens.
+    /// The token for renewal.
     pub refresh_token: Option<String>,
-    /// For how many seconds the access token counts.
+    /// Lifetime of the access token, in seconds.
     pub expires_in: Option<u64>,
 }
 
@@ -81,7 +80,7 @@ impl Answer {
             let why = "its code is none that a person could enter";
             return Err(Fault::Unfit(why.to_owned()));
         }
-        // An address that was read is plain ASCII.
+        // A parsed address is plain ASCII.
         let address = |text: &str| match check_address(text) {
             Ok(url) => Ok(url.to_string()),
             Err(why) => Err(Fault::Unfit(format!("where to sign in: {why}"))),
@@ -100,10 +99,10 @@ impl Answer {
 }
 
 impl Provider {
-    /// Asks at that address for a code that lets a user sign in.
+    /// Requests a device code.
     ///
     /// # Errors
-    /// When it gives none.
+    /// Returns an error if the provider issues none.
     pub async fn device_code(
         &self,
         endpoint: &str,
@@ -115,10 +114,11 @@ impl Provider {
         answer.read()
     }
 
-    /// Asks whether a user has signed in by a code.
+    /// Polls for the tokens of a device code.
     ///
     /// # Errors
-    /// [`Fault::Refused`] with `authorization_pending` or `slow_down` until then.
+    /// Returns [`Fault::Refused`] with `authorization_pending` or `slow_down` until the user has
+    /// signed in.
     pub async fn tokens_of_code(
         &self,
         endpoint: &str,
@@ -133,10 +133,11 @@ impl Provider {
         read(&self.http.post(endpoint, &fields).await?)
     }
 
-    /// Asks for further tokens.
+    /// Renews the tokens.
     ///
     /// # Errors
-    /// When the provider gives none, as when a user ended the sign-in there.
+    /// Returns an error if the provider issues none, for example after the user was signed out
+    /// there.
     pub async fn renewed_tokens(
         &self,
         endpoint: &str,

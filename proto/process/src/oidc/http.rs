@@ -1,4 +1,4 @@
-//! One request to a provider: bounded in time and size, without redirects.
+//! A single request to a provider: limited in time and size, without redirects.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -15,12 +15,9 @@ use url::form_urlencoded;
 
 use super::{Fault, check_address};
 
-/// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
-/// What requests are made with.
 #[derive(Debug, Clone)]
 pub(super) struct Http(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
@@ -31,7 +28,7 @@ impl Http {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         roots.add_parsable_certificates(authorities.into_iter().cloned());
-        // The provider is named, since a process can hold only one default.
+        // The crypto provider is explicit, since a process can have only one default.
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider knows the default protocol versions")
@@ -49,12 +46,10 @@ impl Http {
         )
     }
 
-    /// Asks for what is at that address; status and body.
     pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), Fault> {
         self.ask(Method::GET, address, Bytes::new()).await
     }
 
-    /// Sends a form there; status and body.
     pub(super) async fn post(
         &self,
         address: &str,
@@ -95,7 +90,6 @@ impl Http {
     }
 }
 
-/// What lies at the bottom of an error.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(deeper) = last.source() {

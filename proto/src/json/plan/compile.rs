@@ -1,4 +1,4 @@
-//! Turns descriptors into the tables of [`Plan`].
+//! Compiles descriptors into the tables of [`Plan`].
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use crate::json::{
     limits,
 };
 
-/// A descriptor set of which no tables can be made.
+/// The reason why a descriptor set was not compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The bytes are no descriptor set.
+    /// The bytes are not a descriptor set.
     #[error("the descriptor set cannot be read")]
     Unreadable(#[from] prost::DecodeError),
-    /// Something in it has no meaning here; returns what and where.
+    /// Something in it is unsupported; contains what and where.
     #[error("{0}")]
     Unsupported(String),
 }
@@ -28,8 +28,8 @@ impl CompileError {
     }
 }
 
-/// Tags within `FileDescriptorProto`, `DescriptorProto` and `EnumDescriptorProto`, of which the paths
-/// of comments are made.
+/// Tags of `FileDescriptorProto`, `DescriptorProto` and `EnumDescriptorProto`, from which the paths
+/// of comments are built.
 mod tag {
     pub(super) const FILE_MESSAGE: i32 = 4;
     pub(super) const FILE_ENUM: i32 = 5;
@@ -39,7 +39,6 @@ mod tag {
     pub(super) const ENUM_VALUE: i32 = 2;
 }
 
-/// A declaration with the full name it is known by and its path within the file.
 struct Declared<'a, T> {
     full_name: String,
     path: Vec<i32>,
@@ -55,18 +54,18 @@ struct Declarations<'a> {
 }
 
 impl Plan {
-    /// Compiles encoded descriptor sets; a file that is in several of them counts once.
+    /// Compiles encoded descriptor sets; a file in several of them is compiled once.
     ///
     /// # Errors
-    /// When the bytes cannot be read, or a type in them has no form in JSON.
+    /// Returns an error if the bytes are malformed, or a type in them has no JSON form.
     pub fn compile(sets: &[&[u8]]) -> Result<Self, CompileError> {
         Self::of(&pb::files(sets)?)
     }
 
-    /// Compiles files that were read.
+    /// Compiles decoded files.
     ///
     /// # Errors
-    /// When a type in them has no form in JSON.
+    /// Returns an error if a type in them has no JSON form.
     pub fn of(files: &[pb::File]) -> Result<Self, CompileError> {
         let mut declarations = Declarations::default();
         for file in files {
@@ -221,7 +220,6 @@ impl<'a> Declarations<'a> {
     }
 }
 
-/// Where each type is in the plan.
 struct Names<'a> {
     messages: HashMap<&'a str, MessageId>,
     enums: HashMap<&'a str, EnumId>,
@@ -279,7 +277,6 @@ impl Names<'_> {
         })
     }
 
-    /// The kind by the number of `FieldDescriptorProto.Type`.
     fn kind(&self, field: &pb::Field) -> Option<Kind> {
         let type_name = field.type_name.trim_start_matches('.');
         Some(match field.kind {
@@ -318,7 +315,6 @@ fn answered_of(options: &pb::FieldOptions) -> Answered {
     }
 }
 
-/// The first that means something here, by the numbers of `google.api.FieldBehavior`.
 fn behavior_of(options: &pb::FieldOptions) -> Behavior {
     let known = |number: &i32| match number {
         2 => Some(Behavior::Required),
@@ -329,8 +325,8 @@ fn behavior_of(options: &pb::FieldOptions) -> Behavior {
     options.behavior.iter().find_map(known).unwrap_or_default()
 }
 
-/// `critical` of `Severity` and `SEVERITY_CRITICAL`; the names of values begin with that of their
-/// type in capitals.
+/// Returns `critical` for `Severity` and `SEVERITY_CRITICAL`: value names begin with the type name
+/// in upper snake case.
 fn word_of(type_name: &str, value: &str) -> String {
     let mut prefix = String::new();
     for char in type_name.chars() {

@@ -1,7 +1,7 @@
 //! Reads the members of a JSON object: the fields of a message, or the entries of a map.
 //!
-//! How a member's value is read is the caller's: it is passed in as `value`, which answers whether
-//! there was one (`null` is none).
+//! The caller passes the reader of a member's value as `value`, which returns whether there was one
+//! (`null` is none).
 
 use std::ops::Range;
 
@@ -17,7 +17,6 @@ use crate::json::{
     wire::{self, WireType},
 };
 
-/// Reads the fields of a message.
 pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
     sink: &mut Sink<'p>,
     message: MessageId,
@@ -72,8 +71,8 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Notes that the list is missing which the body is about: a sender of something else would take
-/// silence for success.
+/// Reports that the main list of the body is missing: a sender of something else would assume
+/// success otherwise.
 fn missing(sink: &mut Sink<'_>, list: &str) {
     let members = || sink.ignored.list().iter().map(|unknown| &*unknown.field);
     let found = match nearest(list, members()) {
@@ -88,8 +87,8 @@ fn missing(sink: &mut Sink<'_>, list: &str) {
     sink.violations.add_at(list, description);
 }
 
-/// Groups of fields in one message type that are checked for clashes; protobuf itself lets the
-/// last field win in those beyond.
+/// Oneofs per message type that are checked for conflicts; for others, the last field wins, as
+/// protobuf allows.
 const ONEOFS: usize = 8;
 
 fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
@@ -102,7 +101,7 @@ fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
     }
 }
 
-/// Finds the field that a name means, or gives the name back.
+/// Finds the field of a name, or returns the name.
 struct FieldName<'p> {
     message: &'p MessagePlan,
 }
@@ -127,7 +126,6 @@ impl Visitor<'_> for FieldName<'_> {
     }
 }
 
-/// Reads the entries of a map.
 pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
     sink: &mut Sink<'p>,
     field: &FieldPlan,
@@ -174,7 +172,6 @@ pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// The key of an entry for a path; only text can be read back.
 fn key_text(sink: &Sink<'_>, key: &FieldPlan, range: Range<usize>) -> String {
     let bytes = sink
         .out
@@ -184,13 +181,11 @@ fn key_text(sink: &Sink<'_>, key: &FieldPlan, range: Range<usize>) -> String {
     shown(&String::from_utf8_lossy(bytes))
 }
 
-/// An entry that was begun.
 struct Entry {
     start: usize,
     key: Range<usize>,
 }
 
-/// Begins an entry with its key.
 struct EntryKey<'s, 'p> {
     sink: &'s mut Sink<'p>,
     number: u32,

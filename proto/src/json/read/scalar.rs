@@ -1,4 +1,4 @@
-//! Turns single JSON values into wire values.
+//! Converts single JSON values to wire values.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,6 @@ use crate::json::{
     wire::{WireType, put_tag, put_varint},
 };
 
-/// A single JSON value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Token<'a> {
     Null,
@@ -32,28 +31,23 @@ impl std::fmt::Display for Token<'_> {
             Self::Bool(value) => write!(formatter, "{value}"),
             Self::Unsigned(value) => write!(formatter, "{value}"),
             Self::Signed(value) => write!(formatter, "{value}"),
-            // With its fraction, as it was written: `1.0` is not `1`.
+            // As written, with its fraction: `1.0` is not `1`.
             Self::Float(value) => write!(formatter, "{value:?}"),
             Self::Text(text) => formatter.write_str(&quoted(text)),
         }
     }
 }
 
-/// A single value in the form in which it stands on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scalar<'a> {
-    /// A varint.
     Varint(u64),
-    /// Eight bytes.
     Fixed64(u64),
-    /// Four bytes.
     Fixed32(u32),
-    /// A length-delimited part.
     Bytes(Cow<'a, [u8]>),
 }
 
 impl Scalar<'_> {
-    /// Whether a field without explicit presence leaves it out.
+    /// Whether a field without explicit presence omits it.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => *value == 0,
@@ -62,7 +56,6 @@ impl Scalar<'_> {
         }
     }
 
-    /// Appends it as a field.
     pub(super) fn put_field(&self, out: &mut Vec<u8>, number: u32) {
         let wire_type = match self {
             Self::Varint(_) => WireType::Varint,
@@ -74,7 +67,6 @@ impl Scalar<'_> {
         self.put(out);
     }
 
-    /// Appends it without a tag.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Varint(value) => put_varint(out, *value),
@@ -88,11 +80,8 @@ impl Scalar<'_> {
     }
 }
 
-/// Reads a value from text outside JSON: a query parameter or the key of a map. Unlike in JSON,
-/// `true` and `false` are text here.
-///
-/// # Errors
-/// What the text ought to be.
+/// Converts text outside JSON: a query parameter or the key of a map. Unlike in JSON, `true` and
+/// `false` are text here.
 pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Scalar<'a>, String> {
     match (kind, text) {
         (Kind::Bool, "true") => Ok(Scalar::Varint(1)),
@@ -105,10 +94,7 @@ pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Sc
     }
 }
 
-/// Reads a JSON value as a scalar.
-///
-/// # Errors
-/// What the value ought to be.
+/// Converts a JSON value to a scalar.
 pub(super) fn from_token<'a>(
     plan: &Plan,
     kind: Kind,
@@ -144,7 +130,8 @@ pub(super) fn from_token<'a>(
     }
 }
 
-/// Whole numbers by their range. A JSON number may be written `1.0` or `1e2`, and may be in quotes.
+/// Converts an integer within its range. A JSON number may be written `1.0` or `1e2`, and may be
+/// quoted.
 fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
     let value = match token {
         Token::Unsigned(value) => Some(i128::from(value)),
@@ -167,7 +154,6 @@ fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
         })
 }
 
-/// The range of a type, for messages.
 trait Bounds {
     const LOWEST: i128;
     const HIGHEST: i128;
@@ -193,7 +179,6 @@ fn whole(value: f64) -> Option<i128> {
     in_range.then_some(value as i128)
 }
 
-/// Whether a text is a number as JSON writes it.
 fn is_number(text: &str) -> bool {
     let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text.strip_prefix('-').unwrap_or(text);
@@ -217,7 +202,7 @@ fn is_number(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// A floating-point number; those that JSON cannot write stand as text.
+/// Converts a floating-point number; those that JSON cannot express are text.
 fn double(token: Token<'_>) -> Result<f64, String> {
     let value = match token {
         #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles")]
@@ -247,7 +232,7 @@ fn single_float(token: Token<'_>) -> Result<f32, String> {
     Ok(value)
 }
 
-/// Base64, in the standard or the URL-safe alphabet, padded or not.
+/// Decodes base64, in the standard or the URL-safe alphabet, padded or not.
 fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
     const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -263,11 +248,11 @@ fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
     Ok(Scalar::Bytes(Cow::Owned(decoded)))
 }
 
-/// The name of the value that is most like a text: like its word, or like the whole name for who
-/// wrote more than a word; none when none is like it.
+/// Returns the name of the most similar value, compared without the common prefix unless the text
+/// has it; `None` if none is similar.
 fn nearest_value<'p>(plan: &'p EnumPlan, text: &str) -> Option<&'p str> {
     let have_words = plan.values.iter().all(|value| !value.word.is_empty());
-    // What all names begin with makes no two of them alike.
+    // The common prefix does not count as similarity.
     let first = plan.values.first().filter(|_| have_words);
     let common = first.map_or(0, |value| value.name.len() - value.word.len());
     let start = text.get(..common).unwrap_or_default();
@@ -280,7 +265,8 @@ fn nearest_value<'p>(plan: &'p EnumPlan, text: &str) -> Option<&'p str> {
     found.map(|value| &*value.name)
 }
 
-/// An enum value by name or number. Numbers that are not known here may be known to the backend.
+/// Converts an enum value by name or number. Unknown numbers are accepted; a newer backend may know
+/// them.
 fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, String> {
     let short_name = plan.name.rsplit('.').next().unwrap_or(&plan.name);
     let number = match token {

@@ -1,4 +1,4 @@
-//! What is written while JSON is read, and what is wrong with it.
+//! Collects output and violations while JSON is read.
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 
@@ -10,20 +10,16 @@ use crate::json::{
     wire::{self, Value},
 };
 
-/// What is written while the JSON is read.
 pub(super) struct Sink<'p> {
     pub(super) plan: &'p Plan,
     pub(super) out: Vec<u8>,
     pub(super) violations: Violations,
-    /// Unknown fields that are ignored.
     pub(super) ignored: Violations,
-    /// Entries of the list that were set aside.
     pub(super) refused: Vec<Refused>,
     options: Options<'p>,
     depth: usize,
 }
 
-/// How much was noted at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     violations: usize,
@@ -31,7 +27,6 @@ pub(super) struct Mark {
 }
 
 impl<'p> Sink<'p> {
-    /// Nothing was read yet; what is written follows `out`.
     pub(super) fn new(plan: &'p Plan, out: Vec<u8>, options: Options<'p>) -> Self {
         Self {
             plan,
@@ -44,8 +39,8 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// Goes one message deeper. Reading continues past the limit, which is noted once, to find the
-    /// end of the value; the JSON parser bounds its own depth.
+    /// Enters a nested message. Reading continues past the limit, which is reported once, to find
+    /// the end of the value; the JSON parser bounds its own depth.
     pub(super) fn enter(&mut self) {
         self.depth += 1;
         if self.depth == limits::MESSAGE_DEPTH + 1 {
@@ -60,7 +55,7 @@ impl<'p> Sink<'p> {
         self.depth -= 1;
     }
 
-    /// Notes an unknown field that is ignored; false when unknown fields are refused.
+    /// Records an ignored unknown field; returns false if unknown fields are rejected.
     pub(super) fn ignores(&mut self, unknown: &str) -> bool {
         if self.options.lenient && self.ignored.mark() < limits::IGNORED {
             self.ignored.add_at(shown(unknown), "");
@@ -68,13 +63,12 @@ impl<'p> Sink<'p> {
         self.options.lenient
     }
 
-    /// The list that the body is about, while the outermost object is read.
+    /// Returns the main list of the body, while the outermost object is read.
     pub(super) fn list(&self) -> Option<&'p FieldPlan> {
         let is_root = self.depth == self.options.depth;
         self.options.list.filter(|_| is_root)
     }
 
-    /// What is noted later can be put below a segment, or be distinguished from what was there.
     pub(super) fn mark(&self) -> Mark {
         Mark {
             violations: self.violations.mark(),
@@ -82,25 +76,24 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// Whether something is wrong with what was read since `mark`.
     pub(super) fn is_wrong_since(&self, mark: Mark) -> bool {
         self.violations.mark() > mark.violations
     }
 
-    /// Puts everything noted since `mark` below a field or key.
+    /// Prefixes all entries since `mark` with a field or key.
     pub(super) fn below(&mut self, mark: Mark, segment: &str) {
         self.violations.below(mark.violations, segment);
         self.ignored.below(mark.ignored, segment);
     }
 
-    /// Puts everything noted since `mark` below an entry of a list.
+    /// Prefixes all entries since `mark` with a list index.
     pub(super) fn below_index(&mut self, mark: Mark, index: usize) {
         self.violations.below_index(mark.violations, index);
         self.ignored.below_index(mark.ignored, index);
     }
 
-    /// Sets the entry of `list` aside that was read since `mark`, and was written from `start` on.
-    /// With too many of them what is wrong stays.
+    /// Sets aside the entry of `list` read since `mark` and written from `start` on. Above the
+    /// limit, its violations remain.
     pub(super) fn set_aside(&mut self, list: &FieldPlan, mark: Mark, index: usize, start: usize) {
         if self.refused.len() < limits::REFUSED_ENTRIES {
             let written = self.out.split_off(start);
@@ -117,18 +110,16 @@ impl<'p> Sink<'p> {
     }
 }
 
-/// An unknown name as a path segment, cut and cleaned as in messages.
+/// Returns an unknown name as a path segment, truncated and sanitized.
 pub(super) fn shown(unknown: &str) -> String {
     quoted(unknown).trim_matches('`').to_owned()
 }
 
-/// Reads over the rest of a list.
 pub(super) fn drain<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     while seq.next_element::<IgnoredAny>()?.is_some() {}
     Ok(())
 }
 
-/// Reads over the rest of an object.
 pub(super) fn drain_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
     while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
     Ok(())

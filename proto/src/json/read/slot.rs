@@ -14,19 +14,17 @@ use crate::json::{
     wire::{self, WireType},
 };
 
-/// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValuePosition {
-    /// After the field's name: `null` means absent, and a zero may be left out.
+    /// A field: `null` means absent, and a zero may be omitted.
     Field,
-    /// In a list or as a map's value: always written, and `null` is not a value.
+    /// An element of a list or a value of a map: always written, and `null` is invalid.
     Element {
-        /// Written without a separate tag.
+        /// Whether it is written without a tag.
         packed: bool,
     },
 }
 
-/// Reads the fields of a message.
 pub(super) fn fields<'de, A: MapAccess<'de>>(
     sink: &mut Sink<'_>,
     message: MessageId,
@@ -38,7 +36,6 @@ pub(super) fn fields<'de, A: MapAccess<'de>>(
     })
 }
 
-/// Reads the entries of a map.
 fn entries<'de, A: MapAccess<'de>>(
     sink: &mut Sink<'_>,
     field: &FieldPlan,
@@ -50,7 +47,7 @@ fn entries<'de, A: MapAccess<'de>>(
     })
 }
 
-/// Reads one value; answers whether there was one (`null` is none).
+/// Reads one value; returns whether there was one (`null` is none).
 struct Slot<'s, 'p> {
     sink: &'s mut Sink<'p>,
     field: &'p FieldPlan,
@@ -153,20 +150,15 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
     }
 }
 
-/// What a place takes.
 #[derive(Debug, Clone, Copy)]
 enum Expected {
-    /// A list, as the field is repeated.
     List,
-    /// The entries of a map.
     Map,
-    /// One message.
     Message(MessageId, Shape),
-    /// One single value.
     Scalar,
 }
 
-/// Places of the fields of `google.protobuf.Value`, whose numbers are 1 to 6.
+/// Indexes of the fields of `google.protobuf.Value`, whose numbers are 1 to 6.
 mod value_field {
     pub(super) const NULL: usize = 0;
     pub(super) const NUMBER: usize = 1;
@@ -186,7 +178,6 @@ impl Slot<'_, '_> {
         }
     }
 
-    /// Notes that something else was wanted than what is there.
     fn refuse(&mut self, got: &str) {
         let description = match (self.expected(), self.field.kind) {
             (Expected::Scalar, Kind::String) => format!("expected a string, found {got}"),
@@ -271,7 +262,7 @@ impl Slot<'_, '_> {
         }
     }
 
-    /// Writes seconds and nanoseconds, fields 1 and 2 of times and durations alike.
+    /// Writes seconds and nanoseconds, which are fields 1 and 2 of both times and durations.
     fn parts(&mut self, parts: Option<(i64, i32)>) -> bool {
         let Some((seconds, nanos)) = parts else {
             return false;
@@ -308,7 +299,6 @@ impl Slot<'_, '_> {
     }
 }
 
-/// Reads text outside JSON as one value of a field.
 pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &str) {
     let mut slot = Slot {
         sink,
@@ -333,7 +323,6 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
     }
 }
 
-/// Writes a length-delimited field.
 fn part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
     wire::put_tag(&mut sink.out, number, WireType::Bytes);
     let start = wire::open(&mut sink.out);
@@ -343,7 +332,6 @@ fn part(sink: &mut Sink<'_>, number: u32, write: impl FnOnce(&mut Sink<'_>)) {
     wire::close(&mut sink.out, start);
 }
 
-/// Writes a message from an object or a list, one level deeper.
 fn nested<'p, A, E>(
     sink: &mut Sink<'p>,
     number: u32,
@@ -375,7 +363,6 @@ fn list_elements<'de, A: SeqAccess<'de>>(
     elements(sink, &sink.plan.messages[message].fields[0], seq)
 }
 
-/// Writes the elements of a list.
 fn elements<'de, 'p, A: SeqAccess<'de>>(
     sink: &mut Sink<'p>,
     field: &'p FieldPlan,
@@ -415,8 +402,8 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
     Ok(())
 }
 
-/// Writes the field of a `google.protobuf.Value` that a single value fills. A zero is written too:
-/// it shows which field is meant.
+/// Writes the field of a `google.protobuf.Value` for a scalar. A zero is written too, as it selects
+/// the field.
 fn value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
     let at = match token {
         Token::Null => value_field::NULL,

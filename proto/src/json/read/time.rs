@@ -1,14 +1,14 @@
-//! Reads times and durations from their text.
+//! Parses times and durations.
 
 use jiff::civil::DateTime;
 
-/// Where times count from; unlike a `jiff::Timestamp`, a civil time reaches the end of year 9999.
+/// The Unix epoch as a civil time, which unlike `jiff::Timestamp` covers all of year 9999.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Longest duration, either way: about 10,000 years.
+/// Maximum length of a duration, positive or negative: about 10,000 years.
 const DURATION_S: i64 = 315_576_000_000;
 
-/// Seconds since 1970 and nanoseconds of an RFC 3339 time from year 1 to 9999.
+/// Parses an RFC 3339 time from year 1 to 9999 into seconds since 1970 and nanoseconds.
 pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
     let bytes = text.as_bytes();
     let (date_time, rest) = bytes.split_at_checked(19)?;
@@ -37,7 +37,6 @@ pub(super) fn timestamp_parts(text: &str) -> Option<(i64, i32)> {
         .then_some((seconds, nanos))
 }
 
-/// Seconds of `Z` or `+hh:mm`.
 fn offset_s(text: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match text {
         b"Z" => return Some(0),
@@ -49,7 +48,7 @@ fn offset_s(text: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Seconds and nanoseconds, of the same sign, of a duration such as `1.5s`.
+/// Parses a duration such as `1.5s` into seconds and nanoseconds of the same sign.
 pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
     let number = text.strip_suffix('s')?;
     let (sign, number) = match number.strip_prefix('-') {
@@ -65,7 +64,6 @@ pub(super) fn duration_parts(text: &str) -> Option<(i64, i32)> {
     in_range.then_some((i64::from(sign) * seconds, sign * nanos))
 }
 
-/// One to nine digits after the point.
 fn nanoseconds(digits: &[u8]) -> Option<i32> {
     let count = u32::try_from(digits.len())
         .ok()
@@ -73,7 +71,6 @@ fn nanoseconds(digits: &[u8]) -> Option<i32> {
     i32::try_from(decimal(digits)? * 10_i64.pow(9 - count)).ok()
 }
 
-/// Up to eighteen digits.
 fn decimal(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;

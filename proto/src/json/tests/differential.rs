@@ -1,4 +1,4 @@
-//! Compares with the reference on messages made at random.
+//! Compares with the reference on random messages.
 
 use proptest::prelude::*;
 use prost_reflect::{Cardinality, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Subject, normalized};
 
-/// Bytes that decide what is made; zeros when they run out, so that shrinking makes it simpler.
+/// Bytes from which messages are built; zeros when exhausted, so that shrinking simplifies them.
 struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl Choices<'_> {
@@ -115,7 +115,8 @@ impl Choices<'_> {
         }
     }
 
-    /// Sixty-fourths: the JSON parser's last digit of others may differ from the shortest form.
+    /// Multiples of 1/64: for other numbers, the last digit of the JSON parser may differ from the
+    /// shortest form.
     fn double(&mut self) -> Value {
         match i32::from_le_bytes(std::array::from_fn(|_| self.next())) {
             -1 => json!("NaN"),

@@ -1,4 +1,4 @@
-//! What is read from senders who add separate fields: what is ignored, and what is set aside.
+//! Lenient reading: fields that are ignored and entries that are set aside.
 
 use super::Subject;
 use crate::json::{

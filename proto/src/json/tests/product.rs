@@ -1,4 +1,4 @@
-//! The messages of this crate: typed and by name, to JSON and back.
+//! The messages of this crate, typed and by name, to JSON and back.
 
 use crate::{
     cloud::Event,

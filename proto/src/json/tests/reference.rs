@@ -1,5 +1,5 @@
-//! Compares with what Google's protobuf for Python makes of the same JSON (`reference.json`, written by
-//! `reference.py`), but for the cases that are listed here with their reason.
+//! Compares with Google's protobuf for Python on the same JSON (`reference.json`, written by
+//! `reference.py`), except for the listed differences.
 
 use prost_reflect::DynamicMessage;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::{Subject, normalized};
 #[derive(Deserialize)]
 struct Case {
     json: String,
-    /// Absent when the text is refused.
+    /// Absent if the text is rejected.
     wire: Option<String>,
     out: Option<String>,
 }
@@ -26,8 +26,8 @@ impl Case {
     }
 }
 
-/// Where we differ on purpose. Python reads numbers with `int()` and `float()`, and lists as empty
-/// objects; other implementations of Google's refuse most of these.
+/// Deliberate differences. Python parses numbers with `int()` and `float()`, and reads lists as
+/// empty objects; other implementations of Google reject most of these.
 const DIFFERENCES: &[(&str, &[&str], &[&str])] = &[
     (
         "signs, leading zeros and underscores make no JSON number",
@@ -102,7 +102,7 @@ const NUMBERS: &[&str] = &[
     "aFloat",
     "aDouble",
 ];
-/// Texts of other shapes on which we differ on purpose.
+/// Texts of other shapes with deliberate differences.
 const OTHER_DIFFERENCES: &[&str] = &["[]", r#"{"aBool":true,"a_bool":true}"#];
 
 fn differs_on_purpose(json: &str) -> bool {
@@ -137,7 +137,7 @@ fn json_means_what_it_means_to_googles_implementation() {
     assert_eq!(on_purpose.len(), listed, "a listed difference is none");
 }
 
-/// Returns how we differ on a case.
+/// Returns the difference on a case.
 fn difference(subject: &Subject, case: &Case) -> Option<String> {
     let json = &case.json;
     match (subject.read(json), case.expected(subject)) {
@@ -152,7 +152,7 @@ fn difference(subject: &Subject, case: &Case) -> Option<String> {
                 .expect("a text that is taken comes back");
             let parse = |text: &str| normalized(serde_json::from_str(text).unwrap());
             let ours = subject.write(&wire);
-            // No number equals NaN, not even NaN. Python writes seven digits of a float.
+            // NaN never equals NaN. Python writes seven digits of a float.
             let same = message == expected || json.contains(r#"aN""#);
             let short = json.starts_with(r#"{"aFloat":"#);
             (!same || !(short || parse(&ours) == parse(theirs)))

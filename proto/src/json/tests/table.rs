@@ -3,15 +3,15 @@
 use super::{Subject, normalized};
 use crate::json::read::Rejected;
 
-/// JSON that is accepted, and what it comes back as.
+/// Accepted JSON, and the same after a round trip.
 const TAKEN: &[(&str, &str)] = &[
     ("{}", "{}"),
     (" { } \n", "{}"),
-    // Both spellings of names.
+    // Both forms of field names.
     (r#"{"aBool":true}"#, r#"{"aBool":true}"#),
     (r#"{"a_bool":true}"#, r#"{"aBool":true}"#),
     (r#"{"\u0061Bool":true}"#, r#"{"aBool":true}"#),
-    // Zero values are left out, unless absence differs from zero.
+    // Zero values are omitted, unless zero and absent are distinct.
     (
         r#"{"aBool":false,"anInt32":0,"aString":"","aBytes":"","aColor":0,"aDouble":0}"#,
         "{}",
@@ -28,7 +28,7 @@ const TAKEN: &[(&str, &str)] = &[
     (r#"{"child":{}}"#, r#"{"child":{}}"#),
     (r#"{"text":""}"#, r#"{"text":""}"#),
     (r#"{"number":0}"#, r#"{"number":0}"#),
-    // null is absent.
+    // `null` is absent.
     (
         r#"{"aBool":null,"aString":null,"child":null,"int32s":null,"byString":null}"#,
         "{}",
@@ -41,7 +41,7 @@ const TAKEN: &[(&str, &str)] = &[
     (r#"{"anyObject":null,"anyList":null}"#, "{}"),
     (r#"{"anyValue":null}"#, r#"{"anyValue":null}"#),
     (r#"{"anyValues":[null,1]}"#, r#"{"anyValues":[null,1]}"#),
-    // Whole numbers, in quotes or not, and as long as they are whole.
+    // Integers, quoted or not, and in any integral notation.
     (r#"{"anInt32":"7"}"#, r#"{"anInt32":7}"#),
     (
         r#"{"anInt32":-2147483648,"aUint32":4294967295}"#,
@@ -86,9 +86,9 @@ const TAKEN: &[(&str, &str)] = &[
     ),
     (r#"{"aBytes":"+/8="}"#, r#"{"aBytes":"+/8="}"#),
     (r#"{"aBytes":"-_8"}"#, r#"{"aBytes":"+/8="}"#),
-    // Enums by name or number, also numbers that are not known.
+    // Enums by name or number, including unknown numbers.
     (r#"{"aColor":"COLOR_RED"}"#, r#"{"aColor":"COLOR_RED"}"#),
-    // The name without that of its type, in any case.
+    // The name without the type prefix, in any case.
     (r#"{"aColor":"RED"}"#, r#"{"aColor":"COLOR_RED"}"#),
     (r#"{"aColor":"Red"}"#, r#"{"aColor":"COLOR_RED"}"#),
     (r#"{"aColor":2}"#, r#"{"aColor":"COLOR_BLUE"}"#),
@@ -195,7 +195,7 @@ const TAKEN: &[(&str, &str)] = &[
     ),
 ];
 
-/// JSON that is refused, and the violated fields.
+/// Rejected JSON, and the violated fields.
 const REFUSED: &[(&str, &[&str])] = &[
     ("[]", &[""]),
     ("null", &[""]),
@@ -497,7 +497,7 @@ fn nesting_is_refused_beyond_what_the_backend_decodes_and_not_before() {
         Err(Rejected::Syntax(_))
     ));
 
-    // Each level of free JSON is three messages on the wire.
+    // Each level of a `Struct` is three messages on the wire.
     let object = |levels| {
         format!(r#"{{"anyObject":{}{{}}"#, r#"{"a":"#.repeat(levels)) + &"}".repeat(levels + 1)
     };

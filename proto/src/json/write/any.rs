@@ -1,4 +1,4 @@
-//! Writes `google.protobuf.Any`: an object that names the type of what it holds.
+//! Writes `google.protobuf.Any` as an object with the type of its content.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -9,8 +9,8 @@ use crate::json::{
 };
 
 impl<'a> Writer<'a, '_> {
-    /// Writes `@type` and the fields of what is inside; types with a JSON form of their own are in
-    /// `value`, and so do the bytes of a type that is not known here, in base64.
+    /// Writes `@type` and the fields of the content. Types with a special JSON form are in `value`,
+    /// as are the bytes of an unknown type, in base64.
     pub(super) fn any(&mut self, bytes: &'a [u8]) -> Result<(), Malformed> {
         let (mut type_url, mut held): (&[u8], &[u8]) = (&[], &[]);
         let mut reader = Reader::new(bytes);

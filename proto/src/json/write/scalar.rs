@@ -1,4 +1,4 @@
-//! Writes single values.
+//! Writes scalar values.
 
 use std::io::Write as _;
 
@@ -12,15 +12,12 @@ use crate::json::{
 
 const INFALLIBLE: &str = "writing to memory does not fail";
 
-/// Whether values of a kind are in quotes.
 pub(super) enum Quoting {
-    /// Always.
     Quoted,
-    /// Never, or not always.
     Bare,
 }
 
-/// Whether values of a kind that can be the key of a map are in quotes.
+/// Returns whether values of a kind that can be a map key are quoted.
 pub(super) fn quoting(kind: Kind) -> Quoting {
     match kind {
         Kind::String
@@ -33,7 +30,6 @@ pub(super) fn quoting(kind: Kind) -> Quoting {
     }
 }
 
-/// The zero value of a kind.
 pub(super) fn zero(kind: Kind) -> Value<'static> {
     match kind.wire_type() {
         WireType::Varint => Value::Varint(0),
@@ -43,7 +39,6 @@ pub(super) fn zero(kind: Kind) -> Value<'static> {
     }
 }
 
-/// Whether a value is the zero of its kind.
 pub(super) fn is_zero(value: Value<'_>) -> bool {
     match value {
         Value::Varint(value) | Value::Fixed64(value) => value == 0,
@@ -52,7 +47,6 @@ pub(super) fn is_zero(value: Value<'_>) -> bool {
     }
 }
 
-/// Writes a single value.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "32-bit kinds keep the low half of a varint"
@@ -102,12 +96,10 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes text in quotes.
 pub(super) fn text(text: &str, out: &mut Vec<u8>) {
     json(text, out);
 }
 
-/// Writes an enum value by name, or by number when the name is not known here.
 fn enum_value(plan: &EnumPlan, number: i32, out: &mut Vec<u8>) {
     match plan.name_of(number) {
         _ if plan.is_null_value() => out.extend_from_slice(b"null"),
@@ -120,15 +112,15 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
-/// Writes a 64-bit number in quotes, as JavaScript could not hold it otherwise.
+/// Writes a 64-bit number in quotes, as JavaScript would lose precision otherwise.
 fn number_text(value: &impl Serialize, out: &mut Vec<u8>) {
     out.push(b'"');
     json(value, out);
     out.push(b'"');
 }
 
-/// Writes a floating-point number: whole ones without a fraction, so that `5` comes back as `5`,
-/// and those that JSON lacks as text.
+/// Writes a floating-point number: integral ones without a fraction, so that `5` is unchanged by a
+/// round trip, and those that JSON lacks as text.
 fn float(value: f64, shortest: &impl Serialize, out: &mut Vec<u8>) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.is_nan() {

@@ -1,4 +1,4 @@
-//! Writes the types of `google.protobuf` that have a separate JSON form.
+//! Writes the types of `google.protobuf` that have a special JSON form.
 
 use std::io::Write as _;
 
@@ -10,13 +10,11 @@ use crate::json::{
     wire::{Malformed, Reader, Value},
 };
 
-/// Where times count from.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 const INFALLIBLE: &str = "writing to memory does not fail";
 
 impl<'a> Writer<'a, '_> {
-    /// Writes a time as RFC 3339.
     pub(super) fn timestamp(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let (seconds, nanos) = parts(bytes)?;
         let time = EPOCH
@@ -38,7 +36,6 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes a duration as seconds.
     pub(super) fn duration(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let (seconds, nanos) = parts(bytes)?;
         if seconds.signum() * i64::from(nanos.signum()) < 0 || nanos.abs() > 999_999_999 {
@@ -51,7 +48,7 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes three, six or nine digits of a second, or none.
+    /// Writes a fraction of a second with zero, three, six or nine digits.
     fn fraction(&mut self, nanos: i32) {
         let written = match nanos {
             0 => Ok(()),
@@ -62,7 +59,6 @@ impl<'a> Writer<'a, '_> {
         written.expect(INFALLIBLE);
     }
 
-    /// Writes a field mask as paths in camelCase.
     pub(super) fn field_mask(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let mut camel = String::new();
         let mut reader = Reader::new(bytes);
@@ -89,7 +85,7 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes a message that is all its one list or map.
+    /// Writes a message as the list or map that is its only field.
     pub(super) fn only_field(
         &mut self,
         id: MessageId,
@@ -107,7 +103,6 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes a `google.protobuf.Value` as what it holds.
     pub(super) fn value(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
         let message = &self.plan.messages[id];
         let mut reader = Reader::new(bytes);
@@ -125,7 +120,6 @@ impl<'a> Writer<'a, '_> {
         self.one(kind, value)
     }
 
-    /// Writes a wrapper as the value it holds.
     pub(super) fn wrapper(&mut self, id: MessageId, bytes: &'a [u8]) -> Result<(), Malformed> {
         let kind = self.plan.messages[id]
             .fields
@@ -142,7 +136,7 @@ impl<'a> Writer<'a, '_> {
     }
 }
 
-/// Seconds and nanoseconds, fields 1 and 2 of times and durations alike.
+/// Reads seconds and nanoseconds, which are fields 1 and 2 of both times and durations.
 fn parts(bytes: &[u8]) -> Result<(i64, i32), Malformed> {
     let (mut seconds, mut nanos) = (0, 0);
     let mut reader = Reader::new(bytes);

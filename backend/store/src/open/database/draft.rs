@@ -1,5 +1,4 @@
-//! A store in a database that is being filled from elsewhere: no one takes it for one before that
-//! is finished.
+//! A store in a database that is being restored, which cannot be opened before that is finished.
 
 use std::{fs, sync::Arc};
 
@@ -17,21 +16,20 @@ use crate::{
     seal::Sealer,
 };
 
-/// Says that a store is being filled. It exists from before the first record until after the last.
+/// Key of the marker of a store being restored. It exists from before the first record until after
+/// the last.
 const MARKER: &[u8] = b"restoring";
 
-/// A store in a database that is being filled.
 #[derive(Debug)]
 pub(crate) struct DatabaseDraft {
     location: DatabaseLocation,
     store: Store,
-    /// Whether the file with the keys was made for it.
     made_key_file: bool,
 }
 
 impl DatabaseDraft {
-    /// Takes a schema in which there is no store, with the content of the key file and the position that
-    /// its change log begins at. What a filling that was cut off left there goes.
+    /// Begins in a schema without a store, with the content of the key file and the first position
+    /// of the change log. The remains of an interrupted restore are removed.
     pub(crate) async fn begin(
         database: &DatabaseConfig,
         key: &[u8],
@@ -84,17 +82,14 @@ impl DatabaseDraft {
         Ok(store)
     }
 
-    /// The store.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What the keys say of what was filled in; an error where they do not fit it.
     pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
         key_check::judge(&self.store, self.store.sealer(), &self.location).await
     }
 
-    /// Lets it be a store.
     pub(crate) async fn finish(self) -> Result<(), OpenError> {
         let Self {
             location, store, ..
@@ -113,7 +108,6 @@ impl DatabaseDraft {
             .map_err(|source| location.fault(source))
     }
 
-    /// Leaves the schema without a store.
     pub(crate) async fn discard(self) {
         let Self {
             location, store, ..
@@ -124,7 +118,6 @@ impl DatabaseDraft {
     }
 }
 
-/// Refuses a store whose filling did not end.
 pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     match is_marked(store).await {
         Ok(false) => Ok(()),
@@ -135,7 +128,7 @@ pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<
     }
 }
 
-/// Refuses a schema that holds a store; one that was begun and is empty is none.
+/// Rejects a schema that contains a store, unless it is empty and incomplete.
 async fn refuse_a_store(location: &DatabaseLocation) -> Result<(), OpenError> {
     let fault = |source| location.fault(source);
     let engine = PostgresEngine::open(location.address.clone(), None).await;
@@ -165,7 +158,7 @@ async fn mark(store: &Store, expect: Expect, action: Action) -> Result<(), Engin
     marked.await.map(drop)
 }
 
-/// Puts the keys where a node looks for them; whether they were not there yet.
+/// Writes the key file for the nodes. Returns whether it was created.
 fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
     if location.key()?.is_none() {
         return write_new(&location.key_file, key).map(|()| true);
@@ -183,7 +176,7 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
 }
 
 async fn clear(location: &DatabaseLocation, made_key_file: bool) {
-    // What stays anyway is no store, and the next filling takes it away.
+    // If this fails, the remains are incomplete, and the next restore removes them.
     drop(empty(&location.address, LogPosition::START).await);
     if made_key_file {
         drop(fs::remove_file(&location.key_file));

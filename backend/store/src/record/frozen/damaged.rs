@@ -1,6 +1,6 @@
-//! Damaged records: what each of many seeded changes of a record's bytes is read as, so that another
-//! way of reading gives the same values and the same errors. New fields change nothing: numbers are
-//! taken from those that are there.
+//! Damaged records: the results of decoding many seeded modifications of a record, so that another
+//! decoder can be checked to return the same values and errors. Adding fields does not affect them,
+//! since only existing ones are modified.
 
 use sha2::{Digest as _, Sha256};
 
@@ -11,12 +11,9 @@ use crate::{
     seal::{PROOF_BYTES, Sealer},
 };
 
-/// How many changes each record goes through.
 const CHANGES: usize = 300;
-/// Most fields that are parsed one inside the other.
 const DEPTH_MAX: usize = 12;
 
-/// The bytes of a field.
 #[derive(Clone)]
 struct Part {
     tag: u64,
@@ -28,11 +25,10 @@ enum Value {
     Number(u64),
     Fixed([u8; 8]),
     Bytes(Vec<u8>),
-    /// Bytes that can be read as fields.
     Parts(Vec<Part>),
 }
 
-/// A digest of what the changed forms of a record are read as, and written as again.
+/// Returns a digest of decoding the modified forms of a record and encoding the result.
 pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> String {
     let is_proven = proven_since(T::KIND, &[1], sealer).is_some();
     let message = &value[if is_proven { 1 + PROOF_BYTES } else { 1 }..];
@@ -57,7 +53,6 @@ pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> St
     super::hex(&hash.finalize()[..8])
 }
 
-/// What bytes are read as: the error, or how the value is written again.
 fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     let value = match T::decode(bytes, sealer) {
         Err(EngineError::Corrupt(why)) => return why.into(),
@@ -67,7 +62,7 @@ fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     let written = value.encode(sealer);
     let is_same = T::decode(&written, sealer).is_ok_and(|again| again == value);
     let mut outcome = vec![u8::from(is_same)];
-    // What is sealed is other bytes each time.
+    // Sealed secrets differ each time.
     if !matches!(T::KIND, Kind::Destination | Kind::Mapping) {
         outcome.extend(written);
     }
@@ -80,7 +75,6 @@ fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     outcome
 }
 
-/// An entry of the audit log about a state.
 fn audited(state: crate::domain::AnyResource) -> AuditEntry {
     let entry = AuditEntry {
         number: 0,
@@ -103,7 +97,6 @@ fn audited(state: crate::domain::AnyResource) -> AuditEntry {
     chained(entry, 1, [3; 32])
 }
 
-/// Changes one place.
 fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
     const NUMBERS: [u64; 9] = [0, 1, 2, 3, 5, 9, 200, (1 << 32) + 1, u64::MAX];
     if parts.is_empty() {
@@ -146,7 +139,6 @@ fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
     }
 }
 
-/// Fields and what is in them; none when the bytes are no fields.
 fn parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {
@@ -207,7 +199,6 @@ fn write(parts: &[Part], to: &mut Vec<u8>) {
     }
 }
 
-/// Numbers that are the same in every run.
 struct Chance(u64);
 
 impl Chance {

@@ -1,4 +1,4 @@
-//! Deliveries, and what is known of destinations, as records.
+//! Deliveries, and the health of destinations, as records.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,6 @@ use crate::{
     seal::Sealer,
 };
 
-/// Which destination a test is of, and how it ended.
 fn tested(delivery: &Delivery) -> String {
     let destination = match &*delivery.destination_name {
         "" => "a draft",
@@ -35,7 +34,7 @@ fn tested(delivery: &Delivery) -> String {
     format!("{destination}: {outcome}")
 }
 
-/// Returns the start of the entries of a delivery's thread that have a standing; the place follows.
+/// Returns the key prefix of a delivery's thread and standing; the position follows.
 pub fn in_thread(delivery: &Delivery, standing: ThreadStanding) -> Key {
     let rule = delivery.rule.unwrap_or(RecordId::from_bytes([0; 16]));
     of_thread(delivery.destination, (delivery.thread(), rule), standing)
@@ -87,7 +86,7 @@ impl Record for Delivery {
             entries.push(entry(Index::DeliveryByDue, due));
         }
         let is_shadowed = self.state == DeliveryState::Shadowed;
-        // A digest stands for others that are.
+        // A digest represents notifications that are counted themselves.
         let is_notification = !self.test && !is_shadowed && self.content.digest.is_none();
         if is_notification {
             let destination = Key::new().id(self.destination).id(self.id);

@@ -1,4 +1,4 @@
-//! What heartbeats expect, as records.
+//! Expectations of heartbeats as records.
 
 use super::{decoded, encoded, entry, only_named};
 use crate::{
@@ -39,15 +39,15 @@ impl Record for Expectation {
     }
 }
 
-/// Under which what runs is, behind all heartbeats: in the order of starts.
+/// Id under which running expectations of all heartbeats are ordered by start.
 pub const RUNNING: RecordId = RecordId::from_bytes([u8::MAX; 16]);
 
-/// Where the expectations of a heartbeat that run are in the order of starts.
+/// Returns the key prefix of a heartbeat's running expectations, ordered by start.
 pub fn by_start(heartbeat: RecordId) -> Key {
     Key::new().id(RUNNING).id(heartbeat)
 }
 
-/// Where the expectations of a heartbeat that stand so are in the order of beats.
+/// Returns the key prefix of a heartbeat's expectations with a standing, ordered by beat.
 pub fn by_beat(heartbeat: RecordId, standing: Standing) -> Key {
     Key::new().id(heartbeat).byte(standing as u8)
 }

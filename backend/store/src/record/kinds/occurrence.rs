@@ -1,4 +1,4 @@
-//! Occurrences and the groups that they are reported with, as records.
+//! Occurrences, and the groups in which they are reported, as records.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// What leads to an occurrence that silences cover or that is a cause, and to what of it waits.
+/// Adds the index entries for silences and inhibitions of an occurrence, and for its pending
+/// notifications.
 fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let standing = |standing: SilenceStanding, silence| {
         let key = Key::new().byte(standing as u8).id(silence);
@@ -74,12 +75,12 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     }
 }
 
-/// Where the occurrences are of which a response stands so.
+/// Returns the key prefix of occurrences with a response in that state.
 pub fn by_response(state: ResponseState) -> Key {
     Key::new().byte(state as u8)
 }
 
-/// What leads from groups to an occurrence that they report on, or are about to.
+/// Adds the index entries from groups to an occurrence that they report or will report.
 fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let standing = |how: Membership, id| Key::new().byte(how as u8).id(id);
     for pending in &occurrence.pending {
@@ -99,7 +100,7 @@ fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
             continue;
         };
         let mut pending = occurrence.pending.iter();
-        // What flaps counts as open until it settles.
+        // A flapping event counts as open until it settles.
         let flaps = pending.any(|it| it.rule == notified.rule && it.is_flapping());
         if notified.cleared || occurrence.status == Status::Closed && !flaps {
             let key = standing(Membership::Closed, group).id(occurrence.key);

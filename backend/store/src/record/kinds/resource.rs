@@ -1,4 +1,4 @@
-//! What people define, as records.
+//! Definitions as records.
 
 use super::{decoded_proven, defined, entry, proven};
 use crate::record::{Record, Reference, bytes::Key};
@@ -9,8 +9,8 @@ use crate::{
     seal::Sealer,
 };
 
-/// What people define: kept by its name, proven, and in the audit log as it is. What names others has
-/// entries that lead back from them.
+/// Implements a definition: keyed by name, proven, and fully audited. Its references have index
+/// entries that lead back to it.
 macro_rules! defined {
     ($($number:literal $word:ident $kind:ident($type:ident) {
         tags $tags:expr;
@@ -67,7 +67,6 @@ macro_rules! defined {
 }
 each_resource!(defined);
 
-/// The index that leads back from what is named.
 #[expect(
     clippy::panic,
     reason = "it stops the compiler, as it is called in constants"
@@ -88,7 +87,7 @@ const fn back(from: Kind, named: Kind) -> Index {
     }
 }
 
-/// Where what uses something is in an index that leads back from it.
+/// Returns the key prefix of the users of a definition in an index of references.
 pub fn uses(back: Index, named: Kind, name: &Name) -> Key {
     let key = match back {
         Index::ContactByUse | Index::ScheduleByUse | Index::PolicyByUse => {

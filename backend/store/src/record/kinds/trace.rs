@@ -1,4 +1,4 @@
-//! What is kept of what was: receipts, revisions and the audit log, as records.
+//! Receipts, revisions and the audit log as records.
 
 use super::{VERSION, decoded, decoded_proven, encoded, entry, proven, read, unversioned};
 use crate::record::{
@@ -88,10 +88,10 @@ impl Record for AuditEntry {
     }
 }
 
-/// The bytes of an entry of the audit log as they are, with a proof by the newest key.
+/// Renews the proof of an encoded audit entry with the newest key.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] when they are no entry.
+/// Returns [`EngineError::Corrupt`] if the bytes are not an entry.
 pub(crate) fn proven_again(bytes: &[u8], sealer: &Sealer) -> Result<Vec<u8>, EngineError> {
     let entry = unversioned(bytes, Kind::Audit)?;
     let proven = read(entry, Secrets::LeftOut, Kind::Audit, |from| {

@@ -1,4 +1,4 @@
-//! The encoding of each type of value in a field, and its other forms.
+//! Encodings of value types as fields, and their alternative forms.
 
 use std::{
     borrow::Cow,
@@ -11,10 +11,9 @@ use prost::encoding::{DecodeContext, WireType};
 use super::{Reader, Table, Unreadable, Writer};
 use crate::domain::{CertificateName, Dialect, EventId, Name, RecordId, SortField, TraceContext};
 
-/// The usual form of a type.
 #[derive(Debug)]
 pub(crate) struct Plain;
-/// None is written as nothing, and what is zero or empty is read as none.
+/// `None` is omitted, and zero or empty is read as `None`.
 #[derive(Debug)]
 pub(crate) struct Blank;
 /// All numbers of a list in one field.
@@ -23,24 +22,20 @@ pub(crate) struct Packed;
 /// A number in 8 bytes.
 #[derive(Debug)]
 pub(crate) struct Fixed;
-/// A message that is not written when it has no content.
+/// A message that is omitted if it is empty.
 #[derive(Debug)]
 pub(crate) struct Filled;
 /// A message whose only field, 1, is the value.
 #[derive(Debug)]
 pub(crate) struct Wrapped;
 
-/// What can be written as a field.
 pub(crate) trait Put<Form = Plain> {
-    /// Whether it is not written, because it is zero or empty.
     fn is_zero(&self) -> bool {
         false
     }
 
-    /// Adds the field, even when it is zero or empty.
     fn put_always(&self, tag: u32, to: &mut Writer<'_>);
 
-    /// Adds the field.
     fn put(&self, tag: u32, to: &mut Writer<'_>) {
         if !self.is_zero() {
             self.put_always(tag, to);
@@ -48,15 +43,10 @@ pub(crate) trait Put<Form = Plain> {
     }
 }
 
-/// What can be read from a field.
 pub(crate) trait Take<Form = Plain>: Sized {
-    /// What has been read of it so far.
     type Slot<'a>: Default;
 
-    /// Adds what a field holds; of single values the last one counts.
-    ///
-    /// # Errors
-    /// The field is of another type.
+    /// Reads a field into the slot; for single values the last one wins.
     fn merge<'a>(
         slot: &mut Self::Slot<'a>,
         tag: u32,
@@ -64,18 +54,12 @@ pub(crate) trait Take<Form = Plain>: Sized {
         from: &mut Reader<'a>,
     ) -> Result<(), Unreadable>;
 
-    /// The value; none when it cannot be.
     fn finish(slot: Self::Slot<'_>) -> Option<Self>;
 
-    /// The value that is written as nothing in a map.
     fn absent() -> Option<Self> {
         Self::finish(Self::Slot::default())
     }
 
-    /// Reads one of several.
-    ///
-    /// # Errors
-    /// The field is of another type.
     fn take(
         tag: u32,
         wire_type: WireType,
@@ -87,7 +71,6 @@ pub(crate) trait Take<Form = Plain>: Sized {
     }
 }
 
-/// A column while a record is read.
 pub(crate) struct Slot<'a, T: Take<Form>, Form = Plain>(T::Slot<'a>);
 
 impl<T: Take<Form>, Form> Default for Slot<'_, T, Form> {
@@ -111,7 +94,6 @@ impl<'a, T: Take<Form>, Form> Slot<'a, T, Form> {
     }
 }
 
-/// Numbers and flags, as one of the types of Protocol Buffers.
 macro_rules! scalar {
     ($($type:ty, $form:ty, $as:ident;)+) => {$(
         impl Put<$form> for $type {
@@ -154,7 +136,6 @@ scalar! {
     u64, Fixed, fixed64;
 }
 
-/// Lists of numbers or flags in one field.
 macro_rules! packed {
     ($($type:ty, $as:ident;)+) => {$(
         impl Put<Packed> for Vec<$type> {
@@ -190,7 +171,6 @@ packed! {
     i64, int64;
 }
 
-/// Enums without content.
 macro_rules! number {
     ($type:ty, $number:expr, $of_number:expr) => {
         impl $crate::record::table::Put for $type {
@@ -223,7 +203,6 @@ macro_rules! number {
     };
 }
 
-/// What is written as a text or a number of bytes: what is read, how, and both conversions.
 macro_rules! delimited {
     ($slot:ty, $read:ident; $([$($generics:tt)*] $type:ty, $bytes:expr, $of:expr;)+) => {$(
         impl $($generics)* Put for $type {
@@ -273,19 +252,16 @@ delimited! { [u8], delimited;
     [] TraceContext, |it: &Self| it.to_bytes(), |it: &[u8]| Some(Self::from_bytes(it.try_into().ok()?));
 }
 
-/// A message while it is read: its bytes, and what was read from them.
+/// A message that is being read: its bytes, and the result so far.
 #[derive(Debug)]
 pub(crate) struct Message<'a, T> {
     bytes: Cow<'a, [u8]>,
     read: Result<T, Missing>,
 }
 
-/// Why there is no value.
 #[derive(Debug)]
 enum Missing {
-    /// There was no message.
     Absent,
-    /// It holds values that cannot be.
     Impossible,
 }
 
@@ -299,7 +275,7 @@ impl<T> Default for Message<'_, T> {
 }
 
 impl<'a, T> Message<'a, T> {
-    /// A message that is there twice is what both say together.
+    /// Merges a further occurrence of the message into it.
     pub(crate) fn merge(
         &mut self,
         piece: Reader<'a>,
@@ -314,12 +290,10 @@ impl<'a, T> Message<'a, T> {
         Ok(())
     }
 
-    /// What was read.
     pub(crate) fn finish(self) -> Option<T> {
         self.read.ok()
     }
 
-    /// What was read, or another value where there was no message.
     fn finish_or(self, absent: impl FnOnce() -> Option<T>) -> Option<T> {
         match self.read {
             Err(Missing::Absent) => absent(),
@@ -328,7 +302,6 @@ impl<'a, T> Message<'a, T> {
     }
 }
 
-/// What is a table.
 macro_rules! message {
     ($type:ty) => {
         impl $crate::record::table::Put for $type {
@@ -365,7 +338,6 @@ macro_rules! message {
 
 pub(crate) use {message, number};
 
-/// A table none of whose fields is there.
 pub(crate) fn of_nothing<T: Table>() -> Option<T> {
     let nothing = Reader::new(&[], super::Secrets::LeftOut);
     T::read(nothing).ok().flatten()
@@ -548,7 +520,6 @@ where
     }
 }
 
-/// Several values while they are read; none when one of them cannot be.
 #[derive(Debug)]
 pub(crate) struct Many<T>(Option<Vec<T>>);
 
@@ -558,7 +529,6 @@ impl<T> Default for Many<T> {
     }
 }
 
-/// Collections of values, each in a separate field.
 macro_rules! many {
     ($($type:ident $(+ $order:ident)?;)+) => {$(
         impl<T: Put> Put for $type<T> {
@@ -607,7 +577,7 @@ impl<T: Put> Put for BTreeMap<String, T> {
     }
 
     fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-        /// A message without content under number 2.
+        /// An empty message with field number 2.
         const EMPTY: [u8; 2] = [2 << 3 | WireType::LengthDelimited as u8, 0];
 
         for (key, value) in self {

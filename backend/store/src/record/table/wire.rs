@@ -1,4 +1,4 @@
-//! Fields as bytes: what Protocol Buffers write before, between and around values.
+//! The Protocol Buffers wire format of fields.
 
 use prost::{
     DecodeError,
@@ -13,10 +13,8 @@ use crate::{
     seal::{SealContext, Sealer},
 };
 
-/// Most messages that stand one inside the other.
 const DEPTH_MAX: u32 = 100;
 
-/// The bytes are no fields, or one is of another type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
@@ -26,17 +24,14 @@ impl From<DecodeError> for Unreadable {
     }
 }
 
-/// Whether and where secrets are sealed and opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Secrets<'a> {
-    /// They belong to that record.
     Of(RecordId, &'a Sealer),
-    /// They are left out when writing and empty when reading.
+    /// Omitted when writing and empty when reading.
     LeftOut,
 }
 
 impl Secrets<'_> {
-    /// What is written of a value that no one else is to know.
     pub(crate) fn kept<T>(self, value: Option<T>) -> Option<T> {
         match self {
             Self::Of(..) => value,
@@ -44,13 +39,13 @@ impl Secrets<'_> {
         }
     }
 
-    /// Seals a secret for the field of that name; none when it is empty, or left out.
+    /// Seals a secret for a field; `None` if it is empty or omitted.
     pub(crate) fn seal(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
         let sealed = || self.seal_any(field, secret);
         (!secret.is_empty()).then(sealed).flatten()
     }
 
-    /// Seals a secret even when it is empty; none when it is left out.
+    /// Seals a secret for a field even if it is empty; `None` if omitted.
     pub(crate) fn seal_any(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
         let Self::Of(record, sealer) = self else {
             return None;
@@ -58,7 +53,7 @@ impl Secrets<'_> {
         Some(sealer.seal(SealContext { record, field }, secret))
     }
 
-    /// Opens what was sealed for the field of that name; none when it does not open.
+    /// Opens the sealed secret of a field; `None` if it cannot be opened.
     pub(crate) fn open(self, field: &str, sealed: Option<Vec<u8>>) -> Option<Secret> {
         match (self, sealed) {
             (Self::Of(record, sealer), Some(sealed)) => {
@@ -69,7 +64,6 @@ impl Secrets<'_> {
     }
 }
 
-/// Bytes that fields are added to.
 #[derive(Debug)]
 pub(crate) struct Writer<'a> {
     pub(crate) bytes: Vec<u8>,
@@ -82,14 +76,12 @@ impl<'a> Writer<'a> {
         Self { bytes, secrets }
     }
 
-    /// Adds a text or bytes.
     pub(crate) fn delimited(&mut self, tag: u32, bytes: &[u8]) {
         encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
         encode_varint(bytes.len() as u64, &mut self.bytes);
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Adds a message, whose length is known only when it is written.
     pub(crate) fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self)) {
         encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
         let at = self.bytes.len();
@@ -109,7 +101,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Bytes that fields are taken from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) rest: &'a [u8],
@@ -126,7 +117,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number and type of the next field; none at the end.
     pub(crate) fn key(&mut self) -> Result<Option<(u32, WireType)>, Unreadable> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -134,7 +124,6 @@ impl<'a> Reader<'a> {
         Ok(Some(decode_key(&mut self.rest)?))
     }
 
-    /// Takes a text or bytes.
     pub(crate) fn delimited(&mut self, wire_type: WireType) -> Result<&'a [u8], Unreadable> {
         check_wire_type(WireType::LengthDelimited, wire_type)?;
         let length = decode_varint(&mut self.rest)?;
@@ -146,7 +135,6 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.delimited(wire_type)?).or(Err(Unreadable))
     }
 
-    /// Takes a message.
     pub(crate) fn message(&mut self, wire_type: WireType) -> Result<Self, Unreadable> {
         let depth = self.depth.checked_sub(1).ok_or(Unreadable)?;
         let rest = self.delimited(wire_type)?;
@@ -157,7 +145,6 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Skips a field that no table has.
     pub(crate) fn skip(&mut self, tag: u32, wire_type: WireType) -> Result<(), Unreadable> {
         if self.depth == 0 {
             return Err(Unreadable);

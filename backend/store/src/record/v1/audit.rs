@@ -9,15 +9,14 @@ use crate::{
     seal::Sealer,
 };
 
-/// What proofs of entries are for.
 const PURPOSE: &str = "audit entry";
 
-/// The number of the hash, which is over all fields but it and the proof.
+/// Field number of the hash, which covers all fields except itself and the proof.
 const HASH: u32 = 15;
-/// The number of the proof, which is over the hash, with the key that was the newest then.
+/// Field number of the proof, which covers the hash, with the newest key at that time.
 const PROOF: u32 = 16;
 
-// What the hash covers.
+// Fields that the hash covers.
 record! {
     AuditEntry as it {
         1 number, 2 time_ms, 3 client,
@@ -36,19 +35,16 @@ each_resource!(by_number);
 
 numbers! { AuditAction { 1 Created, 2 Updated, 3 Deleted, 4 Read, 5 Refused } }
 
-/// Adds the fields of an entry, its hash and its proof.
 pub(crate) fn write(entry: &AuditEntry, sealer: &Sealer, to: &mut Writer<'_>) {
     entry.write(to);
     seal(&entry.hash, sealer, to);
 }
 
-/// Adds the hash and its proof.
 fn seal(hash: &[u8; 32], sealer: &Sealer, to: &mut Writer<'_>) {
     to.delimited(HASH, hash);
     to.delimited(PROOF, &sealer.prove(PURPOSE, &[hash]));
 }
 
-/// Reads an entry; none when it is not what its hash was built from.
 pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntry>, Unreadable> {
     let Some(Parts {
         covered,
@@ -69,8 +65,8 @@ pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntr
     }))
 }
 
-/// The fields of an entry as they are, with a proof by the newest key; none when they are not what
-/// its hash was built from.
+/// Returns the unchanged fields of an entry with a proof by the newest key; `None` if its hash does
+/// not match.
 pub(crate) fn proven_again(
     from: Reader<'_>,
     sealer: &Sealer,
@@ -83,15 +79,12 @@ pub(crate) fn proven_again(
     }))
 }
 
-/// The bytes of an entry, taken apart.
 struct Parts<'a> {
-    /// The fields that the hash covers.
     covered: Vec<u8>,
     hash: [u8; 32],
     proof: &'a [u8],
 }
 
-/// Takes an entry apart; none when it is not what its hash was built from.
 fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
     let (mut hash, mut proof) = (None, &[][..]);
     let mut covered = Vec::with_capacity(from.rest.len());
@@ -118,7 +111,7 @@ fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
     }))
 }
 
-/// Returns the entry with its place in the chain, after the one with that hash.
+/// Returns the entry with its number in the chain and its hash, given the hash of the previous one.
 pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
     let entry = AuditEntry {
         number,

@@ -17,7 +17,7 @@ record! { WindowText {
     1 dtstart, 2 duration, 3 end_time_of_day, 4 rrule, 5 exdate, 6 rdate,
 } }
 
-/// As its author writes it.
+/// As text, in the syntax of users.
 impl Table for Window {
     fn write(&self, to: &mut Writer<'_>) {
         self.text().write(to);

@@ -30,7 +30,7 @@ record! {
     }
 }
 
-/// What the key is found by, which others may not know.
+/// Returns the hash by which a key is found, which is confidential.
 fn hash(secrets: Secrets<'_>, hash: Option<[u8; 32]>) -> Option<[u8; 32]> {
     match secrets {
         Secrets::LeftOut => Some([0; 32]),
@@ -38,7 +38,7 @@ fn hash(secrets: Secrets<'_>, hash: Option<[u8; 32]>) -> Option<[u8; 32]> {
     }
 }
 
-/// The key before, of which only its end is stored where secrets are left out.
+/// Returns the previous key, of which only the expiry is stored if secrets are omitted.
 fn previous(secrets: Secrets<'_>, found: Option<[u8; 32]>, until_ms: i64) -> Option<PreviousKey> {
     let found = found.or_else(|| hash(secrets, None).filter(|_| until_ms != 0));
     found.map(|hash| PreviousKey { hash, until_ms })

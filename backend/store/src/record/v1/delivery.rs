@@ -46,7 +46,6 @@ fn state(number: u32, due_ms: i64) -> Option<DeliveryState> {
     states.find(|state| u32::from(state.number()) == number)
 }
 
-/// Whether it is sent separately, whatever the budget, or the digest that includes it.
 fn folding(digest: Option<RecordId>, alone: bool) -> Folding {
     match digest {
         Some(digest) => Folding::Into(digest),

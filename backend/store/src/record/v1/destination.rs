@@ -47,8 +47,8 @@ pub(super) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A kind of destination: its word, and the fields of that kind. They have one numbering for all
-/// kinds, so that a field keeps its meaning.
+/// A destination type: its name and its fields. Numbers are shared by all types, so that each has
+/// one meaning.
 impl Table for DestinationKind {
     fn write(&self, to: &mut Writer<'_>) {
         KindWord { word: word(self) }.write(to);
@@ -83,7 +83,6 @@ impl Table for DestinationKind {
 
 message!(DestinationKind);
 
-/// The kind, which decides what the other fields are.
 struct KindWord {
     word: i32,
 }
@@ -102,7 +101,7 @@ fn word(kind: &DestinationKind) -> i32 {
     }
 }
 
-/// Refuses a field of another type than its number has, be it one of another kind.
+/// Rejects a field with the wrong wire type, even if it belongs to another destination type.
 fn check_types(from: Reader<'_>) -> Result<(), Unreadable> {
     let mut from = Reader {
         secrets: Secrets::LeftOut,
@@ -166,7 +165,6 @@ record! {
 const SECRET_URL: &str = "webhook.secret_url";
 const SIGNING_SECRET: &str = "webhook.signing_secret";
 
-/// Under which number the secret of an authentication stands, and its name.
 fn place(auth: &Auth) -> (u32, &'static str) {
     match auth {
         Auth::Basic { .. } => (24, "webhook.auth.basic.password"),
@@ -247,7 +245,6 @@ fn header(
     Some(Header { name, value })
 }
 
-/// The name of the secret that a header holds.
 fn header_secret(header: &str) -> String {
     format!("webhook.headers.{header}")
 }
@@ -268,7 +265,7 @@ record! {
     }
 }
 
-/// What a mail has beside addresses, subject and body.
+/// Email settings in addition to addresses, subject and body.
 struct MoreOfMail {
     bcc: String,
     from: String,
@@ -297,7 +294,7 @@ record! {
     }
 }
 
-/// What a Slack channel has beside its name and the token.
+/// Slack settings in addition to channel and token.
 struct MoreOfSlack {
     blocks: String,
     update_first: bool,
@@ -330,7 +327,7 @@ record! {
     }
 }
 
-/// What a PagerDuty service has beside the integration key.
+/// PagerDuty settings in addition to the integration key.
 struct MoreOfPagerDuty {
     class: String,
     component: String,
@@ -372,7 +369,6 @@ record! {
     }
 }
 
-/// Attempts, oldest first.
 fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<Tried> {
     let both = took_ms.into_iter().zip(delivered);
     let tried = |(took_ms, is_delivered)| Tried {

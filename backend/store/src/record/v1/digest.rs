@@ -1,4 +1,4 @@
-//! Budgets, and what digests report.
+//! Budgets, and the content of digests.
 
 use crate::{
     domain::{BudgetWindow, DigestContent, DigestItem, DigestRow},

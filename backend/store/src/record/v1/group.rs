@@ -1,4 +1,4 @@
-//! Groups, and what messages report on them.
+//! Groups, and the content of their messages.
 
 use crate::{
     domain::{Group, GroupContent, MemberChange, Occurrence},

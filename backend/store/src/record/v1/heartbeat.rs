@@ -1,4 +1,4 @@
-//! Heartbeats, and what they expect.
+//! Heartbeats and their expectations.
 
 use crate::{
     domain::{

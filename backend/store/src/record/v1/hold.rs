@@ -1,4 +1,4 @@
-//! What waits, how it came to wait, and what holds others back.
+//! Pending notifications, their history, and the holds on them.
 
 use crate::{
     domain::{

@@ -7,7 +7,6 @@ use crate::{
     record::table::{numbers, record},
 };
 
-/// The one secret of a mapping.
 const SECRET: &str = "signature.secret";
 
 record! { IntakeMapping {

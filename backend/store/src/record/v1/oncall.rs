@@ -49,7 +49,6 @@ record! {
     } => target(destination, contact, schedule)
 }
 
-/// Who is meant: exactly one of them.
 fn target(
     destination: Option<Name>,
     contact: Option<Name>,

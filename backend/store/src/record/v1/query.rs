@@ -9,7 +9,6 @@ use crate::{
     record::table::{Reader, Table, Unreadable, Writer, field::message, numbers, one_of, record},
 };
 
-/// The word of a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
     And,
@@ -147,7 +146,6 @@ fn clause(
     })
 }
 
-/// Levels of clauses.
 fn depth(clause: &Clause) -> usize {
     1 + clauses(clause).iter().map(depth).max().unwrap_or(0)
 }

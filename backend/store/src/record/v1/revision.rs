@@ -1,4 +1,4 @@
-//! Triggers, rules, silences and schedules as they were before they were edited or deleted.
+//! Earlier revisions of triggers, rules, silences and schedules.
 
 use crate::{
     domain::{Revised, Revision, Rule, Schedule, Silence, Trigger},
@@ -16,7 +16,6 @@ record! {
     } with { was: revised(trigger, rule, silence, schedule)? }
 }
 
-/// What it was: exactly one of them.
 fn revised(
     trigger: Option<Trigger>,
     rule: Option<Rule>,

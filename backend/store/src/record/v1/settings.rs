@@ -1,4 +1,4 @@
-//! The settings that all nodes share.
+//! Settings shared by all nodes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a webhook has beside an address, a body and headers.
+//! Webhook settings in addition to address, body and headers.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     record::table::{numbers, record},
 };
 
-/// All of it; nothing is written when there is nothing.
+/// All further settings; omitted if there are none.
 #[derive(Debug)]
 pub(super) struct More {
     pub(super) auth: Option<Box<Auth>>,
@@ -38,7 +38,7 @@ fn numbers_of(statuses: Vec<u32>) -> Option<Vec<u16>> {
     statuses.map(|it| u16::try_from(it).ok()).collect()
 }
 
-/// How a service is authenticated with. Its secret stands with those of the destination.
+/// The authentication method. Its secret is stored with those of the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AuthWord {
     Basic,
@@ -49,7 +49,6 @@ enum AuthWord {
 
 numbers! { AuthWord { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls } }
 
-/// A text that a way of authentication has; empty for others.
 macro_rules! of_auth {
     ($auth:expr, $($pattern:pat_param)|+ => $text:expr) => {
         match $auth {

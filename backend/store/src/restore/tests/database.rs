@@ -1,4 +1,4 @@
-//! Restoring into a database: no one takes a store for one before it is whole.
+//! Restoring into a database: the store is not usable before it is complete.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
     server::vacant,
 };
 
-/// A database without a store, whose keys are to be in a file of that folder.
+/// Returns a database without a store; its key file is in that folder.
 pub(super) fn database(folder: &Path) -> Option<Location> {
     let (url, password, schema) = vacant()?;
     let database = DatabaseConfig {

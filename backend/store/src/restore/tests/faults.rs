@@ -1,5 +1,5 @@
-//! Calls of the system that fail while a store is made, restored or opened: nothing is said to be there
-//! that is not, and the next try succeeds.
+//! System calls that fail while a store is created, restored or opened: no incomplete store is
+//! used, and the next attempt succeeds.
 
 use super::{Setup, all, back_up, store};
 use crate::{
@@ -10,9 +10,9 @@ use crate::{
     verify,
 };
 
-/// Input or output error, no space left on device.
+/// `EIO` and `ENOSPC`.
 const ERRORS: [i32; 2] = [5, 28];
-/// How far apart the calls are that fail, so that all kinds of calls are among them.
+/// Intervals of failing calls, chosen so that all kinds of calls are covered.
 const STEPS: [usize; 2] = [3, 7];
 
 #[tokio::test]

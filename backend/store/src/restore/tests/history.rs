@@ -1,5 +1,5 @@
-//! A store in which everything was made, edited, rotated, renamed and deleted comes back from a backup
-//! as it was, byte by byte.
+//! A store in which everything was created, edited, rotated, renamed and deleted is restored from a
+//! backup byte by byte.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     verify,
 };
 
-/// Some work of an administrator.
+/// Runs work as an administrator.
 async fn audited<F: Future>(work: F) -> F::Output {
     let administrator = By {
         client: "admin".into(),
@@ -50,14 +50,14 @@ async fn delete<T: Record>(store: &Store, old: &T) {
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 
-/// Makes, edits and deletes one.
+/// Creates, edits and deletes a definition.
 async fn come_and_go<T: Record>(store: &Store, it: T) {
     create(store, &it).await;
     edit(store, &it).await;
     delete(store, &it).await;
 }
 
-/// Everything that can happen to what people define.
+/// Performs all possible changes of definitions.
 async fn live(store: &Store) {
     let rotated = samples::rotated_client("console");
     edit(store, &rotated).await;
@@ -65,7 +65,7 @@ async fn live(store: &Store) {
     ended.previous = None;
     edit(store, &ended).await;
     edit(store, &rotated).await;
-    // Renamed: one name goes, another comes.
+    // Renamed: one name is deleted, another created.
     for name in ["ci", "build"] {
         let name = Name::parse(name).unwrap();
         let hash = [u8::try_from(name.as_str().len()).unwrap(); 32];
@@ -86,7 +86,7 @@ async fn live(store: &Store) {
         samples::rotated_client("old"),
     ];
     for mut client in others {
-        // No other client has its keys.
+        // No two clients have the same key.
         client.key_hash = [90; 32];
         if let Some(previous) = &mut client.previous {
             previous.hash = [91; 32];
@@ -125,11 +125,11 @@ async fn live(store: &Store) {
     come_and_go(store, samples::schedule("nights")).await;
     come_and_go(store, samples::policy("database")).await;
     come_and_go(store, samples::settings()).await;
-    // The newest entry of the audit log is about a rotated key: its proof is renewed by a rotation.
+    // The last audit entry is about a rotated key, so a key rotation renews its proof.
     edit(store, &rotated).await;
 }
 
-/// All rows except those that a store derives or creates.
+/// Returns all rows except those that a store derives or creates.
 async fn rows(store: &Store) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for kind in Kind::ALL {
@@ -160,7 +160,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     let folder = setup.folder.path().join("old");
     old.engine().close().await.unwrap();
     drop(old);
-    // Everything is sealed and proven again, twice, and the older keys go.
+    // Seals and proves everything again, twice, and removes the older keys.
     let location = Location::folder(&folder);
     rotate_key(&location, false).await.unwrap();
     rotate_key(&location, true).await.unwrap();
@@ -187,7 +187,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     let new = crate::open(&setup.config()).await.unwrap();
     assert!(rows(&new).await == expected, "into a folder");
     is_whole(&new).await;
-    // What was restored is written to, rotated and backed up as before.
+    // The restored store can be changed, rotated and backed up.
     audited(edit(&new, &samples::client("console"))).await;
     audited(live_on(&new)).await;
     is_whole(&new).await;
@@ -207,7 +207,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     is_whole(&new).await;
 }
 
-/// One more rotation, which the audit log adds to its chain.
+/// One more rotation, which extends the audit chain.
 async fn live_on(store: &Store) {
     edit(store, &samples::rotated_client("console")).await;
 }
