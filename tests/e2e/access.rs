@@ -1,4 +1,4 @@
-//! Keys, roles, methods, sizes: what is refused before an operation looks at its request.
+//! Keys, roles, methods and sizes: requests rejected before an operation reads them.
 
 use bellwether_tests::world::World;
 use http::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// Every operation of the document: method, path, a body, and the least role that may.
+/// Returns every operation of the API document: method, path, a body, and the minimum role.
 fn operations() -> Vec<(Method, String, Value, &'static str)> {
     let mut operations = vec![
         (
@@ -79,7 +79,7 @@ async fn every_operation_needs_a_key_of_a_role_that_may() {
             assert_eq!(answer.status, 401, "{case} with {key:?}: {}", answer.text());
             assert_eq!(answer.code(), 16, "{case} with {key:?}");
         }
-        // Who sends may not read; who reads may not send or change.
+        // An ingest key may not read, and a viewer key may not send or change.
         let wrong = if role == "viewer" { &ingest } else { &viewer };
         let answer = wrong.send(method.clone(), &path, text(&body)).await;
         assert_eq!(answer.status, 403, "{case}: {}", answer.text());

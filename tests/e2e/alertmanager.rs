@@ -1,5 +1,5 @@
-//! Alertmanager's API v2 as its clients use it: the real `amtool`, and requests as karma and Grafana's
-//! Alertmanager data source send them.
+//! Alertmanager's API v2, as used by the real `amtool`, karma and Grafana's Alertmanager data
+//! source.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
@@ -13,7 +13,8 @@ use crate::samples;
 
 const SILENCES: &str = "/v1/notification/silences";
 
-/// Three disks of two severities that a rule sends to `hook`, and a queue that no rule matches.
+/// Creates three disk events of two severities that a rule sends to `hook`, and a queue event that
+/// no rule matches.
 async fn fill(rest: &Rest, receiver: &Receiver) {
     samples::disks_to_hook(rest, receiver).await;
     let rule = samples::rule("page", "disk", "hook", "");
@@ -36,7 +37,6 @@ async fn fill(rest: &Rest, receiver: &Receiver) {
     assert_eq!(answer["succeeded"], 4, "{answer}");
 }
 
-/// The real `amtool` with a key.
 struct Amtool {
     program: PathBuf,
     folder: tempfile::TempDir,
@@ -47,7 +47,7 @@ impl Amtool {
     fn of(world: &World, key: &str) -> Option<Self> {
         let [program] = programs(["amtool"])?;
         let folder = tempfile::tempdir().unwrap();
-        // The key as the password, as tools send it that know user and password only.
+        // The key is sent as the password, for tools that only support user and password.
         let settings = format!("basic_auth: {{username: any, password: {key}}}\n");
         fs::write(folder.path().join("http.yml"), settings).unwrap();
         Some(Self {
@@ -79,8 +79,8 @@ impl Amtool {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The hosts of the alerts that a query answers. The service's own event about a silence, which is
-    /// an alert too as soon as the silence was reviewed, has none.
+    /// Returns the hosts of the alerts that match. The service's own event about a silence is an
+    /// alert too, once the silence was reviewed, but has no host.
     fn hosts(&self, arguments: &[&str]) -> Vec<String> {
         let found = self.json(&[&["alert", "query"], arguments].concat());
         let alerts = found.as_array().unwrap().iter();
@@ -185,7 +185,7 @@ async fn amtool_prints_why_a_silence_is_refused() {
             "has to leave something out",
         ),
         (&operator, vec!["--duration=40d", "host=x"], "30 days"),
-        // Its library reads no text of statuses that its description does not have.
+        // `amtool`'s client library only shows error texts of status codes in its API description.
         (&viewer, vec!["host=x"], "403"),
         (&wrong, vec!["host=x"], "401"),
     ] {
@@ -248,7 +248,6 @@ async fn a_silence_that_matchers_cannot_say_keeps_its_query_when_a_client_extend
     }
 }
 
-/// Whether a document has the members that Alertmanager's own description requires.
 fn check(document: &Value, required: &[&str]) {
     for name in required {
         assert!(!document[name].is_null(), "{name} of {document}");
@@ -277,7 +276,6 @@ fn check_alert(alert: &Value) {
     );
 }
 
-/// What is expected of an answer.
 type Check<'a> = &'a dyn Fn(&Value);
 
 #[tokio::test]
@@ -315,10 +313,10 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
         answer.as_array().unwrap().iter().for_each(check_alert);
     };
     let recorded: [(&str, Check<'_>); 8] = [
-        // karma polls these.
+        // Polled by karma.
         ("/api/v2/alerts/groups", &check_groups),
         ("/api/v2/silences", &|answer| assert_eq!(answer, &json!([]))),
-        // Grafana: the list of alerts, its groups, and a panel with a query.
+        // Requested by Grafana: the list of alerts, its groups, and a panel with a query.
         ("/api/v2/alerts", &check_alerts),
         (
             "/api/v2/alerts/groups?silenced=true&active=true&inhibited=true",
@@ -351,7 +349,7 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
         println!("{path}");
         check(&rest.get(path).await.ok());
     }
-    // Grafana's and karma's forms post this, and a form of an older client without `isEqual`.
+    // As posted by Grafana and karma, and by an older client without `isEqual`.
     let posted = json!({
         "matchers": [
             {"name": "alertname", "value": "DiskFull", "isRegex": false, "isEqual": true},
@@ -383,7 +381,7 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
     assert_eq!((ended.status.as_u16(), ended.text().as_str()), (200, ""));
     let silence = rest.get(&format!("/api/v2/silence/{id}")).await.ok();
     assert_eq!(silence["status"]["state"], "expired");
-    // One that is over is made again under another id, as Alertmanager does.
+    // An expired silence is created again under another id, as in Alertmanager.
     let mut again = posted.clone();
     again["id"] = json!(id);
     let made = rest.post("/api/v2/silences", &again).await.ok();
@@ -493,7 +491,7 @@ async fn a_storm_is_listed_up_to_the_limit_and_says_that_there_is_more() {
     let alerts = alerts.as_array().unwrap();
     assert_eq!(alerts.len(), 10_000);
     assert_eq!(alerts[999]["labels"]["severity"], "critical");
-    // What one label is equal to is left to the search, so that nothing beyond the limit is missed.
+    // Equality matchers are applied by the search, so that alerts beyond the limit are found.
     let path = "/api/v2/alerts?filter=host%3Dh0-999";
     let found = rest.get(path).await;
     assert_eq!(found.header("warning"), "");

@@ -1,4 +1,4 @@
-//! The audit log: who changed what, over both ways in and out.
+//! The audit log, over REST and gRPC.
 
 use bellwether_tests::{
     eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
@@ -13,7 +13,7 @@ async fn entries(rest: &Rest, filters: &str) -> Vec<Value> {
     page["entries"].as_array().cloned().unwrap_or_default()
 }
 
-/// What each entry is about: client, action, kind and names.
+/// Returns client, action, kind and names of each entry.
 fn told(entries: &[Value]) -> Vec<String> {
     let text = |entry: &Value| {
         let names: Vec<_> = entry["names"].as_array().into_iter().flatten().collect();
@@ -29,7 +29,7 @@ fn told(entries: &[Value]) -> Vec<String> {
     entries.iter().map(text).collect()
 }
 
-/// What the command prints, which asks over gRPC.
+/// Returns the entries printed by the command, which uses gRPC.
 fn exported(world: &World, arguments: &[&str]) -> Vec<Value> {
     let output = process::run(world.command(&[&["audit"], arguments].concat()));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -56,7 +56,7 @@ async fn every_change_says_who_made_it_what_was_and_what_is_also_after_a_kill() 
     rest.put("/v1/notification/destinations/hook", &hook)
         .await
         .ok();
-    // What only tries leaves nothing.
+    // A dry run leaves no entry.
     let tried = "/v1/notification/rules?validateOnly=true";
     rest.post(tried, &samples::rule("tried", "disk", "hook", ""))
         .await
@@ -102,7 +102,7 @@ async fn every_change_says_who_made_it_what_was_and_what_is_also_after_a_kill() 
     let deleted = entries(&rest, "actions=DELETED&clientNames=jane").await;
     assert_eq!(told(&deleted), ["jane DELETED trigger disk"]);
     assert_eq!(entries(&rest, "clientNames=john").await, [] as [Value; 0]);
-    // Over pages, and over gRPC, it is the same.
+    // Paging and gRPC return the same entries.
     let first = rest.get("/v1/audit?pageSize=4").await.ok();
     let token = first["nextPageToken"].as_str().expect("a token");
     let rest_of_it = entries(&rest, &format!("pageSize=4&pageToken={token}")).await;
@@ -201,7 +201,7 @@ async fn refused_calls_are_written_down_for_admins_to_read() {
     let stranger = refused.iter().find(|it| it["clientName"] == Value::Null);
     assert_eq!(stranger.expect("a stranger's")["address"], "127.0.0.1");
 
-    // Clients, and who was refused, are for admins.
+    // Only admins see clients and rejected calls.
     let seen = entries(&operator, "").await;
     let is_hidden = |it: &Value| it["kind"] == "client" || it["action"] == "REFUSED";
     assert!(!seen.iter().any(is_hidden), "{seen:?}");
@@ -244,7 +244,7 @@ async fn configuration_that_is_applied_at_once_has_an_entry_for_each_resource_in
         {"destination": samples::webhook("hook", "http://192.0.2.1/")},
     ]});
     let answer = rest.post("/v1/config:apply", &documents).await;
-    // The address is refused, and so nothing of it is stored.
+    // The address is invalid, so nothing in the request is stored.
     assert_eq!(answer.status, 400, "{}", answer.text());
     assert_eq!(entries(&rest, "kinds=trigger").await, [] as [Value; 0]);
     let documents = json!({"documents": [

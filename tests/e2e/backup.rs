@@ -1,4 +1,4 @@
-//! What is kept: checked, backed up and restored, by the commands that an operator has.
+//! Checking, backing up and restoring a store by command.
 
 mod across;
 
@@ -23,7 +23,6 @@ use tokio::task::JoinSet;
 
 use crate::{crash, journey, samples};
 
-/// Every file of a folder with its content.
 fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).expect("a folder");
     entries
@@ -39,14 +38,14 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A service with a rule that tells a receiver, and so many events.
+/// Starts a service with a rule that notifies a receiver, and sends this many events.
 async fn filled(receiver: &Receiver, events: usize) -> World {
     let world = World::start();
     fill(&world, receiver, events).await;
     world
 }
 
-/// Gives a service a rule that tells a receiver, and so many events.
+/// Creates a rule that notifies a receiver, and sends this many events.
 async fn fill(world: &World, receiver: &Receiver, events: usize) {
     let rest = world.rest();
     journey::set_up(&rest, receiver).await;
@@ -95,7 +94,7 @@ async fn a_service_in_use_checks_itself_while_it_takes_events_in() {
     for sender in 0..4 {
         senders.spawn(keep_sending(world.rest(), sender, Arc::clone(&answered)));
     }
-    // Of the folder that a service uses, and of a service that is named.
+    // Checks a folder in use by a service, and then a named service.
     let address = format!("http://{}", world.service().address("grpc"));
     let named = ["--connect", &address];
     for arguments in [&[][..], &named[..]] {
@@ -155,7 +154,7 @@ async fn a_check_finds_a_changed_byte_and_a_wrong_key() {
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
     let mut store = fs::read(&store_path).expect("a store");
-    // Pages that are no longer in use may hold it, too: of all places, some are in use.
+    // Free pages may contain it too, but some of the places are in use.
     let is_host = |at: &usize| store[*at..].starts_with(b"host-11");
     let places: Vec<usize> = (0..store.len()).filter(is_host).collect();
     assert!(!places.is_empty(), "the host is in it");
@@ -170,7 +169,7 @@ async fn a_check_finds_a_changed_byte_and_a_wrong_key() {
     assert!(said(&output).contains("is not whole"), "{}", said(&output));
 }
 
-/// Sends events for as long as it is let, and notes those that were answered.
+/// Sends events until the service stops, and records the accepted ones.
 async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<String>>>) {
     for number in 0.. {
         let host = format!("s{sender}-{number}");
@@ -266,7 +265,8 @@ async fn a_backup_made_under_load_goes_on_elsewhere_with_what_was_answered_befor
     each_arrives_as_one_message(&rest, &receiver, stored.len()).await;
 }
 
-/// Waits for all deliveries to end: each arrived, and what came under its id was one message.
+/// Waits for all deliveries to end, and checks that each arrived, and that messages with the same
+/// delivery id are equal.
 async fn each_arrives_as_one_message(rest: &Rest, receiver: &Receiver, events: usize) {
     let deliveries = eventually("every delivery to end", async || {
         let deliveries = crash::deliveries(rest).await;

@@ -1,5 +1,5 @@
-//! The test bench of the console: a destination is created, tested, fixed, tested again and saved without
-//! leaving its form.
+//! The test bench of the console: a destination is created, tested, fixed, tested again and saved
+//! in one form.
 
 use bellwether_tests::{
     eventually::eventually_blocking,
@@ -17,7 +17,7 @@ fn console(world: &World, size: (u16, u16)) -> Terminal {
     Terminal::of_size(size, world.folder(), &arguments, &[])
 }
 
-/// A receiver that wants this token.
+/// Starts a receiver that requires a token.
 async fn guarded() -> Receiver {
     Receiver::answering(|request| {
         let is_right = request.header("authorization") == "Bearer right";
@@ -40,7 +40,7 @@ async fn a_destination_is_created_tested_fixed_and_saved_beside_its_request_and_
         "hook\t\t{}\t\t\tx-team: ops\t",
         receiver.url("/a")
     ));
-    // The request is there before anything was sent, with the typed header masked.
+    // The request is shown before anything is sent, with the typed header masked.
     let screen = console.shows(&[
         "POST http://127.0.0.1",
         "x-team: ********",
@@ -49,7 +49,7 @@ async fn a_destination_is_created_tested_fixed_and_saved_beside_its_request_and_
     assert!(!screen.contains("x-team: ops"), "{screen}");
     assert_eq!(receiver.count(), 0);
     console.press("\x14");
-    // The failure leads to the authentication, which is unfolded.
+    // The failure focuses the authentication, and expands its section.
     console.shows(&[
         "✗ 401",
         "tested just now",
@@ -64,7 +64,7 @@ async fn a_destination_is_created_tested_fixed_and_saved_beside_its_request_and_
     console.shows(&["changed since the test"]);
     console.press("\x14");
     console.shows(&["✓ 200", "401 → 200", "Test 1/2"]);
-    // The test before is a key away.
+    // A key shows the previous test.
     console.press("\x1bt");
     console.shows(&["Test 2/2", "check the authentication"]);
     console.press("\x1by");
@@ -102,7 +102,7 @@ async fn on_a_narrow_screen_the_verdict_is_below_the_form_and_the_bench_a_key_aw
     console.press("\x14");
     console.shows(&["tested just now ✗"]);
     console.press("\x1bb");
-    // Mail cannot be sent here, and is shown as it would be.
+    // Mail cannot be sent here, but its request is shown.
     let screen = console.shows(&[
         "Request as it would be sent",
         "to: ops@example.com",

@@ -1,5 +1,5 @@
-//! Calendars over REST: what is refused, in use and answered, and that rules show what they say to
-//! an independent reader of RFC 5545.
+//! Calendars over REST: validation, use by rules, and recurrence rules compared with an independent
+//! implementation of RFC 5545.
 
 use std::{
     fmt::Write as _,
@@ -19,9 +19,9 @@ const CALENDARS: &str = "/v1/notification/calendars";
 const RULES_PATH: &str = "/v1/notification/rules";
 const SILENCES: &str = "/v1/notification/silences";
 const PREVIEW: &str = "/v1/notification/calendars:preview";
-/// Rules that are compared.
+/// Recurrence rules compared.
 const RULES: usize = 250;
-/// Days that are compared.
+/// Days compared.
 const DAYS: i64 = 900;
 
 fn calendar(name: &str, window: &Value) -> Value {
@@ -87,7 +87,7 @@ async fn a_calendar_is_made_asked_edited_and_not_deleted_while_it_is_in_use() {
         json!([{"kind": "calendar", "name": "office"}])
     );
 
-    // What is taken out takes nothing out itself, from either side.
+    // A calendar in an exclusion may not have exclusions, whichever is created first.
     let mut chain = calendar("holidays", &christmas);
     chain["exceptCalendarNames"] = json!(["office"]);
     let path = format!("{CALENDARS}/holidays");
@@ -145,7 +145,6 @@ async fn every_wrong_field_of_a_calendar_is_named_with_what_would_be_right() {
     assert!(none.json().to_string().contains("1 to 50"));
 }
 
-/// Chance that is the same in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -171,7 +170,7 @@ impl Chance {
 
     fn rule(&mut self) -> String {
         const DAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
-        // Numbered days beside plain ones are read by others as both.
+        // Other implementations combine numbered and plain weekdays differently.
         const NUMBERED: [&str; 6] = ["1MO", "-1FR", "2TU", "-2SU", "5WE", "3SA"];
         let frequency = self.below(4);
         let words = ["DAILY", "WEEKLY", "MONTHLY", "YEARLY"];
@@ -200,7 +199,8 @@ impl Chance {
             };
             write!(rule, ";BYDAY={days}").unwrap();
         }
-        // Of a week that begins in its middle, others count what was before it out.
+        // If a week does not start on its first day, other implementations count the days before
+        // it.
         if is_by && frequency != 1 && self.below(4) == 0 {
             let positions = ["1", "-1", "2", "1,-1"];
             let at = usize::try_from(self.below(4)).unwrap();
@@ -216,8 +216,7 @@ impl Chance {
     }
 }
 
-/// What the service finds: the start it takes for the rule, and all starts; none when the rule
-/// produces nothing for years.
+/// Returns the service's start and occurrences of a rule; `None` if it has none for years.
 async fn ours(rest: &Rest, rrule: &str, dtstart: DateTime) -> Option<(DateTime, Vec<String>)> {
     let mut dtstart = dtstart;
     for _ in 0..2 {
@@ -288,18 +287,17 @@ async fn rules_begin_when_an_independent_reader_of_them_says() {
     }
 }
 
-/// A year that is not near.
+/// Returns a year in the future.
 fn year() -> i16 {
     jiff::Zoned::now().year() + 3
 }
 
-/// When the window of that year begins.
 fn window_start() -> String {
     format!("{}-12-31T23:00:00Z", year() - 1)
 }
 
-/// A rule that notifies inside the windows of a calendar, and a silence that is made and refused on
-/// the way.
+/// Creates a rule that notifies inside a calendar's windows; also creates a silence, and attempts
+/// invalid requests.
 async fn set_up(rest: &Rest, receiver: &Receiver) {
     let later = json!({"dtstart": format!("{}-01-01T00:00:00", year()), "duration": "P1D"});
     rest.post(CALENDARS, &calendar("office", &later)).await.ok();

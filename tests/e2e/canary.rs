@@ -1,4 +1,4 @@
-//! Planted secrets turn up in no answer, no log line and no file.
+//! Planted secrets do not appear in any response, log line or file.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// What is planted: in a header, in a signing secret, and in the other types' secret fields.
+/// Planted secrets: in a header, in a signing secret, and in secret fields of other destination
+/// types.
 const HEADER: &str = "Bearer canary-header-7c1e";
 const SIGNING: &str = "whsec_Y2FuYXJ5LXNpZ25pbmctc2VjcmV0LTAxMjM0NTY3";
 const TOKEN: &str = "xoxb-canary-token-55d0";
@@ -29,10 +30,10 @@ const CLIENT: &str = "canary-client-8d03";
 const TEAMS: &str = "canary-in-teams-21fe";
 const REFRESH: &str = "canary-refresh-6b90";
 const MAPPED: &str = "canary-mapping-c7a4";
-/// Secrets in the settings: of the mail server, and of who reads the metrics.
+/// Planted secrets in the settings: of the mail server and of the metrics.
 const MAIL: &str = "canary-mail-0b5d";
 const METRICS: &str = "canary-metrics-2e81";
-/// What describes the service and what it holds, for people and scripts.
+/// Commands that describe the service and its contents.
 const TELLING: [&[&str]; 8] = [
     &["config", "check"],
     &["export"],
@@ -86,13 +87,13 @@ fn destinations(receiver: &Receiver, identity: &Identity) -> Vec<Value> {
     ]
 }
 
-/// An intake mapping that checks who signs what it takes.
+/// Returns an intake mapping that verifies signatures.
 fn mapping() -> Value {
     json!({"name": "tool", "event": {"name": "{{name}}", "dimensions": {"host": "{{host}}"}},
         "signature": {"scheme": "HUB_SHA256", "secret": MAPPED}})
 }
 
-/// The names of the fields with a value, at any depth.
+/// Collects the names of all fields with a value.
 fn fields(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -175,7 +176,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
         HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
         MAPPED, MAIL, METRICS,
     ];
-    // As it is sent: the user, a colon and the password. A line of the key, as it is in its file.
+    // Credentials as sent in an `authorization` header, and a line of the private key's file.
     secrets.push(identity.key.lines().nth(1).expect("a key has lines"));
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
@@ -192,7 +193,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     assert_clean(backup.path(), &secrets);
 }
 
-/// Makes a destination and tests it, stored and as a draft.
+/// Creates a destination and tests it, stored and as a draft.
 async fn tried(rest: &Rest, destination: &Value) -> Vec<String> {
     let stored = json!({"name": destination["name"]});
     let all = "/v1/notification/destinations";
@@ -210,7 +211,7 @@ async fn tried(rest: &Rest, destination: &Value) -> Vec<String> {
     answers
 }
 
-/// What is answered of a mapping with a secret, and to clients with the key of the metrics.
+/// Returns the responses about a mapping with a secret, and to clients with the metrics key.
 async fn mapped(rest: &Rest) -> Vec<String> {
     let sent = json!({"name": "x", "host": "h"});
     let trial = json!({"mapping": mapping(), "body": sent.to_string()});
@@ -231,7 +232,7 @@ async fn mapped(rest: &Rest) -> Vec<String> {
     answers
 }
 
-/// What the commands tell.
+/// Returns the output of the commands.
 fn told(world: &World) -> String {
     let told = TELLING.map(|arguments| {
         let mut command = world.command(arguments);
@@ -246,7 +247,7 @@ fn told(world: &World) -> String {
     told.concat()
 }
 
-/// Everything that can be read afterwards, also as a log of deliveries.
+/// Returns all responses of reads, including the transcripts of deliveries.
 async fn reads(rest: &Rest) -> Vec<String> {
     let ids = eventually("the deliveries to end", async || {
         let list = rest.get("/v1/notification/deliveries").await.ok();
@@ -284,7 +285,6 @@ async fn reads(rest: &Rest) -> Vec<String> {
     answers
 }
 
-/// Asserts that no file but the key's own holds a secret.
 fn assert_clean(folder: &Path, secrets: &[&str]) {
     for entry in std::fs::read_dir(folder).expect("the data folder") {
         let path = entry.expect("an entry").path();

@@ -1,4 +1,4 @@
-//! The command as a user meets it: its one line, its exit codes, its sentences.
+//! The command line: ready line, exit codes and messages.
 
 use std::{fs, process::Output};
 
@@ -29,7 +29,6 @@ async fn log_of_a_first_start_has_fields_and_no_debug_output() {
     );
 }
 
-/// The rows of the table of exit codes, and what the manual page says of each.
 #[test]
 fn documented_exit_codes_are_those_of_the_manual_page() {
     let page = fs::read_to_string(tree::root().join("docs/commands.md")).unwrap();

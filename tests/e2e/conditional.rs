@@ -1,4 +1,4 @@
-//! Requests on a condition: entity tags of what GET answers, `If-None-Match` and `If-Match`.
+//! Conditional requests: entity tags, `If-None-Match` and `If-Match`.
 
 use bellwether_tests::{
     rest::{Answer, Rest},

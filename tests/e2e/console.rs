@@ -1,5 +1,5 @@
-//! The console on a terminal: what REST changed is seen, a destination is tested, and every mode of
-//! the terminal is taken back on every way out.
+//! The console on a terminal: changes by REST appear, a destination is tested, and all modes of the
+//! terminal are restored on exit.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::{journey, samples};
 
-/// The console on the service of a world.
 fn console(world: &World) -> Terminal {
     let address = format!("http://{}", world.service().address("grpc"));
     let key = world.data_dir().join("admin.key");
@@ -22,7 +21,7 @@ fn console(world: &World) -> Terminal {
     Terminal::start(world.folder(), &["--connect", &address, "--key-file", key])
 }
 
-/// The screen, pasting and the mouse are the console's: these modes have to be taken back.
+/// Asserts the modes that must be restored: alternate screen, bracketed paste and mouse.
 fn has_the_mouse_too(console: &Terminal) {
     let modes = console.modes_left();
     for mode in ["1049", "2004", "1000", "1006"] {
@@ -72,7 +71,7 @@ async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_c
         "severity": "SEVERITY_CRITICAL",
     }}});
     rest.post("/v1/notification/destinations", &echo).await.ok();
-    // Only what matches it notifies.
+    // Only the matching one notifies.
     for name in ["echo", "other"] {
         let filter = format!("name={name}");
         let trigger = json!({"name": name, "type": {"event": {"filter": filter}}});
@@ -91,7 +90,7 @@ async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_c
         "echo-rule to hook",
     ]);
     assert!(!screen.contains("other-rule"), "{screen}");
-    // The answer is No until a user says Yes.
+    // The default is No.
     console.press("\r");
     eventually_blocking("the question to go", || {
         (!console.screen().contains("Test echo with")).then_some(())
@@ -114,14 +113,12 @@ async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_c
     assert!(console.ended().success());
 }
 
-/// The row under the cursor.
 fn row_under_the_cursor(console: &Terminal) -> String {
     let screen = console.screen();
     let rows = screen.lines().filter(|line| line.starts_with('▶'));
     rows.map(str::to_owned).next().unwrap_or_default()
 }
 
-/// Waits until the cursor is on the row of this host.
 fn follows_to(console: &Terminal, host: &str) {
     eventually_blocking("the list to follow", || {
         row_under_the_cursor(console).contains(host).then_some(())
@@ -147,13 +144,13 @@ async fn a_key_acts_on_the_event_that_was_seen_and_says_which_it_was() {
     console.shows(&["● connected"]);
     console.press("2");
     follows_to(&console, "db-0");
-    // Row one follows a stream; each time, the next event comes just before the key.
+    // The first row follows a stream; each time, the next event arrives just before the key.
     for round in 1..=3 {
         let (seen, next) = (
             format!("db-{}", round * 10),
             format!("db-{}", round * 10 + 1),
         );
-        // The list stays still for three seconds after the last key.
+        // The list pauses for three seconds after the last key.
         send(&seen).await;
         follows_to(&console, &seen);
         tokio::time::sleep(Duration::from_millis(600)).await;
@@ -164,7 +161,7 @@ async fn a_key_acts_on_the_event_that_was_seen_and_says_which_it_was() {
         assert!(acknowledged(&seen).await, "{seen}");
         assert!(!acknowledged(&next).await, "{next}");
     }
-    // And after a key the row stays for the next one, whatever comes.
+    // After a key, the row stays for the next key, regardless of new events.
     send("db-90").await;
     follows_to(&console, "db-90");
     tokio::time::sleep(Duration::from_millis(600)).await;
@@ -383,7 +380,7 @@ async fn an_editor_has_the_terminal_to_itself() {
     console.press("E");
     console.shows(&["EDITING"]);
     assert_eq!(console.modes_left(), Vec::<String>::new());
-    // What is typed behind the editor's line is the console's, without another key.
+    // Input after the editor's command goes to the console, without another key press.
     console.press("\r1");
 
     console.shows(&["› Overview"]);

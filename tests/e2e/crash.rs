@@ -1,5 +1,5 @@
-//! `kill -9` in the middle of a burst, and of deliveries: what was answered stays, every delivery
-//! arrives with the one attempt that it gets, and what arrives twice is the same message.
+//! `kill -9` during a burst of events, and during deliveries: everything acknowledged is kept,
+//! every delivery arrives with its single attempt, and duplicates are identical.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,29 +18,27 @@ use tokio::task::JoinSet;
 
 use crate::{journey, samples};
 
-/// Events of one burst, and of one request.
+/// Number of events in a burst, and in a request.
 const BURST: usize = 5_000;
 const BATCH: usize = 50;
-/// Senders concurrently.
 const SENDERS: usize = 4;
-/// Rounds unless a user asks for others.
 const ROUNDS: usize = 2;
-/// One attempt: no kill uses it up.
+/// A single attempt, which a kill does not use up.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
 
-/// Events of a round whose messages are under way when the service is killed.
+/// Events of a round whose deliveries are in flight when the service is killed.
 const SLOW_BURST: usize = 600;
-/// How long the receiver takes for each of them.
+/// Response time of the receiver for each of them.
 const SLOW: Duration = Duration::from_millis(40);
 
-/// Rounds of a test that kills: so many unless `BELLWETHER_TEST_KILLS` says otherwise.
+/// Returns the number of rounds, which `BELLWETHER_TEST_KILLS` overrides.
 pub(crate) fn rounds(unless: usize) -> usize {
     std::env::var_os("BELLWETHER_TEST_KILLS")
         .and_then(|rounds| rounds.to_str()?.parse().ok())
         .unwrap_or(unless)
 }
 
-/// Whether the test was requested alone, and so may judge times.
+/// Whether the test runs alone, so that its times are meaningful.
 pub(crate) fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_KILLS").is_some()
 }
@@ -103,7 +101,7 @@ async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
             .await
             .ok();
         assert_eq!(answer["succeeded"], SLOW_BURST);
-        // Early, halfway and late in turns.
+        // Early, halfway and late, in turns.
         let wanted = before + SLOW_BURST * (round % 3 + 1) / 4;
         eventually("messages to be under way", async || {
             (receiver.received().len() >= wanted).then_some(())
@@ -143,7 +141,6 @@ async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
     assert!(repeats > 0, "no kill met a message under way");
 }
 
-/// Waits until all deliveries are delivered; answers their ids.
 async fn delivered(rest: &Rest) -> BTreeSet<String> {
     let mut left = usize::MAX;
     loop {
@@ -166,7 +163,7 @@ async fn delivered(rest: &Rest) -> BTreeSet<String> {
     }
 }
 
-/// Sends a burst and kills the service when about half of it is answered.
+/// Sends a burst, and kills the service when about half of it is accepted.
 async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<String>>>) {
     let before = answered.lock().expect("no sender failed").len();
     let mut senders = JoinSet::new();
@@ -205,7 +202,6 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
     senders.join_all().await;
 }
 
-/// The hosts of the events that a receiver was notified of.
 pub(crate) fn told_hosts(receiver: &Receiver) -> BTreeSet<String> {
     let received = receiver.received();
     let hosts = received.iter();
@@ -214,7 +210,6 @@ pub(crate) fn told_hosts(receiver: &Receiver) -> BTreeSet<String> {
         .collect()
 }
 
-/// The hosts of all stored events.
 pub(crate) async fn stored_hosts(rest: &Rest) -> BTreeSet<String> {
     let mut hosts = BTreeSet::new();
     let mut cursor = String::new();
@@ -222,7 +217,7 @@ pub(crate) async fn stored_hosts(rest: &Rest) -> BTreeSet<String> {
         let page = json!({"query": {"pageInput": {"limit": 1_000, "cursor": cursor}}});
         let page = rest.post("/v1/events:search", &page).await.ok();
         let events = page["results"].as_array().expect("a page");
-        // What the service says of itself has none.
+        // Events about the service itself have no host.
         let found = events
             .iter()
             .filter_map(|it| it["dimensions"]["host"].as_str());
@@ -234,7 +229,6 @@ pub(crate) async fn stored_hosts(rest: &Rest) -> BTreeSet<String> {
     }
 }
 
-/// All deliveries.
 pub(crate) async fn deliveries(rest: &Rest) -> Vec<Value> {
     let mut deliveries = Vec::new();
     let mut token = String::new();

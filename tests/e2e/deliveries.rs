@@ -1,4 +1,4 @@
-//! Tests of destinations and deliveries as operators steer them over REST.
+//! Tests of destinations, and operations on deliveries over REST.
 
 use bellwether_proto::v1::{
     self, delivery_service_client::DeliveryServiceClient, skipped_deliveries::Reason,
@@ -65,7 +65,8 @@ async fn a_draft_takes_stored_secrets_to_their_own_address_only() {
 
 const RETRY: &str = "/v1/notification/deliveries:retry";
 
-/// A rule with updates from a trigger on `disk` to a destination that gives each message one try.
+/// Creates a rule with updates, from a trigger on `disk` to a destination with a single attempt per
+/// message.
 async fn set_up(rest: &Rest, receiver: &Receiver) {
     let mut destination = samples::webhook("hook", &receiver.url("/"));
     destination["delivery"] = json!({"maxAttempts": 1});
@@ -96,7 +97,6 @@ async fn send(rest: &Rest, hosts: &[&str], status: &str) {
     rest.post(path, &samples::events(&events)).await.ok();
 }
 
-/// Waits until so many deliveries are in a state.
 async fn wait_for(rest: &Rest, state: &str, count: usize) -> Vec<Value> {
     let path = format!("/v1/notification/deliveries?states={state}");
     eventually("the deliveries to end", async || {
@@ -146,7 +146,7 @@ async fn dead_deliveries_are_counted_and_then_sent_again_once() {
     }
     assert_eq!(receiver.received().len(), 3);
 
-    // Over gRPC the same: nothing is sent twice.
+    // The same over gRPC: nothing is sent twice.
     let mut deliveries = DeliveryServiceClient::new(world.grpc());
     let request = v1::RetryDeliveriesRequest {
         filter: Some(v1::DeliveryFilter::default()),

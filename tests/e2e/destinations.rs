@@ -1,4 +1,4 @@
-//! Every type of destination against a test server that is as strict as its provider.
+//! All destination types against test servers that are as strict as the providers.
 
 mod bound;
 mod connections;

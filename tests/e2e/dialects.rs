@@ -1,4 +1,5 @@
-//! Senders that exist, with their own clients: what they send becomes events, and each is content.
+//! Existing senders with their own clients: their messages become events with the expected
+//! contents.
 
 mod alerts;
 mod paths;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::foreign::python;
 
-/// Runs a client of the sender in Python; answers what it printed. None when there is none here.
+/// Runs a Python client of the sender and returns its output; `None` if it is not installed.
 fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
     let python = python(modules)?;
     let output: Output = Command::new(python)
@@ -27,7 +28,7 @@ fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
     Some(told.unwrap_or_else(|error| panic!("{script}: {error}: {errors}")))
 }
 
-/// Makes a client that may send these dialects; gives its key.
+/// Creates a client for these dialects, and returns its key.
 fn sender(world: &World, name: &str, dialects: &[&str]) -> String {
     let mut command = world.command(&["client", "create", name, "--role", "ingest"]);
     for dialect in dialects {
@@ -39,7 +40,8 @@ fn sender(world: &World, name: &str, dialects: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The newest occurrence of each event of that name, by the event's dimensions as `key=value`.
+/// Returns the newest occurrence of each event of this name, with the event's dimensions as
+/// `key=value`.
 async fn events(rest: &Rest, name: &str) -> Vec<(String, Value)> {
     let clause = json!({"equals": {"field": "name", "stringVal": name}});
     let found = rest
@@ -64,7 +66,7 @@ async fn events(rest: &Rest, name: &str) -> Vec<(String, Value)> {
     events
 }
 
-/// What a table says about an occurrence: severity, status, acknowledged, count, summary.
+/// Returns severity, status, acknowledgement, count and summary of an occurrence.
 fn state(occurrence: &Value) -> Value {
     json!([
         occurrence["severity"],
@@ -163,7 +165,7 @@ async fn the_cloudevents_sdk_is_taken_in_once_in_every_mode() {
     let late = events(&rest, "order.late").await;
     assert_eq!(late.len(), 1, "{late:#?}");
     assert_eq!(late[0].0, "source=/shop subject=order 7");
-    // Three times the same, and the closing.
+    // Three repetitions, and the closing.
     let closed = ["SEVERITY_ERROR", "STATUS_CLOSED"];
     assert_eq!([&late[0].1["severity"], &late[0].1["status"]], closed);
     assert_eq!(late[0].1["count"], "2");
@@ -234,7 +236,7 @@ async fn a_dialect_is_off_unless_the_client_may_send_it() {
     assert_eq!(without.post(&in_path, &alerts).await.status, 403);
     assert!(!update(&["--dialect", "nagios"]).0);
 
-    // An admin may send anything, but not with its key in a path.
+    // An admin may send everything, but not with its key in a path.
     let admin = world.admin_key();
     let answer = without.post(&format!("{path}/{admin}"), &alerts).await;
     assert_eq!(answer.status, 403, "{}", answer.text());
@@ -311,7 +313,7 @@ async fn the_example_of_each_path_is_accepted_as_it_stands_in_the_openapi_docume
             continue;
         }
         let example = operation["x-codeSamples"][0]["source"].as_str().unwrap();
-        // The note on an alert asks for a separate role, and is tried with Opsgenie's client.
+        // The note on an alert requires another role, and is tested with Opsgenie's client.
         if example.contains("/notes") {
             continue;
         }

@@ -1,4 +1,5 @@
-//! Budgets over REST: what is beyond one goes out in a digest, also when the service is killed in between.
+//! Budgets over REST: messages above a budget go into a digest, even if the service is killed in
+//! the meantime.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -14,7 +15,6 @@ const DESTINATIONS: &str = "/v1/notification/destinations";
 const DELIVERIES: &str = "/v1/notification/deliveries";
 const PENDING: &str = "/v1/notification/pending";
 
-/// Sends an event about each of some hosts, in one request.
 async fn send(rest: &Rest, hosts: std::ops::Range<usize>, severity: &str, status: &str) {
     let events: Vec<_> = hosts
         .map(|host| {
@@ -34,7 +34,6 @@ async fn listed(rest: &Rest, query: &str) -> Vec<Value> {
     answer["deliveries"].as_array().cloned().unwrap_or_default()
 }
 
-/// The digests that a receiver got.
 fn digests(receiver: &Receiver) -> Vec<Value> {
     let received = receiver.received();
     let bodies = received.iter().map(Received::json);
@@ -86,7 +85,7 @@ async fn a_budget_is_refused_where_it_cannot_be_and_answered_where_it_can() {
     }
 }
 
-/// Looks at the digest of 13 messages that waits; answers its id and what it reports on.
+/// Returns the id and the members of the pending digest of 13 messages.
 async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
     let pending = rest.get(&format!("{PENDING}?kinds=DIGEST")).await.ok();
     let [digest] = &pending["pending"].as_array().unwrap()[..] else {
@@ -133,7 +132,7 @@ async fn what_is_beyond_a_budget_is_told_in_a_digest_over_a_kill() {
     let rest = world.rest();
     samples::disks_to_hook(&rest, &receiver).await;
     let mut hook = samples::webhook("hook", &receiver.url("/"));
-    // Long enough for a slow machine to be killed in it.
+    // Long enough for the kill to come first on a slow machine.
     hook["delivery"] = json!({"budget": {"messages": 2, "per": "20s", "criticalShare": 0}});
     rest.put(&format!("{DESTINATIONS}/hook"), &hook).await.ok();
     let mut rule = samples::rule("page", "disk", "hook", "");
@@ -208,7 +207,7 @@ async fn a_digest_is_sent_before_its_time_and_dies_with_what_it_tells() {
         (first["messageCount"] == 3).then(|| first["deliveryId"].as_str().unwrap().to_owned())
     })
     .await;
-    // What was sent separately was taken.
+    // The message sent separately was accepted.
     eventually("the one before it", async || {
         (listed(&rest, "states=DELIVERED").await.len() == 1).then_some(())
     })

@@ -1,5 +1,5 @@
-//! A disk that runs full under the real service: it refuses what is new, does everything else, and
-//! continues automatically.
+//! A full disk under the real service: it rejects new events, continues everything else, and
+//! recovers automatically.
 
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ const DISK_MEBIBYTES: u32 = 96;
 const SETTINGS: &str = "[store]\nfree_space_floor = \"8MiB\"\n\
                         [delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
 
-/// A service on a small disk; none where there can be no such disk.
+/// Starts a service on a small disk; `None` if such a disk cannot be mounted.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
 fn world() -> Option<(World, SmallDisk)> {
     let mut disk = None;
@@ -61,7 +61,7 @@ pub(crate) async fn send(rest: &Rest, hosts: &[String]) -> bool {
     answer["succeeded"] == hosts.len()
 }
 
-/// What the service says of its disk; none when it says nothing.
+/// Returns the service's own event about its disk, if any.
 async fn told(rest: &Rest) -> Option<Value> {
     let clause = json!({"equals": {"field": "name", "stringVal": "disk nearly full"}});
     let found = rest
@@ -94,7 +94,7 @@ async fn on_a_full_disk_only_what_is_new_is_refused_and_room_lets_it_go_on() {
     assert!(send(&rest, &["nearly".into()]).await);
 
     disk.fill(0);
-    // Each time another event: one that repeats adds nothing, and is taken.
+    // A different event each time: a repeated one needs no space, and is accepted.
     let tries = AtomicU32::new(0);
     eventually("intake to be refused", async || {
         let host = format!("full-{}", tries.fetch_add(1, Ordering::Relaxed));
@@ -201,7 +201,7 @@ async fn a_disk_that_fills_and_empties_under_load_loses_nothing_that_was_answere
     }
     is_over.store(true, Ordering::Relaxed);
     senders.join_all().await;
-    // What was answered is on disk, not only in memory.
+    // Accepted events are on disk, not only in memory.
     world.kill();
     world.start_again();
     let stored = crate::crash::stored_hosts(&world.rest()).await;

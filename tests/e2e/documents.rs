@@ -1,4 +1,4 @@
-//! The documents agree with the tree and with the program.
+//! The documentation matches the repository and the program.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -12,7 +12,7 @@ fn every_link_between_documents_leads_somewhere() {
         let folder = Path::new(&path).parent().unwrap();
         for target in targets(&text) {
             let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            // Between reference topics a link is the name of a topic.
+            // Links between reference topics are names of topics.
             let topic = path.starts_with("proto/reference/") && !file.contains('.');
             let file = match file {
                 "" => root.join(&path),
@@ -33,7 +33,7 @@ fn every_link_between_documents_leads_somewhere() {
     assert!(links > 100, "only {links} links were found");
 }
 
-/// The relative targets of a document's links and pictures, outside of code.
+/// Returns the relative targets of a document's links and images, outside of code.
 fn targets(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let text: String = prose.split('`').step_by(2).collect();
@@ -45,7 +45,7 @@ fn targets(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The anchors that a forge makes of a document's headings.
+/// Returns the anchors that a forge generates for a document's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     headings

@@ -1,4 +1,4 @@
-//! Events over REST: intake, what it makes of them, and what operators do with them.
+//! Events over REST: intake, storage, and operators' changes.
 
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::samples;
 
 const INTAKE: &str = "/v1/data-receiver/events";
 
-/// Sends one event and gives it as stored, with its newest occurrence.
+/// Sends an event and returns it as stored, with its newest occurrence.
 async fn send(rest: &Rest, event: &Value) -> Value {
     let answer = rest
         .post(INTAKE, &samples::events(std::slice::from_ref(event)))
@@ -18,7 +18,6 @@ async fn send(rest: &Rest, event: &Value) -> Value {
     newest(rest, host).await
 }
 
-/// The event about that host that was seen last.
 async fn newest(rest: &Rest, host: &str) -> Value {
     let clause = json!({"equals": {"field": "dimensions.host", "stringVal": host}});
     let found = rest
@@ -162,7 +161,7 @@ async fn intake_takes_what_senders_in_the_field_send() {
     assert!(message.contains("severity"), "{message}");
 }
 
-/// The service's own time: when an event without a timestamp is reported to have happened.
+/// Returns the service's time: that of an event sent without a timestamp.
 async fn service_now_ms(rest: &Rest) -> i64 {
     let stored = send(
         rest,
@@ -275,7 +274,7 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
         "{occurrence}"
     );
 
-    // What is suppressed instead stays so until its sender closes it.
+    // A suppressed event stays suppressed until its sender closes it.
     let status = async |status: &str| {
         let item = json!({"statuses": [{"eventId": stored["id"], "status": status}]});
         rest.post("/v1/event-management/status", &item).await.ok()

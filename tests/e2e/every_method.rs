@@ -1,5 +1,5 @@
-//! Every method of the service, called by other implementations of gRPC: they refuse an error whose
-//! stream does not end with its headers, which tonic accepts.
+//! Every method of the service, called with other gRPC implementations: they reject errors whose
+//! stream does not end with the headers, which tonic accepts.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use crate::{
     samples,
 };
 
-/// The services of others that are served too: their methods, and which side streams.
+/// Other services that are served too: their methods, and which side streams.
 const OF_OTHERS: [(&str, bool, bool); 5] = [
     (
         "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
@@ -44,7 +44,6 @@ const OF_OTHERS: [(&str, bool, bool); 5] = [
     ),
 ];
 
-/// One call of a method.
 struct Call {
     path: String,
     client_streams: bool,
@@ -114,7 +113,7 @@ fn calls() -> Vec<Call> {
     calls
 }
 
-/// The calls and the service as the clients read them, with descriptors of the details of errors.
+/// Returns the calls and the address for the clients, with descriptors of error details.
 fn asked(world: &World, calls: &[Call]) -> String {
     let described = |call: &Call| {
         json!({
@@ -134,7 +133,7 @@ fn asked(world: &World, calls: &[Call]) -> String {
     .to_string()
 }
 
-/// Runs a client that reads the calls and prints a line for each.
+/// Runs a client that reads the calls and prints one line per call.
 fn run(mut client: Command, asked: &str) -> Vec<Value> {
     let mut child = client
         .stdin(Stdio::piped())
@@ -143,7 +142,7 @@ fn run(mut client: Command, asked: &str) -> Vec<Value> {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    // A client that ends before it has read everything reports why on standard error.
+    // A client that ends early reports the reason on standard error.
     drop(input.write_all(asked.as_bytes()));
     drop(input);
     let output = child.wait_with_output().unwrap();
@@ -154,13 +153,13 @@ fn run(mut client: Command, asked: &str) -> Vec<Value> {
     lines.collect::<Result<_, _>>().unwrap()
 }
 
-/// Whether the details contain a message of that type for which the condition holds.
+/// Whether the details contain a message of this type that satisfies the condition.
 fn has(details: &Value, name: &str, holds: impl Fn(&Value) -> bool) -> bool {
     let mut details = details.as_array().into_iter().flatten();
     details.any(|one| one["@type"].as_str().is_some_and(|it| it.ends_with(name)) && holds(one))
 }
 
-/// What is wrong with a result; none when the client could read it.
+/// Returns what is wrong with a result, if anything.
 fn fault(result: &Value) -> Option<&'static str> {
     let (code, details) = (
         result["code"].as_str().unwrap_or_default(),
@@ -296,7 +295,7 @@ async fn headers_of_an_error_end_the_stream_of_every_method() {
             let is_error = response.headers().contains_key("grpc-status");
             let ends = response.body().is_end_stream();
             assert_eq!(is_error, ends, "{} {sent}: {response:?}", call.path);
-            // A stream of requests is read after the headers of its response.
+            // A client stream is read after the response's headers were sent.
             let must_fail = sent == "malformed" && !call.client_streams;
             assert!(is_error || !must_fail, "{}: {response:?}", call.path);
             count += usize::from(is_error);

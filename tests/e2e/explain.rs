@@ -1,5 +1,5 @@
-//! What an operator is shown about a decision after everything it rested on was edited and deleted,
-//! and after a crash.
+//! Explanations of a decision after everything that it was based on was edited and deleted, and
+//! after a crash.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn explained(rest: &Rest) -> Value {
     rules[0].clone()
 }
 
-/// The parts of an explanation that report what was decided.
+/// Returns the parts of an explanation about the decision.
 fn decided(rule: &Value) -> Value {
     json!([
         rule["ruleName"],

@@ -1,5 +1,5 @@
-//! A database of three servers whose first one is killed or cut off, again and again: nothing that was
-//! answered is lost, and another one soon takes writes.
+//! A database of three servers whose primary is killed or isolated repeatedly: nothing accepted is
+//! lost, and another server soon accepts writes.
 
 use std::{
     io::Write,
@@ -21,19 +21,17 @@ use crate::{
     },
 };
 
-/// How long it may take beyond the time after which the first server is taken for dead.
+/// Maximum time to fail over, beyond the TTL after which the primary counts as dead.
 const BEYOND_TTL: Duration = Duration::from_secs(5);
-/// When it is given up.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
-/// How often is looked.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Rounds that are asked for: each takes half a minute.
+/// Returns the number of rounds requested; each takes half a minute.
 fn rounds() -> Option<usize> {
     let asked = std::env::var_os("BELLWETHER_TEST_FAILOVERS");
     let asked = asked.and_then(|asked| asked.to_str()?.parse().ok());
     if asked.is_none() {
-        // Written past the capture of the test's output: a skipped test is seen.
+        // Written to standard error directly, so that a skipped test is visible.
         let notice = "skipped: another server takes over when `just failovers` asks for it\n";
         drop(std::io::stderr().write_all(notice.as_bytes()));
     }

@@ -1,5 +1,4 @@
-//! An event that opens and closes too often, over the wire: reported once, in one thread, through a
-//! kill.
+//! A flapping event: notified once, in one thread, even if the service is killed.
 
 use bellwether_tests::{
     receiver::{Received, Receiver},
@@ -31,7 +30,7 @@ fn rule(flapping: Value) -> Value {
     rule
 }
 
-/// What was received, as the message and the thread.
+/// Returns message and thread of each received message.
 fn received(receiver: &Receiver) -> Vec<(String, String)> {
     let all = receiver.received();
     let told = all.iter().map(Received::json);

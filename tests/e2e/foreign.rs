@@ -1,5 +1,5 @@
 //! Programs that share no code with the service: a gRPC client with stubs from the `.proto` files,
-//! and a validator of OpenAPI documents, both in Python.
+//! and an OpenAPI validator, both in Python.
 
 use std::{
     io::Write,
@@ -10,8 +10,8 @@ use std::{
 use bellwether_tests::{tree, world::World};
 use serde_json::{Value, json};
 
-/// A Python that has these modules: the one that is named, the one that `.ci/run` has made, or the
-/// machine's. Without one the test is skipped, and reports it.
+/// Returns a Python with these modules: a configured one, the one installed by `.ci/run`, or the
+/// system's. Without one, the test is skipped with a message.
 pub(crate) fn python(modules: &str) -> Option<PathBuf> {
     let named = std::env::var_os("BELLWETHER_TEST_PYTHON").map(PathBuf::from);
     let made = tree::root().join("target/ci/python/bin/python");
@@ -23,7 +23,7 @@ pub(crate) fn python(modules: &str) -> Option<PathBuf> {
     let mut candidates = named.into_iter().chain([made, "python3".into()]);
     let found = candidates.find(has_them);
     if found.is_none() {
-        // Written past the capture of the test's output: a skipped test is seen.
+        // Written to standard error directly, so that a skipped test is visible.
         let notice = format!("skipped: no Python with {modules} here; `.ci/run` installs it\n");
         std::io::stderr()
             .write_all(notice.as_bytes())
@@ -46,7 +46,7 @@ async fn the_openapi_document_is_valid_to_an_independent_validator() {
         .spawn()
         .expect("python starts");
     let mut input = validator.stdin.take().expect("standard input");
-    // A validator that ends before it has read all tells why on standard error.
+    // A validator that ends early reports the reason on standard error.
     drop(input.write_all(&document.body));
     drop(input);
     let output = validator.wait_with_output().expect("python ends");

@@ -1,4 +1,4 @@
-//! What a listener looks at before anybody's key: which host is named, and the clients of a proxy.
+//! Checks of a listener before authentication: allowed host names, and clients behind a proxy.
 
 use bellwether_tests::{process::run, world::World};
 
@@ -33,7 +33,7 @@ async fn a_request_for_a_host_of_another_name_is_refused_by_both_listeners() {
             assert_eq!(status == "421", is_other, "{part} {host}: {answer}");
         }
     }
-    // The console and the command call by an address.
+    // The console and the command use an address.
     let listed = run(world.command(&["client", "list"]));
     assert!(listed.status.success(), "{listed:?}");
 }

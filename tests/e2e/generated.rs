@@ -1,5 +1,5 @@
-//! What others make of the interface: linters of OpenAPI documents, clients that are generated from
-//! it, requests that are, and pages in a browser.
+//! Third-party tools on the API: linters of OpenAPI documents, generated clients, generated
+//! requests, and pages in a browser.
 
 use std::{
     fs,
@@ -18,11 +18,11 @@ use tempfile::TempDir;
 
 use crate::foreign::python;
 
-/// A folder with the files of `tests/e2e/generated`, the packages of npm, and the document.
+/// A folder with the files of `tests/e2e/generated`, npm packages, and the API document.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// Without the packages there is none, which is reported.
+    /// Creates the folder; `None`, with a message, if the packages are not installed.
     pub(crate) async fn new(world: &World) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let folder = Self(tempfile::tempdir().unwrap());
@@ -40,7 +40,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// Runs a program of a package, or one that is named by its path, and gives what it printed.
+    /// Runs a program of a package, or one given by path, and returns its output.
     fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> String {
         let path = match program.as_ref().components().count() {
             1 => self.path().join("node_modules/.bin").join(program),
@@ -68,18 +68,17 @@ impl Folder {
     }
 }
 
-/// The program that runs packages; none where it is not installed, which is reported.
+/// Returns the path of Node.js; `None`, with a message, if it is not installed.
 pub(crate) fn node() -> Option<PathBuf> {
     programs(["node"]).map(|[node]| node)
 }
 
-/// What a journey tells in its last line.
 fn told(printed: &str) -> Value {
     let line = printed.lines().last().unwrap_or_default();
     serde_json::from_str(line).expect("a line of JSON")
 }
 
-/// What a client that did the whole journey tells.
+/// Returns the result of a client that completed the scenario.
 fn whole_journey() -> Value {
     json!({
         "test": "OUTCOME_DELIVERED",
@@ -147,7 +146,7 @@ async fn a_client_generated_in_python_compiles_and_does_the_whole_journey() {
     let file = folder.path().join("openapi.json");
     fs::write(&file, &document.body).unwrap();
     let made = folder.path().join("bellwether_client");
-    // The generator formats what it writes with a program that is installed beside it.
+    // The generator formats its output with a program installed beside it.
     let beside = python.parent().unwrap_or(Path::new("")).to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(beside).chain(std::env::split_paths(&path));
@@ -292,7 +291,7 @@ async fn a_browser_shows_the_pages_and_narrows_the_contents() {
         overview.contains("<main>") && overview.contains("href=\"/docs\""),
         "{overview}"
     );
-    // The script folds the contents on a small screen.
+    // The script collapses the contents on a small screen.
     let contents = |page: &str| {
         let at = page.find("<details id=\"list\"").expect("the contents");
         page[at..].chars().take(60).collect::<String>()

@@ -1,4 +1,4 @@
-//! Groups over REST: several events in one message, also when the service is killed in between.
+//! Groups over REST: several events in one message, even if the service is killed in the meantime.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -71,7 +71,7 @@ async fn a_group_waits_over_a_kill_is_one_thread_and_closes_at_once() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     set_up(&rest, &receiver).await;
-    // As long as a slow machine may take to send three events and be killed.
+    // Long enough for a slow machine to send three events and be killed.
     rest.post(RULES, &gathering("20s")).await.ok();
     for host in ["a", "b", "c"] {
         let event = samples::event("disk", host, "SEVERITY_ERROR", "the disk is full");

@@ -1,4 +1,4 @@
-//! The same refusals over gRPC, with their codes and their details.
+//! Errors over gRPC, with their codes and details.
 
 use bellwether_proto::{
     cloud::{self, data_receiver_service_client::DataReceiverServiceClient},
@@ -261,8 +261,8 @@ async fn a_watch_tells_of_events_as_they_come_and_ends_when_its_key_is_revoked()
     );
 }
 
-/// With the HTTP/2 library's own window, a server took a few hundred small messages that waited to
-/// be read for an attack and closed the connection.
+/// Regression test: with the HTTP/2 library's default window, a server treated a few hundred small
+/// unread messages as an attack and closed the connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_small_calls_at_once_share_one_connection() {
     let world = World::start();

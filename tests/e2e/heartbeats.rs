@@ -1,4 +1,5 @@
-//! Heartbeats over REST: beats by events, calls and addresses, and what a missing one opens.
+//! Heartbeats over REST: beats from events, calls and addresses, and the event that a missing beat
+//! opens.
 
 use std::{
     fs,
@@ -17,7 +18,7 @@ use crate::samples;
 
 const HEARTBEATS: &str = "/v1/notification/heartbeats";
 
-/// A heartbeat whose beats are distinguished by host.
+/// Returns a heartbeat with an expectation per host.
 fn backup() -> Value {
     json!({
         "name": "nightly backup",
@@ -38,7 +39,7 @@ async fn expectations(rest: &Rest) -> Vec<Value> {
         .unwrap_or_default()
 }
 
-/// The state of the event that the heartbeat opened, as the list of events has it.
+/// Returns the status of the event that the heartbeat opened.
 async fn status(rest: &Rest) -> Option<String> {
     let asked = json!({"query": {"filter": "name=\"backup missing\""}});
     let found = rest.post("/v1/events:search", &asked).await.ok();
@@ -69,7 +70,7 @@ async fn beats_come_by_events_calls_and_addresses_and_a_failure_opens_an_event()
     let failed = json!({"dimensions": {"host": "db-3"}, "exit": 1});
     let cron = rest.with_key(Some(&sender));
     cron.post(beat, &failed).await.ok();
-    // What was answered survives the process.
+    // Everything accepted survives the process.
     world.kill();
     world.start_again();
     let (rest, cron) = (world.rest(), world.rest().with_key(Some(&sender)));
@@ -120,7 +121,7 @@ async fn an_address_needs_its_key_alone_and_no_other_key_opens_it() {
     let shown = rest.get(&format!("{HEARTBEATS}/cron")).await.ok();
     assert_eq!(shown["heartbeat"]["hasKey"], true);
     assert!(shown["heartbeat"]["lastBeatTime"].is_string(), "{shown}");
-    // Neither a list nor an export nor the audit log shows it.
+    // Neither lists nor exports nor the audit log show it.
     let key = made["key"].as_str().unwrap();
     for shows in [HEARTBEATS, "/v1/audit"] {
         let answer = rest.send(Method::GET, shows, "").await;
@@ -293,7 +294,7 @@ fn run_by_cron(crontab: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that reads no input may have ended.
+    // A command that reads no input may have exited.
     drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     let printed = [output.stdout, output.stderr].concat();

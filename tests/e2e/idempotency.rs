@@ -1,4 +1,4 @@
-//! Requests that come again under their idempotency key.
+//! Repeated requests with the same idempotency key.
 
 use bellwether_proto::cloud::{
     self, data_receiver_service_client::DataReceiverServiceClient, event_wrapper::EventType,
@@ -23,7 +23,7 @@ async fn send(rest: &Rest, key: &str, body: &Value) -> Answer {
     sent.await.expect("the service answers")
 }
 
-/// How often the event about a host was accepted.
+/// Returns how often the event about a host was accepted.
 async fn count(rest: &Rest, host: &str) -> i64 {
     let clause = json!({"equals": {"field": "host", "stringVal": host}});
     let query = json!({"query": {"clause": clause}});
@@ -62,7 +62,7 @@ async fn a_request_that_comes_again_gets_the_first_answer_also_after_a_crash() {
     assert!(other.text().contains("another body"), "{}", other.text());
     assert_eq!(count(&rest, "b").await, 0);
 
-    // Another client's key of the same name is another key.
+    // Keys of different clients are independent.
     let sender = rest.with_key(Some(&world.client("sender", "ingest")));
     let elsewhere = send(&sender, "night-batch-7", &body("a")).await;
     assert_eq!(elsewhere.header("idempotent-replayed"), "");
@@ -115,7 +115,7 @@ async fn a_key_that_cannot_be_remembered_is_refused_by_name() {
 async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
     let world = World::start();
     let rest = world.rest();
-    // A thousand events, each with all that can be wrong with one.
+    // A thousand events, each with every possible violation.
     let wrong = json!({
         "summary": "s".repeat(1_025), "severity": 9, "status": 9, "timestamp": 1,
         "type": "t".repeat(300), "dimensions": {"name": "n"},
@@ -133,7 +133,7 @@ async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
     let again = send(&rest, "all-wrong", &request).await;
     assert_eq!(again.header("idempotent-replayed"), "true");
     assert_eq!(again.refused(), first);
-    // Without a key nothing has to be kept, and every reason is reported.
+    // Without a key, no receipt is stored, and every violation is reported.
     let told = rest.post(PATH, &request).await.refused();
     let reason = |at: usize| {
         let reason = told["failedEvents"][at]["error"].as_str().expect("a text");

@@ -1,4 +1,4 @@
-//! Moving here: the configuration of other products as documents, applied to a real service.
+//! Import of other products' configuration, applied to a real service.
 
 mod times;
 
@@ -12,12 +12,10 @@ use std::{
 use bellwether_tests::{process, programs::programs, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
 
-/// A configuration with one of everything that has a counterpart, and much that has none.
+/// A configuration with everything that has a counterpart, and much that has none.
 const ALERTMANAGER: &str = include_str!("import/alertmanager.yml");
-/// What stands for a secret in it.
 const SECRET: &str = "s3cret";
 
-/// Imports a file or folder; answers the documents and the report.
 fn import(world: &World, arguments: &[&str]) -> (String, String) {
     let output = process::run(world.command(&[&["import"], arguments].concat()));
     let (out, err) = texts(&output);
@@ -30,7 +28,7 @@ fn texts(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Applies documents in the place of those imported before, with these variables.
+/// Applies documents with these variables, and prunes those imported before.
 fn apply(world: &World, owner: &str, documents: &str, variables: &[&str]) -> String {
     let file = world.folder().join("imported.yaml");
     fs::write(&file, documents).unwrap();
@@ -43,14 +41,14 @@ fn apply(world: &World, owner: &str, documents: &str, variables: &[&str]) -> Str
     out
 }
 
-/// The variables that a report names.
+/// Returns the variables named in a report.
 fn variables(report: &str) -> Vec<&str> {
     let lines = report.lines().map(str::trim);
     let names = lines.filter(|it| it.starts_with("BELLWETHER_SECRET_"));
     names.filter_map(|it| Some(it.split_once(':')?.0)).collect()
 }
 
-/// The receivers of `amtool` for labels.
+/// Returns the receivers for labels according to `amtool`.
 fn routed(amtool: &Path, file: &Path, labels: &BTreeMap<String, String>) -> BTreeSet<String> {
     let output = Command::new(amtool)
         .args(["config", "routes", "test"])
@@ -63,7 +61,7 @@ fn routed(amtool: &Path, file: &Path, labels: &BTreeMap<String, String>) -> BTre
     out.trim().split(',').map(str::to_owned).collect()
 }
 
-/// The destinations that the service notifies of open alerts, by the label `set` of each.
+/// Returns the destinations notified of open alerts, by the label `set`.
 async fn notified(rest: &Rest, batch: usize) -> BTreeMap<String, BTreeSet<String>> {
     let alerts = rest
         .get(&format!("/api/v2/alerts?filter=batch%3D%22{batch}%22"))
@@ -140,7 +138,7 @@ async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
     }
     let names = variables(&report);
     assert!(names.len() >= 5, "{report}");
-    // A file of the machine that the documents are applied on.
+    // A file on the machine where the documents are applied.
     let url_file = world.folder().join("url");
     fs::write(&url_file, "https://example.net/from-a-file\n").unwrap();
     assert!(
@@ -261,7 +259,7 @@ async fn a_route_around_hundreds_of_others_has_what_none_of_them_matches() {
     assert_eq!(found["other"], BTreeSet::from(["others".to_owned()]));
 }
 
-/// Writes the files of an export, which a document holds by their paths.
+/// Writes the files of an export, given as a map of paths to contents.
 fn folder(world: &World, files: &str) -> String {
     let folder = world.folder().join("export");
     let files: BTreeMap<String, Value> = serde_json::from_str(files).unwrap();
@@ -273,8 +271,8 @@ fn folder(world: &World, files: &str) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-/// Imports an export and applies it to an empty service, also a second time, which changes nothing; answers
-/// the report.
+/// Imports an export and applies it to an empty service, twice, the second time without changes;
+/// returns the report.
 fn moved(world: &World, product: &str, files: &str) -> String {
     let (documents, report) = import(world, &[product, &folder(world, files)]);
     for text in [&documents, &report] {
@@ -290,7 +288,6 @@ fn moved(world: &World, product: &str, files: &str) -> String {
     report
 }
 
-/// Who is on call at a time.
 async fn on_call(rest: &Rest, schedule: &str, time: &str) -> Value {
     let schedule = schedule.replace(' ', "%20");
     let path = format!("/v1/notification/schedules/{schedule}:oncall?time={time}");
@@ -330,7 +327,7 @@ async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
         ("Database", "2027-01-04T08:30:00Z", &ana),
         ("Database", "2027-01-11T07:30:00Z", &ana),
         ("Database", "2027-01-11T08:30:00Z", &ben),
-        // Summer time: the hand-off stays at 09:00.
+        // In summer time, the hand-off stays at 09:00.
         ("Database", "2027-07-05T06:30:00Z", &ben),
         ("Database", "2027-07-05T07:30:00Z", &ana),
         ("Web halves", "2027-01-05T12:00:00Z", &ana),
@@ -384,7 +381,7 @@ async fn answers_of_pagerduty_become_contacts_schedules_policies_and_rules() {
         assert!(report.contains(&format!("\n  {part}")), "{part}\n{report}");
     }
     let rest = world.rest();
-    // The upper layer has the nights, from 22:00 to 06:00.
+    // The upper layer covers the nights, from 22:00 to 06:00.
     for (time, expected) in [
         ("2027-01-06T17:00:00Z", "Ana"),
         ("2027-01-05T17:00:00Z", "Ben"),
@@ -487,7 +484,6 @@ fn what_is_no_export_is_an_error_that_names_the_place() {
     }
 }
 
-/// Numbers that look random and are the same in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -504,7 +500,7 @@ impl Chance {
 }
 
 const RECEIVERS: usize = 6;
-/// Labels and their values; the empty one leaves the label out.
+/// Labels and their values; an empty one omits the label.
 const LABELS: [(&str, &[&str]); 5] = [
     ("alertname", &["Disk", "Latency", "Watchdog"]),
     (

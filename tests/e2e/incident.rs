@@ -1,4 +1,4 @@
-//! The jobs of an incident at a terminal, each with no more keys than were promised.
+//! Tasks during an incident at a terminal, within the promised number of keys.
 
 use bellwether_tests::{
     eventually::{eventually, eventually_blocking},
@@ -10,14 +10,12 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// A console whose keys are counted.
 struct Counted {
     console: Terminal,
     keys: usize,
 }
 
 impl Counted {
-    /// One on the service of a world, on its overview.
     fn start(world: &World) -> Self {
         let address = format!("http://{}", world.service().address("grpc"));
         let key = world.data_dir().join("admin.key").display().to_string();
@@ -35,7 +33,7 @@ impl Counted {
         self.console.shows(shown)
     }
 
-    /// Leaves; asserts that there were no more keys than that before.
+    /// Quits, and asserts that at most this many keys were pressed before.
     fn end(mut self, most: usize) {
         assert!(self.keys <= most, "{} keys, at most {most}", self.keys);
         self.console.press("q");
@@ -49,7 +47,6 @@ async fn send(world: &World, events: &[Value]) {
     rest.post("/v1/data-receiver/events", &body).await.ok();
 }
 
-/// The occurrences that a filter leaves.
 async fn occurrences(world: &World, filter: &str) -> Vec<Value> {
     let search = json!({"query": {"filter": filter}});
     let found = world.rest().post("/v1/events:search", &search).await.ok();
@@ -101,7 +98,6 @@ async fn a_host_is_silenced_for_two_hours_with_four_keys() {
     console.end(4);
 }
 
-/// The deliveries of a state.
 async fn deliveries(world: &World, filter: &str) -> usize {
     let path = format!("/v1/notification/deliveries?filter={filter}");
     let found = world.rest().get(&path).await.ok();
@@ -140,7 +136,7 @@ async fn dead_letters_of_a_destination_are_resent_and_go_with_seven_keys() {
         &["no match `state=dead resent=false destination=hook`"],
     );
     receiver.until_received(3).await;
-    // They are still there, and marked.
+    // The resent deliveries are still listed, and marked.
     console.press("\t", &["[delivered 3]"]);
     console.end(7);
     assert_eq!(deliveries(&world, "state=dead%20resent=true").await, 3);
@@ -151,7 +147,7 @@ async fn dead_letters_of_a_destination_are_resent_and_go_with_seven_keys() {
     assert_eq!(counts["deadCount"], 0, "{counts}");
     assert_eq!(counts["deliveredCount"], 3, "{counts}");
     assert_eq!(counts["isComplete"], true, "{counts}");
-    // Of all, what is not dead is counted by an index.
+    // Without a filter, an index provides the counts.
     let path = "/v1/notification/deliveries?withCounts=true&pageSize=1";
     let counts = rest.get(path).await.ok()["counts"].clone();
     assert_eq!(counts["deadCount"], 3, "{counts}");
@@ -199,7 +195,7 @@ async fn a_destination_is_created_tested_fixed_and_saved_without_leaving_its_for
     console.console.press(&format!("pager\t\t{url}"));
     console.console.shows(&[&url]);
     console.press("\x14", &["401"]);
-    // The failure moved to the field that is probably wrong; back to the address.
+    // The failure focused the field that is probably wrong; go back to the address.
     let screen = console.console.screen();
     assert!(
         screen.contains("Create destination") || screen.contains("New destination"),
@@ -223,7 +219,7 @@ async fn a_destination_is_created_tested_fixed_and_saved_without_leaving_its_for
     console.press("\x14", &["✓ 200"]);
     console.press("\x13", &["Create"]);
     console.press("y", &["destination pager created"]);
-    // What was tested is not untried once it is stored.
+    // A tested destination does not count as untried once it is stored.
     console.console.shows(&["▶ pager", "healthy"]);
     console.end(6);
 }

@@ -1,4 +1,4 @@
-//! Inhibitions over REST: made, tried, refused, and remembered by a service that is killed.
+//! Inhibitions over REST: creation, previews, errors, and state that survives a kill.
 
 use bellwether_tests::{
     eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
@@ -131,7 +131,7 @@ async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
     let world = World::start();
     let rest = world.rest();
     set_up(&rest, &receiver).await;
-    // Before its cause, while that is open, and on another host.
+    // Before its cause, while the cause is open, and on another host.
     send(&rest, "full", None).await;
     send(&rest, "full", Some("STATUS_CLOSED")).await;
     receiver.until_received(1).await;
@@ -142,7 +142,7 @@ async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
     let body = samples::events(&[other]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
     receiver.until_received(4).await;
-    // It is over by now, and was not then.
+    // The cause has closed in the meantime, but was open then.
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
     let path = format!("{INHIBITIONS}:preview");
     let tried = rest.post(&path, &inhibition()).await.ok();

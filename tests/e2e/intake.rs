@@ -1,5 +1,4 @@
-//! Intake over REST throws nothing away in silence: what is missing, ignored or refused is
-//! reported.
+//! Intake over REST drops nothing silently: missing, ignored and rejected parts are reported.
 
 use bellwether_tests::{rest::Rest, world::World};
 use http::Method;
@@ -15,7 +14,7 @@ fn event(host: &str, more: &Value) -> Value {
     event
 }
 
-/// How many occurrences there are.
+/// Returns the number of occurrences.
 async fn stored(rest: &Rest) -> i64 {
     let found = rest.post("/v1/events:count", &json!({"query": {}})).await;
     let count = found.ok()["count"].as_i64();
@@ -229,7 +228,7 @@ async fn an_event_that_is_no_json_is_refused_and_the_others_are_stored() {
         let alone = format!(r#"{{"events": [{wrong}]}}"#);
         let refused = rest.send(Method::POST, INTAKE, alone).await.refused();
         assert_eq!(refused["failed"], 1, "{refused}");
-        // A body whose own structure is broken is no list of events.
+        // A body with a broken structure is rejected as a whole.
         let cut = format!(r#"{{"events": [{first}, {wrong}"#);
         let refused = rest.send(Method::POST, INTAKE, cut).await;
         assert_eq!(refused.status, 400);
@@ -289,7 +288,7 @@ async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
     for (sent, says) in [
         ("critcal", "the nearest is `SEVERITY_CRITICAL`"),
         ("SEVERITY_CRITCAL", "the nearest is `SEVERITY_CRITICAL`"),
-        // What all names begin with brings it near to none.
+        // The common prefix of all names does not make it similar to one.
         (
             "SEVERITY_AWFUL",
             "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG",

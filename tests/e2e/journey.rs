@@ -1,4 +1,4 @@
-//! The main job from end to end: events in, messages out, driven over REST.
+//! The main scenario from end to end: events in, messages out, over REST.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use crate::samples;
 
 const MESSAGE: &str = "{{event.summary}} on {{event.dimensions.host}}, says {{rule.name}}";
 
-/// A webhook destination at the receiver, a trigger on the word `disk`, and an enabled rule.
+/// Creates a webhook destination for the receiver, a trigger on the word `disk`, and an enabled
+/// rule.
 pub(crate) async fn set_up(rest: &Rest, receiver: &Receiver) {
     let destination = samples::webhook("hook", &receiver.url("/hook"));
     rest.post("/v1/notification/destinations", &destination)
@@ -33,7 +34,6 @@ async fn send(rest: &Rest, events: &[Value]) {
     assert_eq!(answer["succeeded"], events.len(), "{answer}");
 }
 
-/// The deliveries, newest first.
 async fn deliveries(rest: &Rest) -> Vec<Value> {
     let list = rest
         .get("/v1/notification/deliveries?pageSize=1000")
@@ -42,7 +42,6 @@ async fn deliveries(rest: &Rest) -> Vec<Value> {
     list["deliveries"].as_array().cloned().unwrap_or_default()
 }
 
-/// Waits until no delivery is on its way any more.
 async fn settled(rest: &Rest) -> Vec<Value> {
     eventually("every delivery to end", async || {
         let deliveries = deliveries(rest).await;
@@ -54,7 +53,7 @@ async fn settled(rest: &Rest) -> Vec<Value> {
     .await
 }
 
-/// Ten events of which three match; one of these twice, and one closed and opened again.
+/// Sends ten events of which three match; one of these twice, and one is closed and reopened.
 async fn send_ten_of_which_three_match(rest: &Rest) {
     let mut lab = samples::event("full", "lab1", "SEVERITY_ERROR", "disk is full");
     lab["dimensions"]["env"] = json!("LAB");

@@ -1,5 +1,5 @@
-//! Keys as terminals send them: sequences in pieces, other layouts, kitty's protocol, and a terminal that
-//! goes away.
+//! Keys as sent by terminals: fragmented sequences, other layouts, kitty's protocol, and a terminal
+//! that closes.
 
 use std::time::Duration;
 
@@ -10,21 +10,19 @@ use bellwether_tests::{
 
 use crate::samples;
 
-/// The arguments of a console on the service of a world.
 fn arguments(world: &World) -> Vec<String> {
     let address = format!("http://{}", world.service().address("grpc"));
     let key = world.data_dir().join("admin.key").display().to_string();
     vec!["--connect".into(), address, "--key-file".into(), key]
 }
 
-/// A console on it in a terminal with these variables.
 fn console(world: &World, environment: &[(&str, &str)]) -> Terminal {
     let arguments = arguments(world);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Terminal::with_environment(world.folder(), &arguments, environment)
 }
 
-/// Writes bytes one by one, as a slow line does.
+/// Sends bytes one by one, like a slow connection.
 fn in_pieces(console: &mut Terminal, keys: &str) {
     for piece in keys.chars() {
         console.press(&piece.to_string());
@@ -46,7 +44,7 @@ async fn two_events(world: &World) {
 async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_keys() {
     let world = World::start();
     two_events(&world).await;
-    // Long enough for pieces that a busy machine delivers late.
+    // Long enough for fragments that a busy machine delivers late.
     let mut console = console(&world, &[("BELLWETHER_ESCAPE_DELAY", "1s")]);
     console.shows(&["● connected"]);
     console.press("2");
@@ -55,11 +53,11 @@ async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_
     console.shows(&["2/2"]);
     in_pieces(&mut console, "\x1bOA");
     console.shows(&["1/2"]);
-    // `q` would end it, and `a` acknowledge.
+    // `q` would quit, and `a` acknowledge.
     in_pieces(&mut console, "\x1b[200~qa\x1b[201~");
     let screen = console.shows(&["/qa"]);
     assert!(!screen.contains("acknowledged"), "{screen}");
-    // Esc without a sequence is Esc: it leaves the filter, and the next one the page.
+    // A lone Esc leaves the filter, and another one the page.
     console.press("\x1b");
     console.shows(&["1/2"]);
     console.press("\x1b");
@@ -87,7 +85,7 @@ async fn keys_of_cyrillic_and_greek_layouts_do_what_is_at_their_place_and_type_w
     console.shows(&["acknowledged full on"]);
     console.press("Г");
     console.shows(&["undone: acknowledged full on"]);
-    // The answer to a question: c, then n.
+    // A confirmation: c, then n.
     console.press("с");
     console.shows(&["Close this occurrence?"]);
     console.press("т");
@@ -105,7 +103,7 @@ fn kitty_s_protocol_is_used_where_the_terminal_has_it_and_taken_back() {
     let mut console = console(&world, &[("TERM", "xterm-kitty")]);
     console.shows(&["● connected"]);
     assert!(console.written().contains("\x1b[>1u"));
-    // 4, then Esc, as such a terminal reports it.
+    // 4, then Esc, as encoded by such a terminal.
     console.press("4");
     console.shows(&["No destinations yet"]);
     console.press("\x1b[27u");

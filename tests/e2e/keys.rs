@@ -1,4 +1,4 @@
-//! Keys that end and keys that take each other's place, over both ways in.
+//! Expiry and rotation of keys, over REST and gRPC.
 
 use std::{
     os::unix::fs::MetadataExt as _,
@@ -31,7 +31,6 @@ async fn status(rest: &Rest) -> (u16, String) {
     (answer.status.as_u16(), answer.text())
 }
 
-/// What the service answers to a key over gRPC.
 fn over_grpc(world: &World, key: &str) -> Result<String, String> {
     let mut command = world.command(&["audit"]);
     command.env("BELLWETHER_KEY", key);
@@ -155,7 +154,7 @@ async fn the_last_admin_whose_key_does_not_end_stays() {
 fn no_core_file_is_made_of_a_service() {
     let world = World::start();
     let limits = format!("/proc/{}/limits", world.service().id());
-    // Only Linux tells the limits of another process.
+    // Only Linux shows the limits of another process.
     let Ok(limits) = std::fs::read_to_string(limits) else {
         return;
     };
@@ -166,7 +165,7 @@ fn no_core_file_is_made_of_a_service() {
     assert_eq!(words[4..6], ["0", "0"], "{words:?}");
 }
 
-/// A command without the rights of root over other processes; by who is not root, as it is.
+/// Runs a command without root's privileges over other processes; unchanged if not run as root.
 fn powerless(command: &Command) -> Command {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
     let mut program = Command::new(if is_root { "setpriv" } else { "env" });

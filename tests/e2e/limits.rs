@@ -1,11 +1,11 @@
-//! What the document says of fields is what the service takes: at each limit a value is taken, and
-//! refused beyond it, by the field's name.
+//! The limits in the API document match the service: each maximum is accepted, and a larger value
+//! is rejected with the name of the field.
 
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Map, Value, json};
 
-/// Operations whose requests hold all that people describe. Those that judge each entry of a list
-/// separately are not among them, as they answer success.
+/// Operations whose requests contain everything that users define. Operations that validate list
+/// entries individually are excluded, as they return success.
 const OPERATIONS: [&str; 10] = [
     "/v1/notification/triggers",
     "/v1/notification/destinations",
@@ -19,7 +19,7 @@ const OPERATIONS: [&str; 10] = [
     "/v1/notification/triggers:test",
 ];
 
-/// A request, the field that it is about, and whether that is as it should be.
+/// A request, the field under test, and whether the request is valid.
 struct Case {
     field: String,
     body: Value,
@@ -27,7 +27,7 @@ struct Case {
     why: &'static str,
 }
 
-/// The place of an object in a request: as the service names it, and as a pointer.
+/// Path of an object in a request: as the service names it, and as a JSON pointer.
 #[derive(Clone, Default)]
 struct Place {
     field: String,
@@ -61,7 +61,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// A value that a schema takes, as short as may be; none where it has no end.
+    /// Returns a minimal valid value for a schema; `None` if it is recursive without end.
     fn sample(&self, schema: &'d Value, depth: usize) -> Option<Value> {
         let schema = self.resolved(schema);
         if let Some(example) = schema["examples"].get(0) {
@@ -96,8 +96,8 @@ impl<'d> Walk<'d> {
         })
     }
 
-    /// Adds the cases of an object's fields, and of those below it. `base` is a request that has
-    /// the object at `place`; `above` names the types that it is in.
+    /// Adds cases for an object's fields and nested fields. `base` is a request with the object at
+    /// `place`; `above` names the enclosing types.
     fn object(&mut self, base: &Value, place: &Place, schema: &'d Value, above: &[&'d str]) {
         let name = schema["$ref"].as_str().unwrap_or_default();
         if above.contains(&name) {
@@ -214,7 +214,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// A list of different entries.
+    /// Returns a list of different entries.
     fn entries(&self, schema: &'d Value, count: u64) -> Value {
         let entry = self.sample(schema, 8).unwrap();
         let different = |at: u64| match &entry {
@@ -242,7 +242,7 @@ impl<'d> Walk<'d> {
     }
 }
 
-/// A document with another value at a place; null takes away what is there.
+/// Sets a value in a document; null removes it.
 fn with(document: &Value, pointer: &str, value: Value) -> Value {
     let mut document = document.clone();
     let Some((above, name)) = pointer.rsplit_once('/') else {
@@ -257,7 +257,7 @@ fn with(document: &Value, pointer: &str, value: Value) -> Value {
     document
 }
 
-/// The fields that an answer calls wrong, but for names of what is not stored.
+/// Returns the fields with violations, except for references to missing resources.
 async fn violations(rest: &Rest, path: &str, body: &Value) -> Vec<String> {
     let answer = rest.post(path, body).await;
     if answer.status == 200 {
@@ -293,7 +293,7 @@ async fn fields_take_what_the_document_says_and_refuse_what_is_beyond_it() {
         let base = content["example"].clone();
         assert!(base.is_object(), "{path} has no example");
         walk.object(&base, &Place::default(), &content["schema"], &[]);
-        // Nothing is stored of it.
+        // A dry run, which stores nothing.
         let asked = operation["parameters"].as_array().unwrap();
         let is_dry = asked
             .iter()
@@ -310,8 +310,7 @@ async fn fields_take_what_the_document_says_and_refuse_what_is_beyond_it() {
                 found.contains(&case.field)
             } else {
                 let is_it = |field: &String| {
-                    // That one of several is missing, or one too many, is reported of what they are
-                    // in.
+                    // A violation about one of several fields is reported for the enclosing object.
                     field.starts_with(&case.field) || case.field.starts_with(&format!("{field}."))
                 };
                 found.iter().any(is_it)

@@ -1,4 +1,4 @@
-//! What the link of a message opens in a browser: a page, without a key while the link is signed.
+//! The page that a message's link opens in a browser, without a key while the signature is valid.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -14,7 +14,7 @@ use crate::samples;
 
 const BASE: &str = "https://bell.example";
 
-/// A service whose messages link to it, and the link in its first message.
+/// Starts a service whose messages contain links, and returns the link in its first message.
 async fn told(settings: &str, grouped: bool) -> (World, String) {
     let world = World::with_settings(&format!("link_base = \"{BASE}/\"\n{settings}"));
     let receiver = Receiver::start().await;
@@ -42,7 +42,7 @@ async fn told(settings: &str, grouped: bool) -> (World, String) {
     (world, path.to_owned())
 }
 
-/// A browser's way: no key, no JSON.
+/// Requests a path like a browser: without a key, for HTML.
 async fn browse(rest: &Rest, path: &str) -> Answer {
     let accept = [("accept", "text/html")];
     let browser = rest.with_key(None);
@@ -57,7 +57,6 @@ async fn submit(rest: &Rest, path: &str, form: String) -> Answer {
     answer.await.unwrap()
 }
 
-/// Calls as a link says, without a key.
 async fn call(grpc: &Grpc, path: &str) -> Result<Value, tonic::Code> {
     let (id, query) = path.split_once('?').expect("a signed link");
     let id = id.rsplit('/').next().unwrap();
@@ -97,7 +96,7 @@ async fn a_signed_link_opens_a_page_without_a_key_and_without_letting_it_become_
     let opened = call(&keyless, &path).await.unwrap();
     assert_eq!(opened["event"]["name"], "disk-full");
     assert!(!opened["timeline"].as_array().unwrap().is_empty());
-    // It stands for what it is about and for nothing else.
+    // The signature is only valid for that occurrence.
     let changed = path.replacen("until=1", "until=2", 1);
     let other = path.replacen(":1?", ":2?", 1);
     for wrong in [changed, other, format!("{path}x")] {
@@ -173,7 +172,7 @@ async fn a_link_that_is_not_signed_is_for_who_has_a_key() {
     let shown = submit(&rest, &path, format!("key={viewer}&do=show")).await;
     assert_eq!(shown.status, 200, "{}", shown.text());
     assert!(shown.text().contains("db-1"), "{}", shown.text());
-    // A key that sends may not read.
+    // A key for sending may not read.
     let sender = world.client("sends", "ingest");
     let refused = submit(&rest, &path, format!("key={sender}&do=show")).await;
     assert_eq!(refused.status, 403, "{}", refused.text());

@@ -1,4 +1,4 @@
-//! What a screen lists, as JSON for programs: the answer of REST.
+//! The items of a screen as JSON, equal to the response of REST.
 
 use std::process::Output;
 
@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// What happens to `--snapshot SCREEN --json`.
 fn list(world: &World, screen: &str) -> Output {
     let address = format!("http://{}", world.service().address("grpc"));
     let mut command = process::command(world.folder(), ["--snapshot", screen, "--json"]);

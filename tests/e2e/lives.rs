@@ -1,5 +1,5 @@
-//! Who follows events, over backup and restore: a token of another life of the store is answered
-//! with a gap and never taken for a place in this one.
+//! Watches across backup and restore: a token of another incarnation of the store is answered with
+//! a gap, and never mistaken for a position in this one.
 
 use std::{fs, path::Path};
 
@@ -31,7 +31,6 @@ fn hosts(of: &str, count: usize) -> impl Iterator<Item = String> {
     (0..count).map(move |number| format!("{of}-{number}"))
 }
 
-/// A service on a data folder that was restored.
 struct Life {
     service: Service,
     key: String,
@@ -56,7 +55,7 @@ impl Life {
         Rest::new(self.service.address("rest"), Some(&self.key))
     }
 
-    /// The first message of a watch that continues from that token.
+    /// Returns the first message of a watch resumed from a token.
     async fn watch(&self, resume_token: &str) -> WatchEventsResponse {
         first(
             grpc::channel(self.service.address("grpc"), Some(&self.key)),
@@ -66,7 +65,6 @@ impl Life {
     }
 }
 
-/// The first message of a watch that continues from that token.
 pub(crate) async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEventsResponse {
     let mut client = EventQueryServiceClient::new(channel);
     let request = WatchEventsRequest {
@@ -101,7 +99,7 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     assert!(!goes_on.gap, "in its own life a token leads on");
     world.kill();
 
-    // Restored twice, as one does who was not content with the first time.
+    // Restored twice, as if the first restore was not satisfactory.
     restore(&home, &copy, &home.join("second"), &[]);
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_first).await.gap);
@@ -110,7 +108,8 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     second.service.kill();
     restore(&home, &copy, &home.join("third"), &[]);
     let third = Life::start(&home, &home.join("third"));
-    // It goes further than the second did, so that a place of that one could be taken for its own.
+    // Its log is longer than the second one's, so that a position in the second log also exists in
+    // it.
     send(&third.rest(), hosts("third", 10)).await;
     for token in [&of_the_first, &of_the_second] {
         let told = third.watch(token).await;
@@ -120,7 +119,7 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     }
     let of_the_third = third.watch("").await.resume_token;
     third.service.kill();
-    // Back to an earlier life: its log does not reach that far.
+    // Returns to the second life, whose log does not reach that far.
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_third).await.gap);
     let goes_on = second.watch(&of_the_second).await;

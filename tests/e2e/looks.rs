@@ -1,4 +1,4 @@
-//! Colours and keys on a terminal: what it answers about itself, and what is set for it.
+//! Colours and keys of a terminal, from its own responses and from settings.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn auto_takes_the_background_that_the_terminal_tells_and_types_none_of_the_answe
     eventually_blocking("the question", || {
         console.written().contains(question).then_some(())
     });
-    // The ground of the light theme.
+    // The background of the light theme.
     let light = "48;2;250;250;250";
     assert!(!console.written().contains(light));
 

@@ -1,4 +1,4 @@
-//! Mail: a real SMTP conversation, from an event and from a test.
+//! Mail over a real SMTP session, from an event and from a test.
 
 use bellwether_tests::{eventually::eventually, smtp::MailServer, world::World};
 use serde_json::json;

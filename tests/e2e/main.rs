@@ -1,4 +1,4 @@
-//! The product from outside, end to end.
+//! End-to-end tests of the product.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! The document about the console without its screen shows what the program says.
+//! The documentation of plain mode matches the program's output.
 
 use std::{
     fs,
@@ -11,13 +11,11 @@ use bellwether_tests::{eventually::eventually, process, receiver::Receiver, worl
 
 use crate::{journey, samples};
 
-/// The document, relative to this crate.
 fn document() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/console/command-line.md")
 }
 
-/// Digits and ids differ from run to run: every row of digits counts as the same, and so does every
-/// id.
+/// Masks digits and ids, which differ between runs: all numbers compare equal, and so do all ids.
 fn masked(text: &str) -> String {
     let is_part = |char: char| char.is_ascii_alphanumeric();
     let mut out = String::new();
@@ -48,7 +46,7 @@ fn masked(text: &str) -> String {
     out
 }
 
-/// Runs the command of a block with the lines that are typed in it.
+/// Runs the command of a block with the lines typed in it.
 fn run(world: &World, command: &str, typed: &str) -> Output {
     let arguments = command.split_whitespace().skip(1);
     let address = format!("http://{}", world.service().address("grpc"));
@@ -66,8 +64,8 @@ fn run(world: &World, command: &str, typed: &str) -> Output {
     child.wait_with_output().expect("its end")
 }
 
-/// What a block has to be: its command, and behind it what the program says. What a plain console
-/// says before the first line was typed is left out.
+/// Returns the expected block: the command and its output, without the output before the first
+/// typed line.
 fn told(world: &World, block: &str) -> String {
     let command = block.lines().next().unwrap_or_default();
     let typed = block.lines().filter_map(|line| line.strip_prefix("> "));

@@ -1,5 +1,5 @@
-//! The ready mappings of `tests/examples/mappings` accept what the services send, and what mappings
-//! are asked and answer over REST.
+//! The mappings in `tests/examples/mappings` accept the services' webhooks, and the REST API of
+//! mappings.
 
 use std::{fmt::Write as _, fs};
 
@@ -19,7 +19,7 @@ fn example(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What the service of a mapping sends, one after the other: headers and bodies.
+/// Returns recorded requests of a mapping's service: headers and bodies.
 fn requests(name: &str) -> Vec<(Vec<(String, String)>, String)> {
     let path = tree::root().join(format!("tests/e2e/mappings/{name}.json"));
     let recorded: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -45,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Sends it as the service does, signed where it signs.
+/// Sends a request like the service, signed if the service signs.
 async fn send(
     rest: &Rest,
     name: &str,
@@ -146,7 +146,7 @@ async fn a_webhook_that_is_not_signed_as_its_mapping_asks_is_refused() {
     let wrong = wrong.unwrap();
     assert_eq!(wrong.status, 403, "{}", wrong.text());
     assert!(newest(&rest, "github").await.is_empty());
-    // The secret is shown nowhere, and an update that leaves it out keeps it.
+    // The secret is never shown, and an update without it keeps it.
     let shown = rest.get(&format!("{MAPPINGS}/github")).await.text();
     assert!(
         shown.contains("********") && !shown.contains(SECRET),
@@ -165,7 +165,6 @@ async fn a_webhook_that_is_not_signed_as_its_mapping_asks_is_refused() {
     );
 }
 
-/// The codes of a body by every scheme, with a key.
 fn signed_with(key: &[u8], body: &str, stamp: u64) -> Vec<(String, String)> {
     let code = |text: &str| {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
@@ -394,7 +393,7 @@ async fn what_a_mapping_cannot_make_an_event_of_is_never_answered_with_success()
         let answer = rest.send(Method::POST, path, body.to_owned()).await;
         assert_eq!(answer.status, status, "{body}: {}", answer.text());
     }
-    // An event that cannot be one is reported, never answered with success.
+    // An invalid event is reported, and never answered with success.
     let nameless = json!({"incident": {"id": "x"}, "page": {}}).to_string();
     let mut unnamed = example("statuspage");
     unnamed["event"]["name"] = "{{nothing}}".into();

@@ -1,5 +1,5 @@
-//! What Prometheus reads: every family is reported and fed, where it is shown and to which clients,
-//! and a real Prometheus that scrapes it raises an alert when a destination takes nothing.
+//! Metrics: all families are documented and fed, their location and key, and a real Prometheus that
+//! raises an alert when a destination rejects everything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,8 +27,8 @@ use crate::samples;
 const EVENTS: &str = "/v1/data-receiver/events";
 const EXAMPLES: &str = "tests/examples/prometheus";
 
-/// The families that the topic reports on, with the labels of each: of every service, or those that
-/// there are with a store in a database only.
+/// Returns the documented families with their labels: of every service, or only those of a store in
+/// a database.
 fn told_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
     let topic = Topic::find("metrics").expect("the topic is there");
     let words = |cell: &str| {
@@ -56,7 +56,7 @@ fn told() -> BTreeMap<String, BTreeSet<String>> {
     told_with(false)
 }
 
-/// Every family of a store in a database is on that page, but for some.
+/// Checks that a page has all families of a store in a database, with exceptions.
 pub(crate) fn check_database(page: &str, but: &[&str]) {
     let told = told_with(true).into_keys();
     let told: BTreeSet<_> = told.filter(|it| !but.contains(&&**it)).collect();
@@ -65,7 +65,7 @@ pub(crate) fn check_database(page: &str, but: &[&str]) {
     check(page);
 }
 
-/// The families of a page that have samples, with the labels of each; `le` is no label of a family.
+/// Returns the families of a page that have samples, with their labels except `le`.
 fn shown(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     let kinds = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let kinds = kinds.filter_map(|line| line.split_once(' '));
@@ -93,14 +93,14 @@ fn shown(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     shown
 }
 
-/// The value of the sample that begins so.
+/// Returns the value of the sample that begins with this text.
 fn value(page: &str, sample: &str) -> f64 {
     let line = page.lines().find(|line| line.starts_with(sample));
     let line = line.unwrap_or_else(|| panic!("no {sample}\n{page}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Has messages sent there of every event that is an error and speaks of a disk.
+/// Notifies a URL of every error about a disk.
 async fn tell_of_disks(rest: &Rest, url: &str) {
     for (kind, draft) in [
         ("triggers", samples::trigger("disk", "disk")),
@@ -116,8 +116,8 @@ fn disk(host: &str) -> Value {
     samples::event("disk", host, "SEVERITY_ERROR", "the disk is full")
 }
 
-/// Under a silence one thing opens and closes, and one continues until the silence is over; one is
-/// reported as a group.
+/// Under a silence, an event opens and closes, and another stays open until the silence ends; one
+/// is reported as a group.
 async fn hold_some(rest: &Rest) {
     let mut grouping = samples::rule("tell of logs", "logs", "hook", "");
     grouping["group"] = json!({"by": ["name"], "wait": "0s"});
@@ -145,7 +145,7 @@ async fn hold_some(rest: &Rest) {
     rest.post(expire, &json!({})).await.ok();
 }
 
-/// What one journey leaves behind.
+/// The expected samples after a scenario.
 const COUNTED: [(&str, f64); 21] = [
     ("bellwether_events_accepted_total{dialect=\"native\"}", 7.0),
     (
@@ -229,7 +229,6 @@ async fn every_family_is_told_of_and_fed_and_promtool_finds_no_fault() {
     check(&page);
 }
 
-/// Has Prometheus' own tool look at a page.
 fn check(page: &str) {
     let Some([promtool]) = programs(["promtool"]) else {
         return;
@@ -269,7 +268,7 @@ async fn metrics_have_an_address_and_a_key_of_their_own_where_that_is_set() {
     assert_eq!(other.get("/v1/notification/rules").await.status, 404);
     assert!(!world.service().log().contains("secret-of-metrics"));
 
-    // A key alone guards the page where it is.
+    // A key protects the page at its default address.
     let world = World::with_settings("[metrics]\nkey = \"secret-of-metrics\"");
     let rest = world.rest();
     let refused = rest.get("/metrics").await;
@@ -436,7 +435,7 @@ async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
 
     let folder = tempfile::tempdir().unwrap();
     let rules = tree::root().join(EXAMPLES).join("alerts.yml");
-    // The example, without its patience.
+    // The example, without its delays.
     let rules = fs::read_to_string(rules).unwrap();
     let rules: String = rules
         .lines()
@@ -506,7 +505,7 @@ async fn open_occurrences_are_counted_by_severity_and_a_closed_one_is_not() {
     counted("critical", 3).await;
     counted("warning", 1).await;
     send("a", "SEVERITY_CRITICAL", "STATUS_CLOSED").await;
-    // One that becomes worse counts once.
+    // An event whose severity rises counts once.
     send("d", "SEVERITY_CRITICAL", "STATUS_OPEN").await;
     counted("critical", 3).await;
     counted("warning", 0).await;

@@ -1,4 +1,5 @@
-//! The contract's own model, in Python and from its text alone, beside the running service, on every engine.
+//! An independent model of the API contract, written in Python from the documentation, compared
+//! with the running service on every engine.
 
 use std::process::Command;
 
@@ -9,7 +10,7 @@ use bellwether_tests::{
 
 use crate::foreign::python;
 
-/// What it walked, and what the text leaves open; none where there is no Python.
+/// Runs the model and returns its summary; `None` without Python.
 fn walk(engine: Engine) -> Option<String> {
     let python = python("json, http.server")?;
     let folder = tempfile::tempdir().expect("a folder");
@@ -34,7 +35,7 @@ fn walk(engine: Engine) -> Option<String> {
 #[test]
 fn what_the_service_answers_and_sends_is_what_the_model_says() {
     for engine in Engine::usable() {
-        // It is of interest when it is run for long.
+        // Informative for long runs.
         eprintln!("{engine:?}: {}", walk(engine).unwrap_or_default());
     }
 }

@@ -1,5 +1,5 @@
-//! Several nodes over one store: any ingests, answers and is edited; each delivers to the destinations that
-//! it owns, and others do when it is gone.
+//! Several nodes over one store: every node accepts events, serves requests and edits; each
+//! delivers to the destinations that it owns, and others take over when it fails.
 
 mod ageing;
 mod clocks;
@@ -35,16 +35,15 @@ use crate::{
     samples,
 };
 
-/// When no message came for so long, none will.
+/// Time without a message after which none is expected.
 const NO_MORE_AFTER: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
-/// Another node over the store that the first one uses, with the key of its admin.
+/// Starts another node over the first one's store, with the key of its admin.
 fn join(database: &Database, first: &World, name: &str) -> World {
     join_with(first, &database.settings_of(name))
 }
 
-/// The same with these settings.
 fn join_with(first: &World, settings: &str) -> World {
     Database::node(Some(first), settings, Vec::new())
 }
@@ -58,7 +57,7 @@ fn three(database: &Database) -> Vec<World> {
     vec![first, second, third]
 }
 
-/// What `bellwether store status` says of each node.
+/// Returns the lines of `bellwether store status` about the nodes.
 fn nodes(world: &World) -> Vec<String> {
     let shown = process::run(store(&world.data_dir(), &["status"]));
     let shown = String::from_utf8(shown.stdout).unwrap();
@@ -76,7 +75,8 @@ async fn leader(world: &World) -> String {
 }
 
 async fn told_of(receiver: &Receiver, stored: &BTreeSet<String>) {
-    // A node that was killed may have had some under way, and long forms have many: as long as more come.
+    // A killed node may have had deliveries in flight, and there may be many: wait as long as more
+    // arrive.
     let (mut count, mut since) = (0, Instant::now());
     while !stored.is_subset(&told_hosts(receiver)) {
         if receiver.count() > count {
@@ -124,7 +124,7 @@ async fn any_node_may_be_killed_under_load_and_the_others_go_on() {
         }
         answered(&told, ANSWERED).await;
         worlds[killed].kill();
-        // The others answer, before anybody leads again and after.
+        // The others serve, before and after there is a new leader.
         answered(&told, ANSWERED).await;
         let other = &worlds[(killed + 1) % 3];
         eventually("another node to lead", async || {
@@ -142,7 +142,7 @@ async fn any_node_may_be_killed_under_load_and_the_others_go_on() {
     }
     let stored = none_is_lost(&worlds[1].rest(), &told).await;
     told_of(&receiver, &stored).await;
-    // A killed process may have sent what is sent again; it is the same delivery.
+    // A killed process may have sent a message that is sent again; it has the same delivery id.
     let ids: BTreeSet<_> = receiver
         .received()
         .iter()
@@ -181,7 +181,7 @@ async fn what_one_node_answered_is_in_force_on_every_other() {
         rest.post("/v1/notification/rules", &rule).await.ok();
     };
 
-    // An edit on one, the event to another.
+    // An edit on one node, the event to another.
     for round in 0..20 {
         let name = format!("round-{round:02}");
         tell_of(&rests[round % 3], &name).await;
@@ -189,7 +189,7 @@ async fn what_one_node_answered_is_in_force_on_every_other() {
         receiver.until_received(round + 1).await;
     }
 
-    // A silence of one holds what another ingests.
+    // A silence created on one node holds an event accepted by another.
     tell_of(&rests[0], "quiet").await;
     let silence = json!({"name": "work", "reason": "work", "ruleNames": ["quiet"],
         "span": {"endTime": samples::in_seconds(3_600)}});

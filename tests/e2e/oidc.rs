@@ -1,4 +1,4 @@
-//! People who sign in at a real provider of identities, and call with its token in place of a key.
+//! Users who sign in with a real OpenID Connect provider and use its token instead of a key.
 
 mod browser;
 mod outlived;
@@ -22,10 +22,8 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Who there is, with the groups of each.
 const PEOPLE: &str = r#"{"ada": ["ops-leads"], "eve": ["guests"], "otto": ["on-call", "staff"]}"#;
 
-/// The provider, which ends with the test.
 struct Provider {
     child: Child,
     issuer: String,
@@ -40,7 +38,8 @@ impl Drop for Provider {
 }
 
 impl Provider {
-    /// Without its package there is none, which is reported. Tokens live for so many seconds.
+    /// Starts the provider; `None`, with a message, without its package. Tokens are valid for that
+    /// many seconds.
     fn start(port: u16, token_seconds: u32) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let [node] = programs(["node"])?;
@@ -62,7 +61,7 @@ impl Provider {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let issuer = lines.next().unwrap().unwrap();
-        // What it says later is read, so that it can continue.
+        // Read its output, so that it does not block.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self {
             child,
@@ -88,7 +87,7 @@ impl Provider {
         String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 
-    /// The ID token of a user, by the device flow.
+    /// Returns a user's ID token from the device flow.
     async fn token(&self, person: &str, client: &str) -> String {
         let form = format!("client_id={client}&scope=openid+email+profile");
         let code = self.ask("/device/auth", Some(form)).await;
@@ -124,7 +123,7 @@ async fn a_token_of_the_provider_stands_for_a_key_with_the_role_that_its_claims_
         (&json!(provider.issuer), &json!("bellwether"))
     );
     let ada = provider.token("ada", "bellwether").await;
-    // The same over gRPC, by the command, whose key it is.
+    // The same over gRPC, by the command.
     let mut command = world.command(&["client", "create", "a-sender", "--role", "ingest"]);
     command.env("BELLWETHER_KEY", &ada);
     let made = process::run(command);
@@ -233,7 +232,7 @@ async fn nobody_signs_in_unless_it_is_set() {
     assert_eq!(answer.status, 401);
 }
 
-/// A user's terminal: a separate home, without the service's data folder and its key.
+/// A user's terminal: a separate home, without the service's data folder and key.
 struct Terminal {
     home: TempDir,
     address: String,
@@ -253,12 +252,12 @@ impl Terminal {
         command
     }
 
-    /// What a command says, and whether it went well.
+    /// Runs a command; returns its output and whether it succeeded.
     fn run(&self, arguments: &[&str]) -> (bool, String) {
         said(&process::run(self.command(arguments)))
     }
 
-    /// Signs in, while a person does that with the code: `/approve?account=ada` or `/deny?`.
+    /// Signs in while a person approves or denies the code: `/approve?account=ada` or `/deny?`.
     async fn login(&self, provider: &Provider, deed: &str) -> (bool, String) {
         let mut command = self.command(&["login"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -285,7 +284,7 @@ impl Terminal {
         state.join("sign-ins.json")
     }
 
-    /// What is kept of the only sign-in.
+    /// Returns the only stored sign-in.
     fn kept(&self) -> Value {
         let text = std::fs::read_to_string(self.file()).unwrap();
         let content: Value = serde_json::from_str(&text).unwrap();
@@ -352,7 +351,7 @@ async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
     let log = world.service().log();
     assert!(!log.contains(kept["token"].as_str().unwrap()), "{log}");
 
-    // A key that a user names is the one that counts.
+    // An explicit key takes precedence.
     let mut command = terminal.command(&["audit"]);
     command.env("BELLWETHER_KEY", "bw_x");
     let (went_well, told) = said(&process::run(command));
@@ -368,7 +367,7 @@ async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
-    // Less than what is left when a token is renewed.
+    // Shorter than the remaining validity at which tokens are renewed.
     let Some(provider) = Provider::start(port(), 50) else {
         return;
     };
@@ -385,11 +384,11 @@ async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
     let (went_well, told) = terminal.run(&["client", "list"]);
     assert!(went_well, "{told}");
     let second = terminal.kept();
-    // Within a second, a token is the same again; what renews it counts once.
+    // A token issued within the same second is equal, so compare the refresh tokens.
     assert!(second["refresh_token"].is_string(), "{second}");
     assert_ne!(first["refresh_token"], second["refresh_token"]);
 
-    // Several concurrently do not take the renewing token from each other.
+    // Concurrent commands do not use the refresh token twice.
     let commands = [0; 4].map(|_| {
         let mut command = terminal.command(&["audit"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,5 +1,5 @@
-//! On call over REST: contacts, a schedule, a policy and a rule; an event pages one after the other, and
-//! one of them acknowledges by the link of the message.
+//! On-call over REST: contacts, a schedule, a policy and a rule. An event pages one contact after
+//! the other, and one of them acknowledges by the link in the message.
 
 mod edits;
 mod feeds;
@@ -13,7 +13,7 @@ use crate::samples;
 
 const NOTIFICATION: &str = "/v1/notification";
 
-/// A destination with a template of the contact that is notified and the address that acknowledges.
+/// Returns a destination whose template contains the notified contact and the link to acknowledge.
 pub(crate) fn push(url: &str) -> Value {
     json!({
         "name": "push",
@@ -86,7 +86,7 @@ async fn send(rest: &Rest, status: &str) {
     rest.post("/v1/data-receiver/events", &body).await.ok();
 }
 
-/// The contacts of the messages, in order.
+/// Returns the contacts of the messages, in order.
 fn to(receiver: &Receiver) -> Vec<String> {
     let all = receiver.received().into_iter();
     all.map(|it| it.json()["to"].as_str().unwrap_or_default().to_owned())
@@ -102,7 +102,7 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     send(&rest, "STATUS_OPEN").await;
     receiver.until_received(1).await;
     assert_eq!(to(&receiver), ["ana +ana"]);
-    // What is not noted as delivered is sent again after a kill.
+    // A message not recorded as delivered would be sent again after a kill.
     eventually("the message to be noted", async || {
         let path = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
         let found = rest.get(&path).await.ok();
@@ -110,7 +110,7 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
         Some(())
     })
     .await;
-    // The second step is due while the service is down.
+    // The second step becomes due while the service is down.
     world.kill();
     tokio::time::sleep(Duration::from_secs(3)).await;
     world.start_again();
@@ -143,7 +143,7 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     assert_eq!(rest.post(&forged, &json!({})).await.status, 401);
 
     send(&rest, "STATUS_CLOSED").await;
-    // Both are notified that it is acknowledged, and that it is closed.
+    // Both are notified of the acknowledgement, and of the closing.
     receiver.until_received(6).await;
     let clear = receiver.received().into_iter();
     let clear: Vec<_> = clear.map(|it| it.json()["clear"].clone()).collect();
@@ -289,7 +289,7 @@ async fn a_schedule_is_a_feed_for_who_has_its_address_until_it_is_deleted() {
     ] {
         assert_eq!(stranger.get(&wrong).await.status, 401, "{wrong}");
     }
-    // Another schedule of the same name has another address.
+    // A new schedule with the same name has another address.
     for path in [
         "rules/page",
         "escalation-policies/database",
@@ -341,7 +341,7 @@ async fn the_page_says_that_a_link_acknowledges_a_group() {
     );
 }
 
-/// A rule pages a contact that is called like the first client, by a webhook and by an event.
+/// Pages a contact with the same name as the first client, by a webhook and by an event.
 async fn page_a_namesake(world: &World, receiver: &Receiver) {
     let rest = world.rest();
     prepare(&rest, &receiver.url("/")).await;
@@ -376,7 +376,6 @@ async fn page_a_namesake(world: &World, receiver: &Receiver) {
     .ok();
 }
 
-/// What follows `sign=` in a link.
 fn signature(link: &Value) -> &str {
     let link = link.as_str().unwrap();
     link.rsplit_once("sign=").expect("a signed link").1
@@ -476,7 +475,7 @@ async fn acknowledgement_by_a_link_is_audited_as_that_contact() {
         assert_eq!(entry["kind"], "occurrence");
         assert_eq!(entry["names"], json!([acknowledged["occurrenceId"]]));
     }
-    // No client is called like a contact.
+    // A client cannot have a contact's name.
     let named = ["client", "create", "contact:admin", "--role", "viewer"];
     let made = bellwether_tests::process::run(world.command(&named));
     assert!(!made.status.success(), "{made:?}");
@@ -498,7 +497,7 @@ async fn address_of_a_feed_is_recorded_and_can_be_replaced() {
     assert_eq!(url(&rest.get(&of("feed")).await.ok()), second);
     assert_eq!(stranger.get(&first).await.status, 401);
     assert_eq!(stranger.get(&second).await.status, 200);
-    // An edit leaves the address alone.
+    // An edit does not change the address.
     let path = format!("{NOTIFICATION}/schedules/database");
     let schedule = rest.get(&path).await.ok()["schedule"].clone();
     rest.put(&path, &schedule).await.ok();

@@ -1,6 +1,6 @@
-//! Hostile clients: the service keeps its memory, serves the others meanwhile, and ends when asked.
+//! Hostile clients: the service limits its memory, keeps serving others, and stops when asked.
 //!
-//! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; docs/benchmarks.md has the figures.
+//! `BELLWETHER_TEST_HOSTILE=1` intensifies the attacks; docs/benchmarks.md has the figures.
 
 mod attack;
 mod compressed;
@@ -29,11 +29,10 @@ use tonic::Code;
 use attack::{Http2, hold_open, hostile_times, post_head, send_until_refused};
 
 const MEMORY_MAX_MIB: u64 = 512;
-/// How long another client may have to wait while an attack continues.
+/// Time limit for other clients during an attack.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
-/// The most memory that the service used.
 fn peak_mib(world: &World) -> u64 {
     let status = format!("/proc/{}/status", world.service().id());
     let status = std::fs::read_to_string(status).unwrap();
@@ -42,7 +41,7 @@ fn peak_mib(world: &World) -> u64 {
     kib.expect("the kernel tells") / 1024
 }
 
-/// Another client sends an event, reads and changes something, over both listeners.
+/// Another client sends an event, reads and edits over both listeners.
 async fn others_are_served(world: &World) {
     let (rest, channel) = (world.rest(), world.grpc());
     let served = async {
@@ -60,7 +59,7 @@ async fn others_are_served(world: &World) {
     served.expect("others are served meanwhile");
 }
 
-/// Others are served while the attack continues, and the memory holds.
+/// Asserts that others are served during the attack, within the memory limit.
 async fn withstands<T>(world: &World, attack: T) {
     others_are_served(world).await;
     let peak = peak_mib(world);
@@ -73,14 +72,14 @@ async fn withstands<T>(world: &World, attack: T) {
     }
 }
 
-/// A store that was attacked is whole after a kill, and a service on it serves.
+/// Asserts that a store is intact after a kill, and that a service on it works.
 async fn is_whole(mut world: World) -> World {
     let check = |world: &World| {
         let checked = process::run(world.command(&["check"]));
         assert!(checked.status.success(), "{checked:?}");
     };
     world.kill();
-    // A database is scanned by the service that uses it.
+    // A database is verified by the service that uses it.
     let is_folder = Engine::of_this_thread() == Engine::Folder;
     if is_folder {
         check(&world);
@@ -113,7 +112,7 @@ async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
     is_whole(world).await;
 }
 
-/// How often each listener may try to accept in that time, when it cannot.
+/// Returns how often the listeners may try to accept in vain within this time.
 fn tries(time: Duration) -> usize {
     const PAUSE_MS: u128 = 50;
     const LISTENERS: usize = 2;
@@ -170,12 +169,12 @@ async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_doe
 async fn who_sends_bodies_slowly_takes_no_place_from_others() {
     let world = World::start();
     let rest = world.service().address("rest");
-    // More than may be under way concurrently, each with some bytes of the body it announced.
+    // More requests than may be in flight, each with part of its announced body.
     let mut begun = post_head(EVENTS, "content-length: 4000000");
     begun.extend_from_slice(br#"{"events":["#);
     let held = hold_open(rest, &begun, hostile_times(1_500, 3_500)).await;
     withstands(&world, held).await;
-    // As many bytes as there is memory for, and more.
+    // More bytes than fit into the memory limit.
     begun.resize(begun.len() + 1024 * 1024, b' ');
     let held = hold_open(rest, &begun, hostile_times(80, 300)).await;
     let peak = peak_mib(&world);
@@ -254,12 +253,12 @@ async fn documents_that_would_unfold_in_memory_are_refused() {
         });
         for answer in futures_util::future::join_all(attack).await {
             let status = answer.status.as_u16();
-            // Many may be asked to retry at the same time.
+            // Many clients may be asked to retry.
             assert!(matches!(status, 400 | 503), "{}", answer.text());
             assert!(answer.body.len() < 20_000);
         }
     }
-    // The same over gRPC, where no one has looked at it before.
+    // The same over gRPC, where messages are not checked before.
     let events = cloud::Events {
         detailed_response: true,
         events: vec![cloud::Event::default(); hostile_times(100_000, 1_500_000)],
@@ -271,7 +270,6 @@ async fn documents_that_would_unfold_in_memory_are_refused() {
     is_whole(world).await;
 }
 
-/// Stores events with large bodies.
 async fn store_large(world: &World, count: usize, round: usize) {
     let rest = world.rest();
     for at in (0..count).step_by(25) {
@@ -327,7 +325,7 @@ async fn watch(channel: Grpc) -> tonic::Streaming<bellwether_proto::v1::WatchEve
 async fn watchers_that_do_not_read_cost_little_and_do_not_hold_up_the_end() {
     let mut world = World::start();
     let mut watchers = Vec::new();
-    // One client may have a quarter of all that there are.
+    // One client may use a quarter of all streams.
     for _ in 0..hostile_times(20, 60) {
         watchers.push(watch(world.grpc()).await);
     }

@@ -1,4 +1,4 @@
-//! What the service reports on itself comes from no one else, whichever way they enter.
+//! The service's own events cannot be forged, over any path.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ async fn an_alarm_of_the_service_cannot_be_closed_or_made_by_who_sends_events() 
     refused_by_grpc(&world, key).await;
     refused_by_dialects(&world, key).await;
 
-    // However a dialect names where it comes from, nothing bears the service's own name.
+    // No dialect can create an event with the service's own source.
     let all = json!({"query": {"clause": {"equals": {"field": "source",
         "stringVal": "bellwether"}}}});
     let found = world.rest().post("/v1/events:search", &all).await.ok();
@@ -55,7 +55,6 @@ async fn an_alarm_of_the_service_cannot_be_closed_or_made_by_who_sends_events() 
     assert_eq!(alarm(&world).await, Some(open));
 }
 
-/// What tells the alarm from other events.
 fn dimensions() -> BTreeMap<String, String> {
     let pairs = [
         ("source", "bellwether"),

@@ -1,5 +1,5 @@
-//! What is packaged starts as it is packaged: what the Compose file and the chart say is carried out by
-//! hand, on this machine in place of containers.
+//! The packaging works as described: the Compose file and the chart are executed by hand on this
+//! machine instead of in containers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +33,6 @@ struct Machine {
     postgres: Postgres,
 }
 
-/// What a container runs.
 struct Container {
     arguments: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -43,7 +42,7 @@ impl Machine {
     fn start() -> Option<Self> {
         let postgres = Postgres::start()?;
         let folder = tempfile::tempdir().unwrap();
-        // The database is another user's.
+        // The database runs as another user.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for mount in ["secrets", "keys", "tls", "etc"] {
             fs::create_dir(folder.path().join(mount)).unwrap();
@@ -55,7 +54,7 @@ impl Machine {
         self.folder.path().join(name)
     }
 
-    /// What a text of a container means here; each node has a separate data folder.
+    /// Translates a container's text to this machine; each node has its own data folder.
     fn here(&self, text: &str, node: &str) -> String {
         let folder = self.folder.path().display();
         let database = format!("localhost:{}/postgres", self.postgres.port());
@@ -83,7 +82,7 @@ impl Machine {
         Service::start(self.command(container, node), &self.path("log"))
     }
 
-    /// What a command in that container answers.
+    /// Runs a command in a container, and returns its output.
     fn run(&self, container: &Container, node: &str, arguments: &[&str]) -> String {
         let container = Container {
             arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),
@@ -95,7 +94,7 @@ impl Machine {
         String::from_utf8(said).unwrap()
     }
 
-    /// Makes what is secret, as the Compose file does, and has the database use it.
+    /// Creates the secrets like the Compose file, and configures the database to use them.
     fn prepare(&self, compose: &Value, [bash, _openssl]: &[PathBuf; 2]) {
         let service = &compose["services"]["prepare"];
         let script = service["command"][0].as_str().unwrap().replace("$$", "$");
@@ -113,7 +112,7 @@ impl Machine {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        // Its image gives the database the password; the one here has had one from the start.
+        // The image sets the database's password; here it was set from the start.
         fs::write(self.path("secrets/store-password"), PASSWORD).unwrap();
         let arguments = compose["services"]["db"]["command"].as_array().unwrap();
         let settings = arguments
@@ -131,7 +130,7 @@ impl Machine {
     }
 }
 
-/// Reads a document whose mappings take over others by `<<`.
+/// Parses a document and resolves merge keys (`<<`).
 fn read(text: &str) -> Value {
     let document: Value = serde_saphyr::from_str(text).unwrap();
     merged(document)
@@ -184,7 +183,7 @@ fn of_chart(container: &Value) -> Container {
     }
 }
 
-/// The documents that the chart makes, by kind and name.
+/// Returns the documents rendered from the chart, by kind and name.
 fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
     let chart = tree::root().join(PACKAGING).join("chart");
     let render = |verb: &[&str]| {
@@ -209,7 +208,6 @@ fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
     named.collect()
 }
 
-/// Helm, where it is: in the path, or where `.ci/run` puts it.
 fn helm() -> Option<PathBuf> {
     let beside = foreign::python("sys").and_then(|it| Some(it.parent()?.join("helm")));
     beside.filter(|it| it.is_file()).or_else(|| {
@@ -233,7 +231,7 @@ fn nodes_start_as_the_compose_file_and_the_chart_say() {
     let init = service("init");
     let made = process::run(machine.command(&init, "init"));
     assert!(made.status.success(), "{made:?}");
-    // It is run again with each start.
+    // The init service runs again at each start.
     let again = process::run(machine.command(&init, "init"));
     let said = String::from_utf8(again.stdout).unwrap();
     assert!(
@@ -257,7 +255,7 @@ fn nodes_start_as_the_compose_file_and_the_chart_say() {
     as_the_chart_says(&machine, &init);
 }
 
-/// One more node, by the chart, over the same database.
+/// Starts one more node as in the chart, over the same database.
 fn as_the_chart_says(machine: &Machine, init: &Container) {
     let Some(helm) = helm() else { return };
     let secret = |name: &str| machine.path("secrets").join(name);
@@ -305,7 +303,7 @@ fn as_the_chart_says(machine: &Machine, init: &Container) {
     assert!(!bare.contains_key("ConfigMap bell"));
 }
 
-/// The words of the commands in a script that begin with the program's name.
+/// Returns the arguments of `bellwether` commands in a script.
 fn commands(script: &str) -> Vec<Vec<String>> {
     let lines = script.lines().filter(|it| it.starts_with("bellwether "));
     let until = |it: &&str| ![">>", "||"].contains(it);
@@ -320,7 +318,7 @@ fn the_examples_of_a_workflow_and_a_job_apply_what_is_beside_them() {
     let example = |name: &str| read(&fs::read_to_string(examples.join(name)).unwrap());
     let folder = world.folder().join("alerts");
     fs::create_dir(&folder).unwrap();
-    // As a ConfigMap is mounted: links, and nothing that may be written.
+    // A mounted ConfigMap is read-only and consists of symbolic links.
     fs::create_dir(folder.join("..2031")).unwrap();
     fs::copy(
         examples.join("disks.yaml"),
@@ -377,7 +375,8 @@ fn the_examples_of_a_workflow_and_a_job_apply_what_is_beside_them() {
     assert!(code == 0 && said.contains("= 3 unchanged"), "{said}");
 }
 
-/// The crates that the program is built from on any system, as `name version`, by cargo itself.
+/// Returns the crates that the program is built from on any system, as `name version`, according to
+/// cargo.
 fn crates() -> BTreeSet<String> {
     let mut tree = Command::new("cargo");
     tree.args([
@@ -415,7 +414,7 @@ fn the_list_of_what_a_release_is_made_of_is_whole_and_knows_nothing_of_the_machi
         .map(|it| it.join("cargo-cyclonedx"))
         .any(|it| it.is_file())
     {
-        // Written past the capture of the test's output: a skipped test is seen.
+        // Written to standard error directly, so that a skipped test is visible.
         drop(
             std::io::stderr()
                 .write_all(b"skipped: no cargo-cyclonedx here; `.ci/sbom` installs it\n"),

@@ -1,4 +1,4 @@
-//! Lists of resources that are as large as they may be: pages end early, and lead on.
+//! Lists of maximally large resources: pages are cut short, and continue.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,11 @@ use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Value, json};
 
 const PATH: &str = "/v1/notification/destinations";
-/// What a gRPC client accepts by default.
+/// Default message limit of a gRPC client.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 const COUNT: usize = 20;
 
-/// A destination with about as much text as one may have: 50 headers of 8 KiB and a payload of
-/// 64 KiB.
+/// Returns a destination of about the maximum size: 50 headers of 8 KiB and a payload of 64 KiB.
 fn large(number: usize) -> Value {
     let headers = (0..50).map(|at| (format!("x-{at}"), Value::from("v".repeat(8_100))));
     json!({
@@ -52,7 +51,7 @@ async fn a_page_of_the_largest_resources_ends_early_and_leads_on_to_the_rest() {
         assert!(answer.body.len() <= MESSAGE_BYTES, "{}", answer.body.len());
         assert_eq!(page["totalSize"], json!(COUNT), "{token}");
         let items = page["destinations"].as_array().expect("a page");
-        // Not one at a time either: a page is filled as far as it may be.
+        // Pages are filled up to the limit rather than having a single item.
         assert!(items.len() >= 5 || page["nextPageToken"].is_null());
         seen.extend(
             items
@@ -69,7 +68,7 @@ async fn a_page_of_the_largest_resources_ends_early_and_leads_on_to_the_rest() {
     assert_eq!(seen.len(), COUNT, "each is seen once");
     assert_eq!(BTreeSet::from_iter(seen), all());
 
-    // The client's own limit is that of everybody who did not raise it.
+    // With the default limit of the client.
     let mut client = DestinationServiceClient::new(world.grpc());
     let (mut token, mut seen) = (String::new(), BTreeSet::new());
     loop {

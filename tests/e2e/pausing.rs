@@ -1,4 +1,4 @@
-//! Destinations that are paused and resumed by hand, and what is known of their health.
+//! Destinations paused and resumed manually, and their health.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// A second attempt would come long after the test.
+/// A second attempt would be long after the test.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\", \"1h\"]\n";
 const HOOK: &str = "/v1/notification/destinations/hook";
 
@@ -36,7 +36,7 @@ async fn act(rest: &Rest, what: &str) -> Value {
     rest.post(&format!("{HOOK}:{what}"), &json!({})).await.ok()["destination"].clone()
 }
 
-/// The status of the event that says that the destination is paused.
+/// Waits until the event about the paused destination has that status.
 async fn notice_is(rest: &Rest, status: &str) {
     let query = json!({"query": {"filter": "name=\"destination paused\""}});
     eventually(&format!("the notice to be {status}"), async || {
@@ -65,7 +65,7 @@ async fn a_paused_destination_gets_nothing_until_it_is_resumed_also_after_a_kill
     let paused = act(&rest.with_key(Some(&operator)), "pause").await;
     assert_eq!(paused["health"]["state"], "PAUSED");
     assert_eq!(paused["health"]["lastError"], "paused by ops");
-    // Once more changes nothing.
+    // Repeating it changes nothing.
     assert_eq!(act(&rest, "pause").await["health"], paused["health"]);
     send(&rest, "a").await;
     notice_is(&rest, "STATUS_OPEN").await;
@@ -177,7 +177,7 @@ async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_
     send(&rest, "a").await;
     let paused = eventually("a delivery that waits for a reason", async || {
         let seen = seen().await?;
-        // Until the dispatcher has looked at the new delivery, no reason is known.
+        // The reason is unknown until the dispatcher has seen the new delivery.
         let all = [&seen.0, &seen.1, &seen.2];
         all.iter()
             .all(|it| it["waitReason"].is_string())
@@ -187,7 +187,7 @@ async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_
     assert_eq!(paused.0["waitReason"], "the destination is paused by admin");
     assert!(paused.0["nextAttemptTime"].is_null(), "{paused:?}");
     same(&paused);
-    // Its next attempt is an hour ahead.
+    // The next attempt is in an hour.
     receiver.otherwise(Reply::status(500));
     act(&rest, "resume").await;
     let failed = eventually("a failed attempt", async || {
@@ -197,7 +197,7 @@ async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_
     .await;
     assert!(failed.0["nextAttemptTime"].is_string(), "{failed:?}");
     same(&failed);
-    // The reason of the pause is gone.
+    // The reason of the pause is removed.
     let health = health(&rest).await;
     assert!(
         !health["lastError"].to_string().contains("paused"),

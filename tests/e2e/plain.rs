@@ -1,5 +1,4 @@
-//! The console in lines: an operator's whole job through a pipe and on a terminal that cannot move
-//! its cursor.
+//! Plain mode: an operator's whole task through a pipe, and on a dumb terminal.
 
 use std::{
     io::Write,
@@ -14,7 +13,6 @@ use serde_json::json;
 
 use crate::{journey, samples};
 
-/// Types these lines into a plain console on that service; what it said and how it ended.
 fn typed(home: &Path, address: &str, key: &Path, lines: &str) -> Output {
     let mut command = process::command(home, ["--plain", "--connect", address, "--key-file"]);
     command.arg(key).env("EDITOR", "sed -i s/is/was/");
@@ -36,7 +34,6 @@ fn told(world: &World, lines: &str) -> String {
     said
 }
 
-/// Nothing moves the cursor, nothing is coloured, nothing is drawn.
 fn assert_is_plain(said: &str) {
     let is_odd =
         |char: char| char.is_control() && char != '\n' || ('\u{2500}'..='\u{259f}').contains(&char);
@@ -44,7 +41,6 @@ fn assert_is_plain(said: &str) {
     assert!(odd.is_empty(), "{odd:?}");
 }
 
-/// Asserts that the texts are in this order.
 fn assert_in_order(said: &str, texts: &[&str]) {
     let mut rest = said;
     for text in texts {
@@ -61,7 +57,7 @@ async fn an_operators_whole_job_is_done_by_lines_through_a_pipe() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     journey::set_up(&rest, &receiver).await;
-    // Its second destination is reached by no one.
+    // Nothing listens at its second destination.
     let nowhere = samples::webhook("nowhere", "http://127.0.0.1:9/");
     rest.post("/v1/notification/destinations", &nowhere)
         .await
@@ -144,7 +140,7 @@ async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() 
             "> ack\nerror: ack: which row? For example `ack 1`",
             "> ackk 1\nerror: unknown command `ackk 1`; is it `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
-            // What answers a question with something else is a No, and is not done either.
+            // Any other answer to a question is a No, and is not executed.
             "> close 1\nNo. Nothing was changed.",
             "> filter severity>=\nerror: at character 11: a value is missing",
             "> new\nNew trigger.\nName (needed) = nothing\n",

@@ -1,4 +1,4 @@
-//! A service whose store is in PostgreSQL: made, served and killed.
+//! A service with its store in PostgreSQL: created, served and killed.
 
 mod broken;
 mod failover;
@@ -36,52 +36,46 @@ use crate::{
     journey, samples,
 };
 
-/// Senders concurrently, each with one event at a time.
+/// Concurrent senders, with one event in flight each.
 const SENDERS: usize = 8;
-/// Events that are to be answered before something is killed.
+/// Events accepted before something is killed.
 pub(crate) const ANSWERED: usize = 150;
 
-/// A database, and where the keys of its store are.
 pub(crate) struct Database {
     pub(crate) server: Postgres,
     keys: TempDir,
 }
 
 impl Database {
-    /// None where no server is installed.
     pub(crate) fn start() -> Option<Self> {
         let server = Postgres::start()?;
         let keys = tempfile::tempdir().unwrap();
         Some(Self { server, keys })
     }
 
-    /// The settings of a store in it.
     fn settings(&self) -> String {
         self.settings_of("one")
     }
 
-    /// Where the keys are that seal what is in it.
     pub(crate) fn key_file(&self) -> PathBuf {
         self.keys.path().join("secret.key")
     }
 
-    /// The same for the node of that name.
     pub(crate) fn settings_of(&self, node: &str) -> String {
         self.settings_over(self.server.port(), node)
     }
 
-    /// The same over another port that leads to the server.
+    /// Returns the settings with another port that leads to the server.
     pub(crate) fn settings_over(&self, port: u16, node: &str) -> String {
         settings(&Postgres::url_of(port), &self.key_file(), node)
     }
 
-    /// A service on a store that is made before it.
     pub(crate) fn world(&self) -> World {
         World::on(init, &self.settings())
     }
 
-    /// A service with these settings and variables: beside the first one, with the key of its admin, or the
-    /// first one on a store that is made before it.
+    /// Starts a service with these settings and variables: beside the first one, with the key of
+    /// its admin, or as the first one on a new store.
     pub(crate) fn node(first: Option<&World>, lines: &str, variables: Variables) -> World {
         let key = first.map(|first| first.data_dir().join("admin.key"));
         let prepare = |data_dir: &Path| match key {
@@ -94,13 +88,11 @@ impl Database {
         World::among(prepare, lines, variables)
     }
 
-    /// The same over another port that leads to the server.
     pub(crate) fn world_over(&self, port: u16) -> World {
         World::on(init, &self.settings_over(port, "one"))
     }
 }
 
-/// The settings of a node of that name over a database, with the keys in that file.
 pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
     format!(
         "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n[store]\n\
@@ -109,12 +101,11 @@ pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
     )
 }
 
-/// A command with the settings beside a data folder.
+/// Returns a `store` command with the settings beside a data folder.
 pub(crate) fn store(data_dir: &Path, arguments: &[&str]) -> Command {
     store_of(process::binary(), data_dir, arguments)
 }
 
-/// The same of another binary.
 fn store_of(binary: &Path, data_dir: &Path, arguments: &[&str]) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command_of(binary, home, ["store", "--config"]);
@@ -136,18 +127,15 @@ fn init_with(binary: &Path, data_dir: &Path) {
     assert!(made.status.success(), "{said}");
 }
 
-/// What happened to the events that were sent, by host.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) answered: BTreeSet<String>,
-    /// Those of which the service said that it is not known, or said nothing any more.
+    /// Events with an unknown outcome, or without a response.
     pub(crate) unknown: BTreeSet<String>,
     pub(crate) refused: BTreeSet<String>,
-    /// What the newest refusal said.
     why: String,
 }
 
-/// Sends events, one in each request, until it is stopped.
 pub(crate) fn send(
     rest: &Rest,
     round: &str,
@@ -188,7 +176,7 @@ pub(crate) fn send(
     senders
 }
 
-/// Each stored event was sent in one delivery, however often that was tried.
+/// Asserts that each stored event was sent in one delivery, regardless of retries.
 #[expect(
     clippy::print_stderr,
     reason = "what rounds came to is read by who asked for them"
@@ -207,7 +195,7 @@ pub(crate) fn each_has_one_delivery(
     );
 }
 
-/// What was answered is stored, and what was refused is not; answers what is stored.
+/// Asserts that accepted events are stored, and rejected ones are not; returns the stored ones.
 pub(crate) async fn none_is_lost(rest: &Rest, told: &Mutex<Told>) -> BTreeSet<String> {
     let stored = stored_hosts(rest).await;
     let told = std::mem::take(&mut *told.lock().unwrap());
@@ -222,7 +210,7 @@ pub(crate) async fn none_is_lost(rest: &Rest, told: &Mutex<Told>) -> BTreeSet<St
     stored
 }
 
-/// Waits until so many more events are answered.
+/// Waits until this many more events are accepted.
 pub(crate) async fn answered(told: &Arc<Mutex<Told>>, more: usize) {
     let before = told.lock().unwrap().answered.len();
     eventually("events to be answered", async || {
@@ -294,7 +282,7 @@ async fn the_main_job_is_done_over_rest_and_grpc() {
     }
     let answer = world.rest().get("/v1/overview").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    // Simultaneous openings are distinguished from what repeats.
+    // Concurrent openings are distinguished from repetitions.
     let event = samples::event("full", "host-0", "SEVERITY_ERROR", "disk is full");
     let again = samples::events(&[event]);
     let rest = world.rest();
@@ -355,7 +343,6 @@ async fn a_running_service_is_checked_and_backed_up_and_its_backup_makes_a_folde
     assert!(said.contains("1 delivery"), "{said}");
 }
 
-/// A command that has to fail, with what it says.
 pub(crate) fn refused(command: Command, why: &str) {
     let asked = format!("{command:?}");
     let ended = process::run(command);
@@ -370,7 +357,6 @@ pub(crate) fn serve(data_dir: &Path) -> Command {
     serve_of(process::binary(), data_dir)
 }
 
-/// The same of another binary.
 fn serve_of(binary: &Path, data_dir: &Path) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command_of(binary, home, ["serve", "--config"]);
@@ -494,7 +480,7 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
     };
     assert_eq!(send("a").await.ok()["succeeded"], 1);
     let count = "SELECT count(*) FROM bellwether.occurrence";
-    // What a standby has on disk, it shows a moment later.
+    // The standby applies a write shortly after storing it.
     eventually("the standby to show the write", async || {
         (standby.execute(count) == "1").then_some(())
     })
@@ -506,7 +492,7 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
         "{connections}"
     );
 
-    // No one is answered before the standby has it.
+    // A write is not acknowledged before the standby has it.
     standby.kill();
     let mut waiting = std::pin::pin!(send("b"));
     let two_seconds = std::time::Duration::from_secs(2);
@@ -515,7 +501,7 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
     standby.run();
     let answer = waiting.await;
     if answer.status != 200 {
-        // On a busy machine a standby starts later than a write waits for it.
+        // On a busy machine, the standby may start after the write has timed out.
         assert_eq!(answer.json()["details"][0]["reason"], "OUTCOME_UNKNOWN");
         eventually("a write with the standby", async || {
             (send("b").await.status == 200).then_some(())

@@ -1,5 +1,5 @@
-//! The ready destinations of `tests/examples/presets`: stored by the command as they are but for
-//! the host, and sent to test servers that hold what comes to the receiver's published rules.
+//! The presets in `tests/examples/presets`: stored unchanged by the command except for the host,
+//! with messages checked against the receivers' published rules.
 
 mod incidents;
 mod markup;
@@ -21,18 +21,16 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 use watchdog::WATCHDOG;
 
-/// Tries to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
+/// Attempts to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
 const HOSTILE: &str =
     "x\",\"y\":\"z\"}\r\nx-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
-/// What a line produces from it.
+/// The hostile text as it must appear in one line.
 const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
 
-/// What a receiver asks for.
 struct Rules {
     file: &'static str,
-    /// The path of the address, where it is secret.
     secret_path: &'static str,
-    /// What else has to be in a variable.
+    /// Another variable that must be set.
     secret: &'static str,
     /// The response to an accepted message: its status and body.
     accepts: (u16, &'static str),
@@ -68,7 +66,7 @@ impl Told {
     }
 }
 
-/// The JSON of a `POST` to that path, which has these fields and no other.
+/// Returns the JSON of a `POST` to this path, which must have exactly these fields.
 fn posted(received: &Received, path: &str, fields: &[&str]) -> Value {
     assert_eq!(
         (received.method.as_str(), received.path.as_str()),
@@ -88,26 +86,25 @@ fn fielded(received: &Received, fields: &[&str]) -> Value {
     body
 }
 
-/// A text that holds the hostile summary whole, in at most so many characters.
+/// Asserts that a text contains the complete hostile summary, in at most this many characters.
 fn whole(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(plain(text).contains(SHOWN), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// A text without what keeps its signs from being markup.
+/// Returns the text without escapes.
 fn plain(text: &str) -> String {
     text.replace(['\u{2060}', '\\'], "")
 }
 
-/// A text that begins like the hostile summary, in at most so many characters.
+/// Asserts that a text starts like the hostile summary, in at most this many characters.
 fn title(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(text.starts_with("x\",\"y\""), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// The fields of a form, each of which is there once.
 fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
     assert_eq!(
         (received.method.as_str(), received.path.as_str()),
@@ -125,7 +122,7 @@ fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
     fields
 }
 
-/// Opsgenie's Alert API, version 2, which Jira Service Management took over.
+/// Checks a request of Opsgenie's Alert API, version 2, which Jira Service Management has adopted.
 fn genie(received: &Received, told: Told, path: &str) {
     assert_eq!(received.header("authorization"), "GenieKey canary");
     let fields = [
@@ -587,7 +584,6 @@ fn every_preset_has_its_rules_and_its_line() {
     }
 }
 
-/// Stores a preset that leads to a receiver in place of the real one, whose addresses begin so.
 fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
     let file = folder().join(format!("{}.yaml", rules.file));
     let text = fs::read_to_string(file).unwrap();
@@ -650,7 +646,7 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
         let received = receiver.received();
         let shown = |it: &Received| format!("{} {} {}", it.method, it.path, it.text());
         for (received, told) in received.iter().zip([Told::Opening, Told::Closing]) {
-            // Shown when what follows fails.
+            // Shown if a later check fails.
             println!("{} {told:?}: {}", rules.file, shown(received));
             (rules.check)(received, told);
         }

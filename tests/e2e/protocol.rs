@@ -1,4 +1,4 @@
-//! What both listeners make of HTTP itself: hosts, origins, encodings, ids of requests, time limits.
+//! HTTP behaviour of both listeners: hosts, origins, encodings, request ids, time limits.
 
 use std::{
     io::{Read as _, Write as _},
@@ -20,7 +20,6 @@ use crate::samples;
 const RULES: &str = "/v1/notification/rules";
 const PAGE: &str = "https://console.example.net";
 
-/// What is answered to these bytes.
 fn raw(address: &str, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket
@@ -80,7 +79,7 @@ async fn a_stream_ends_when_the_time_of_its_caller_is_over() {
     let world = World::start();
     let mut events = EventQueryServiceClient::new(world.grpc());
     let mut watch = Request::new(WatchEventsRequest::default());
-    // As a header: a client that gives up automatically would show nothing.
+    // Set as a header: a client with its own timeout would not show the response.
     watch
         .metadata_mut()
         .insert("grpc-timeout", "500m".parse().unwrap());

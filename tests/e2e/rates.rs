@@ -1,4 +1,4 @@
-//! Clients that may ask for so much a second, and keys that are refused.
+//! Rate limits of clients, and rejected keys.
 
 use bellwether_proto::cloud::{
     self, data_receiver_service_client::DataReceiverServiceClient, event_wrapper::EventType,
@@ -53,7 +53,7 @@ async fn beyond_its_rate_nothing_of_a_request_is_taken_in() {
         &[&create[..], &["--events-per-second", "5"]].concat(),
     );
     let slow = rest.with_key(Some(&key));
-    // A list of more than a second's worth is accepted, and paid for afterwards.
+    // A list above the rate is accepted, and delays later requests.
     let first = slow.post(PATH, &events(200)).await;
     assert_eq!(first.ok()["succeeded"], 200);
     assert_eq!(
@@ -86,7 +86,7 @@ async fn beyond_its_rate_nothing_of_a_request_is_taken_in() {
     assert!(status.get_details_retry_info().is_some());
     assert!(status.metadata().contains_key("ratelimit"));
 
-    // The limit is taken away without another key; a stream was never refused.
+    // The limit is removed without a new key; a stream was never rejected.
     let told = command(
         &world,
         &["client", "update", "slow", "--events-per-second", "0"],
@@ -122,7 +122,7 @@ async fn a_client_with_few_calls_a_second_leaves_the_others_alone() {
         refused(answer);
     }
     rest.get("/v1/notification/rules").await.ok();
-    // A key that is refused so often is reported.
+    // A key that is rejected often is reported.
     let told = eventually("an event of the service's own", || async {
         let clause = json!({"equals": {"field": "source", "stringVal": "bellwether"}});
         let query = json!({"query": {"clause": clause}});

@@ -1,4 +1,4 @@
-//! The reference topics against the running service.
+//! The reference topics compared with the running service.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use bellwether_proto::reference::{Block, Topic};
 use bellwether_tests::world::World;
 use serde_json::{Value, json};
 
-/// The rows of a topic's tables by the heading they stand under, without their own headings.
+/// Returns the rows of a topic's tables by heading, without header rows.
 fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut tables = BTreeMap::new();
     let mut under = String::new();
@@ -23,7 +23,6 @@ fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     tables
 }
 
-/// A value that is taken for a field of a destination.
 fn value(field: &str) -> Value {
     match field {
         "url" | "secretUrl" | "instanceUrl" | "tokenUrl" => json!("https://example.com/in"),
@@ -99,7 +98,7 @@ async fn destination_fields_are_required_and_secret_as_the_reference_says() {
                 let rest_of: Vec<_> = all.iter().copied().filter(|row| *row != left_out).collect();
                 let answer = rest.post(path, &definition("never", &rest_of)).await;
                 assert_eq!(answer.status, 400, "{kind}: {}", answer.text());
-                // Of fields that stand for each other, the first is named.
+                // If one of several fields is required, the first is named.
                 let named = instead.first().filter(|_| left_out[1] == "one");
                 let field = format!("type.{kind}.{}", name(named.unwrap_or(&left_out)));
                 assert!(answer.text().contains(&field), "{field}: {}", answer.text());

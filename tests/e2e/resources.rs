@@ -1,4 +1,4 @@
-//! Triggers, destinations and rules over REST: what each operation answers, also when it refuses.
+//! Triggers, destinations and rules over REST: responses and errors of each operation.
 
 use bellwether_tests::{
     rest::{Answer, Rest},
@@ -9,14 +9,12 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// The kinds of resources: path and the key under which an answer holds one.
 const KINDS: [(&str, &str); 3] = [
     ("triggers", "trigger"),
     ("destinations", "destination"),
     ("rules", "rule"),
 ];
 
-/// A definition of that kind.
 fn definition(kind: &str, name: &str) -> Value {
     match kind {
         "triggers" => samples::trigger(name, "disk"),
@@ -25,7 +23,7 @@ fn definition(kind: &str, name: &str) -> Value {
     }
 }
 
-/// A service that holds one trigger and one destination, both called `base`.
+/// Starts a service with a trigger and a destination, both named `base`.
 async fn world() -> (World, Rest) {
     let world = World::start();
     let rest = world.rest();
@@ -272,7 +270,7 @@ async fn names_of_every_kind_of_letter_are_reached_by_their_encoded_path() {
         rest.delete(&path).await.ok();
         assert_eq!(rest.get(&path).await.status, 404, "{name}");
     }
-    // Decoded once: `%2520` is the text `%20`, which no name holds.
+    // Decoded once: `%2520` is the text `%20`, which no name contains.
     let twice = rest.get(&format!("{}/disk%2520full", triggers())).await;
     assert!(
         [400, 404].contains(&twice.status.as_u16()),

@@ -1,4 +1,4 @@
-//! Every method over gRPC and every operation over REST, with each kind of key: who is authorized.
+//! Authorization of every method over gRPC and every operation over REST, for each kind of key.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use http::Method;
 use tonic::{Code, client::Grpc, codegen::http::uri::PathAndQuery};
 use tonic_prost::ProstCodec;
 
-/// How long an answer may take that has to come.
+/// Timeout for a response that must arrive.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long to wait for a fault of a call that was accepted and continues.
+/// Time to wait for an error of an accepted call that continues.
 const LET_IN: Duration = Duration::from_millis(300);
-/// Keys that are worth nothing.
+/// Invalid keys.
 const WORTHLESS: [&str; 4] = ["none", "wrong", "revoked", "ended"];
 const ROLES: [&str; 5] = ["ingest", "viewer", "operator", "editor", "admin"];
 
-/// A key of each kind; `None` is none.
+/// Returns a key of each kind; `None` for no key.
 fn keys(world: &World) -> Vec<(&'static str, Option<String>)> {
     let revoked = world.client("a-revoked", "admin");
     run(world, &["client", "revoke", "a-revoked"]);
@@ -48,8 +48,8 @@ fn run(world: &World, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The lowest role that may call an operation: the option of its method, or what the interface of
-/// Alertmanager lets callers do.
+/// Returns the minimum role of an operation: from the option of its method, or for Alertmanager's
+/// API by its kind.
 fn lowest(service: &str, method: &str) -> String {
     if service == "Alertmanager" {
         let reads = method.starts_with("Get");
@@ -71,7 +71,7 @@ fn may(kind: &str, lowest: &str) -> bool {
     }
 }
 
-/// How a call of that method without a field ends; of one that continues, that it began.
+/// Makes a call with an empty request; returns its status, or OK for a stream that began.
 async fn call(channel: &grpc::Grpc, path: &str, is_let_in: bool) -> Code {
     let mut client = Grpc::new(channel.clone());
     client.ready().await.unwrap();
@@ -112,7 +112,7 @@ async fn every_method_lets_in_whom_it_should_and_nobody_else() {
         let lowest = wire::role(&method);
         let path = format!("/{}/{name}", service.full_name());
         for (kind, key) in &keys {
-            // What opens a link or an address is that itself, and no key.
+            // Links and addresses are opened by their signature, not by a key.
             let is_link = service.name() == "LinkService" || name == "BeatByKey";
             let is_let_in = may(kind, &lowest) && !is_link;
             let channel = grpc::channel(address, key.as_deref());
@@ -150,7 +150,8 @@ async fn every_operation_lets_in_whom_it_should_and_nobody_else() {
             .fold(path.clone(), |path, it| path.replace(it, "x"));
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap_or_default();
-            // Senders have separate errors, and what a client may send is a setting of it.
+            // Dialects have their own errors, and which ones a client may send is one of its
+            // settings.
             let Some((service, name)) = id
                 .split_once('_')
                 .filter(|(it, _)| !["Senders", "Health"].contains(it))
@@ -158,7 +159,7 @@ async fn every_operation_lets_in_whom_it_should_and_nobody_else() {
                 continue;
             };
             let name = name.split('_').next().unwrap_or(name);
-            // What opens an address is the address, and no key.
+            // An address is opened by its signature, not by a key.
             if name == "BeatByKey" {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Every field of what people add to a message, over both wires and by commands: stored, compared, exported
-//! and stored again as it was.
+//! Every field of message options, over gRPC, REST and commands: stored, compared, exported and
+//! stored again unchanged.
 
 use std::{collections::BTreeSet, fs};
 
@@ -11,7 +11,7 @@ use bellwether_tests::{process, wire::Wire, world::World};
 use prost::Message as _;
 use serde_json::{Value, json};
 
-/// What is stored, under which kind: all that the types have, each field with a separate value.
+/// Returns resources with all fields of their types, each with a distinct value.
 fn documents() -> Vec<(&'static str, Value)> {
     let trigger = json!({"name": "t", "type": {"event": {"query": {"clause":
         {"equals": {"field": "name", "stringVal": "disk"}}}}}});
@@ -65,7 +65,7 @@ fn documents() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The places that the table fills whole, by the message on the wire.
+/// Objects whose fields are all covered, by message.
 const WHOLE: [(&str, &str, &str); 4] = [
     ("Email", "mail", "/type/email"),
     ("Slack", "slack", "/type/slack"),
@@ -103,7 +103,7 @@ fn the_table_has_every_field() {
     }
 }
 
-/// The secrets among these fields, each by its path.
+/// The secrets among these fields, by path.
 const SECRETS: [(&str, &str); 3] = [
     ("slack", "/type/slack/token"),
     ("pager", "/type/pagerduty/routingKey"),
@@ -126,7 +126,7 @@ fn actions(changes: &[Value]) -> BTreeSet<&str> {
     actions.collect()
 }
 
-/// Whether all that the draft says is in the answer; secrets are masked there.
+/// Asserts that the response contains everything in the draft, with secrets masked.
 fn is_kept(draft: &Value, answer: &Value, path: &str, name: &str) {
     if SECRETS.contains(&(name, path)) {
         let shown = answer.as_str().unwrap();
@@ -157,7 +157,7 @@ async fn stored(wire: &Wire, kind: &str, name: &str) -> Value {
     got[kind].clone()
 }
 
-/// Each text, flag and word of a draft in another way that the service takes too; with its path.
+/// Returns valid changes of each text, flag and word in a draft, with their paths.
 fn edits(draft: &Value, path: &str, name: &str) -> Vec<(String, Value)> {
     match draft {
         Value::Object(fields) => {
@@ -167,7 +167,7 @@ fn edits(draft: &Value, path: &str, name: &str) -> Vec<(String, Value)> {
             inner.collect()
         }
         Value::Bool(flag) => vec![(path.to_owned(), json!(!flag))],
-        // What is secret is not compared by its text, and these two cannot be any text.
+        // Secrets are not compared, and these two fields cannot be any text.
         _ if SECRETS.contains(&(name, path)) => Vec::new(),
         Value::String(_) if path.ends_with("/priority") => vec![(path.to_owned(), json!("HIGH"))],
         Value::String(_) if path.ends_with("/listId") => {
@@ -208,7 +208,7 @@ async fn every_field_is_applied_compared_and_given_back_over_both_wires() {
             "{same:#?}"
         );
 
-        // What is read is what was sent, and may be sent again.
+        // The response equals the request, and can be sent again.
         let mut read = Vec::new();
         for (kind, draft) in &documents {
             let name = draft["name"].as_str().unwrap();
@@ -224,7 +224,7 @@ async fn every_field_is_applied_compared_and_given_back_over_both_wires() {
             "{again:#?}"
         );
 
-        // A change of any one of them is one.
+        // A change of any field is detected.
         for (kind, draft) in &documents {
             let name = draft["name"].as_str().unwrap();
             for (path, value) in edits(draft, "", name) {
@@ -236,7 +236,7 @@ async fn every_field_is_applied_compared_and_given_back_over_both_wires() {
                     "{name}{path}"
                 );
                 let shown = |side: &str| changes[0][side][kind].pointer(&path).cloned();
-                // A flag that is not set is left out.
+                // Unset flags are omitted.
                 let after = shown("after").unwrap_or(json!(false));
                 assert_eq!(after, value, "{name}{path}");
                 assert_ne!(shown("before"), Some(value), "{name}{path}");
@@ -250,7 +250,7 @@ async fn every_field_is_applied_compared_and_given_back_over_both_wires() {
                 if language.is_empty() {
                     edited.as_object_mut().unwrap().remove("templateLanguage");
                 }
-                // In Mustache these expressions are no names.
+                // In Mustache, these expressions are not names.
                 let request = json!({"documents": [{*kind: edited}], "validateOnly": true});
                 match wire.call("ConfigService/ApplyConfig", &request).await {
                     Ok(applied) => assert_eq!(
@@ -275,7 +275,7 @@ async fn what_is_exported_is_applied_to_another_service_as_it_was() {
         draft["kind"] = json!(kind);
         draft.to_string()
     });
-    // JSON is YAML.
+    // JSON is valid YAML.
     fs::write(&file, lines.collect::<Vec<_>>().join("\n---\n")).unwrap();
     let run = |world: &World, arguments: &[&str]| {
         let output = process::run(world.command(arguments));
@@ -291,7 +291,7 @@ async fn what_is_exported_is_applied_to_another_service_as_it_was() {
     let (_, exported, _) = run(&world, &["export"]);
     assert!(!exported.contains("canary"), "{exported}");
 
-    // Every secret that is left out is in a variable.
+    // Every omitted secret is in a variable.
     let other = World::start();
     let copy = other.folder().join("copy.yaml");
     fs::write(&copy, &exported).unwrap();

@@ -1,5 +1,4 @@
-//! Running the program: the notifications to a service manager, its settings, and what describes a
-//! fault.
+//! Running the program: notifications to a service manager, its settings, and bug reports.
 
 use std::{
     fs,
@@ -16,7 +15,7 @@ use bellwether_tests::{
 };
 use serde_json::json;
 
-/// How long something may take that takes milliseconds.
+/// Generous timeout for something that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn stdout(command: Command) -> (i32, String, String) {
@@ -26,7 +25,6 @@ fn stdout(command: Command) -> (i32, String, String) {
     (code, text(output.stdout), text(output.stderr))
 }
 
-/// Reads what a service manager is sent, until this message.
 fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
     let start = Instant::now();
     let mut bytes = [0; 1024];
@@ -222,7 +220,7 @@ fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_
     assert_eq!(code, 2, "{told}");
     let sentence = format!("--config: everybody may write to {config_shown} (mode 646)");
     assert!(told.contains(&sentence), "{told}");
-    // The log of the service reports it, too.
+    // The service logs it too.
     set_mode(&config, 0o644);
     world.terminate();
     world.start_again();
@@ -371,7 +369,7 @@ fn a_pipe_in_place_of_a_file_is_refused_and_not_waited_for() {
     let start = || {
         let mut serve = process::command(world.folder(), ["serve", "--config"]);
         serve.arg(world.folder().join("bellwether.toml"));
-        // What waits for the pipe would be ended by this, and say nothing.
+        // A command blocked on the pipe would be killed by this, without output.
         let mut limited = Command::new("timeout");
         limited.args(["--signal=KILL", "20"]);
         limited.arg(serve.get_program()).args(serve.get_args());

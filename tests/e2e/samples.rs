@@ -1,9 +1,9 @@
-//! The definitions that several topics start from.
+//! Definitions used by several tests.
 
 use bellwether_tests::{receiver::Receiver, rest::Rest};
 use serde_json::{Value, json};
 
-/// A trigger: severity at least error, and a word in the summary, and not the lab.
+/// Returns a trigger: severity at least error, a word in the summary, not in the lab.
 pub(crate) fn trigger(name: &str, word: &str) -> Value {
     json!({"name": name, "type": {"event": {"query": {"clause": {"and": {"clauses": [
         {"greaterAndEquals": {"field": "severity", "value": "SEVERITY_ERROR"}},
@@ -12,18 +12,16 @@ pub(crate) fn trigger(name: &str, word: &str) -> Value {
     ]}}}}}})
 }
 
-/// A moment that many seconds from now, as RFC 3339 has it.
 pub(crate) fn in_seconds(seconds: i64) -> String {
     let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
     at.to_string()
 }
 
-/// A webhook destination.
 pub(crate) fn webhook(name: &str, url: &str) -> Value {
     json!({"name": name, "type": {"webhook": {"url": url}}})
 }
 
-/// Stores what a rule needs that tells a receiver of disks: the trigger `disk` and the destination `hook`.
+/// Stores what a rule about disks needs: the trigger `disk` and the destination `hook`.
 pub(crate) async fn disks_to_hook(rest: &Rest, receiver: &Receiver) {
     for (kind, draft) in [
         ("triggers", trigger("disk", "disk")),
@@ -34,7 +32,6 @@ pub(crate) async fn disks_to_hook(rest: &Rest, receiver: &Receiver) {
     }
 }
 
-/// An enabled rule from one trigger to one destination.
 pub(crate) fn rule(name: &str, trigger: &str, destination: &str, message: &str) -> Value {
     json!({
         "name": name,
@@ -45,7 +42,6 @@ pub(crate) fn rule(name: &str, trigger: &str, destination: &str, message: &str) 
     })
 }
 
-/// An event about a host.
 pub(crate) fn event(name: &str, host: &str, severity: &str, summary: &str) -> Value {
     json!({
         "name": name,
@@ -55,12 +51,11 @@ pub(crate) fn event(name: &str, host: &str, severity: &str, summary: &str) -> Va
     })
 }
 
-/// A body of an intake request.
+/// Returns the body of an intake request.
 pub(crate) fn events(events: &[Value]) -> Value {
     json!({"detailedResponse": true, "events": events})
 }
 
-/// `depth` clauses inside one another.
 pub(crate) fn nested_clause(depth: usize) -> Value {
     let innermost = json!({"equals": {"field": "name", "stringVal": "x"}});
     (1..depth).fold(innermost, |clause, _| json!({"not": {"clause": clause}}))

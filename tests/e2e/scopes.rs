@@ -1,4 +1,4 @@
-//! Clients that are kept to a part of what their role may.
+//! Clients restricted to a scope within their role.
 
 mod every_method;
 
@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// Makes a client with these further arguments; answers its key.
 fn client(world: &World, name: &str, role: &str, further: &[&str]) -> String {
     let create = ["client", "create", name, "--role", role];
     let made = run(world.command(&[&create[..], further].concat()));
@@ -57,7 +56,7 @@ async fn an_editor_that_is_kept_to_tags_changes_what_carries_them_and_nothing_el
     assert!(why.contains("team:db") && why.contains("`new`"), "{why}");
     let checked = format!("{TRIGGERS}?validateOnly=true");
     refused(&db, Method::POST, &checked, &trigger("new", &[])).await;
-    // Neither a foreign one made one's own, nor one's own made foreign.
+    // Resources cannot be moved into or out of the scope.
     refused(&db, Method::PUT, &theirs, &trigger("theirs", &["team:db"])).await;
     let ours = format!("{TRIGGERS}/ours");
     refused(&db, Method::PUT, &ours, &trigger("ours", &["team:web"])).await;
@@ -65,7 +64,7 @@ async fn an_editor_that_is_kept_to_tags_changes_what_carries_them_and_nothing_el
     assert_eq!(answer.status, 403, "{}", answer.text());
     db.put(&ours, &trigger("ours", &["team:db"])).await.ok();
 
-    // As documents, also only to look.
+    // Applies a document, also as a dry run.
     for validate_only in [true, false] {
         let documents = json!({
             "validateOnly": validate_only,
@@ -112,7 +111,7 @@ async fn a_sender_that_is_kept_to_sources_sends_events_of_these_alone() {
     let (taken, answer) = send(json!({"host": "a"})).await;
     assert_eq!(taken, 0);
     assert!(answer.contains("is missing"), "{answer}");
-    // In the words of another service.
+    // Sends an event in another dialect.
     let event = json!({ "specversion": "1.0", "id": "1", "type": "job", "source": "web" });
     let answer = rest.post("/v1/intake/cloudevents", &event).await;
     assert!(!answer.status.is_success(), "{}", answer.text());
@@ -124,8 +123,8 @@ const RULES: &str = "/v1/notification/rules";
 const DESTINATIONS: &str = "/v1/notification/destinations";
 const DELIVERIES: &str = "/v1/notification/deliveries";
 
-/// Two teams, each with a trigger, a destination and a rule that groups; and an event of each that was
-/// delivered, beside one that no rule is about and that names the team.
+/// Creates two teams, each with a trigger, a destination and a grouping rule, and a delivered event
+/// of each; also an event without a rule that names the team.
 async fn two_teams(admin: &Rest, receiver: &Receiver) -> BTreeMap<&'static str, String> {
     for (name, word, tag) in [("ours", "disk", "team:db"), ("theirs", "page", "team:web")] {
         let tagged = |mut draft: Value| {
@@ -197,7 +196,7 @@ fn inhibition(name: &str, target: &str) -> Value {
     })
 }
 
-/// Makes each of them, checks it, edits a stored one into it, and applies it as a document.
+/// Creates, validates, edits and applies a resource; returns the responses.
 async fn made_in_every_way(db: &Rest, all: &str, word: &str, draft: &Value) -> Vec<Answer> {
     let broad = if all == SILENCES {
         "?allowBroad=true"
@@ -246,7 +245,7 @@ async fn a_client_that_is_kept_to_tags_holds_back_and_notifies_nobody_else() {
     for (all, draft) in kept {
         db.post(all, &draft).await.ok();
     }
-    // What is asked for, and the words that the refusal names it by; none where it is allowed.
+    // The request, and the text of the rejection; `None` if it is allowed.
     let table = [
         (
             SILENCES,
@@ -324,7 +323,7 @@ async fn a_client_that_is_kept_to_tags_holds_back_and_notifies_nobody_else() {
             }
         }
     }
-    // A destination that an administrator gave the rule stays with it.
+    // A destination assigned to the rule by an administrator stays.
     admin
         .put(&format!("{RULES}/kept"), &rule("kept", &["ours", "theirs"]))
         .await
@@ -332,7 +331,7 @@ async fn a_client_that_is_kept_to_tags_holds_back_and_notifies_nobody_else() {
     let mut edit = rule("kept", &["theirs"]);
     edit["description"] = json!("edited");
     db.put(&format!("{RULES}/kept"), &edit).await.ok();
-    // One that is kept to nothing makes what it likes.
+    // A client without a scope is not restricted.
     let broad = silence("broad", &json!({"filter": "severity>=debug"}));
     admin
         .post(&format!("{SILENCES}?allowBroad=true"), &broad)
@@ -440,7 +439,7 @@ async fn a_client_that_is_kept_to_tags_acts_on_what_belongs_to_them() {
             );
         }
     }
-    // Nothing of theirs changed, and nothing was sent to them again.
+    // Nothing of the other team changed or was sent again.
     let theirs = admin
         .get(&format!("/v1/events/{}", events["theirs"]))
         .await

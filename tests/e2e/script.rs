@@ -1,4 +1,4 @@
-//! The commands for scripts, with the real program against a real service.
+//! The commands for scripts, with the real program and a real service.
 
 use std::{fs, io::Write, process::Output};
 
@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// What a command answered: its exit code and both its outputs.
 #[derive(Debug)]
 struct Said {
     code: i32,
@@ -35,7 +34,6 @@ fn run(world: &World, arguments: &[&str]) -> Said {
     process::run(world.command(arguments)).into()
 }
 
-/// Runs a command with that text as its standard input.
 fn fed(world: &World, arguments: &[&str], input: &str) -> Said {
     let mut command = world.command(arguments);
     command
@@ -49,7 +47,7 @@ fn fed(world: &World, arguments: &[&str], input: &str) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
-/// What holds messages back, as documents.
+/// Resources that hold messages, as documents.
 const HOLDS: &str = "\
 kind: calendar
 name: work
@@ -72,7 +70,6 @@ event:
   dimensions: {page: '{{page.id}}'}
 ";
 
-/// A configuration of three documents in a folder of the world's.
 fn write_configuration(world: &World) -> String {
     let folder = world.folder().join("config");
     fs::create_dir_all(folder.join("below")).unwrap();

@@ -1,4 +1,4 @@
-//! The keys that seal secrets: another one is made, and what was sealed continues to open.
+//! Rotation of encryption keys: data encrypted with earlier keys stays readable.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -17,7 +17,7 @@ fn rotate(world: &World, further: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The numbers of the keys in the file.
+/// Returns the numbers of the keys in the file.
 fn numbers(world: &World) -> Vec<String> {
     let text = fs::read_to_string(world.data_dir().join("secret.key")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -62,7 +62,7 @@ async fn everything_is_sealed_with_another_key_and_opens_as_before() {
     receiver.until_received(1).await;
     assert_eq!(receiver.received()[0].header("x-token"), "hush-1");
 
-    // The key before opens the store no more.
+    // The previous key no longer opens the store.
     world.terminate();
     fs::write(&file, before).unwrap();
     let checked = run(world.command(&["check"]));

@@ -1,4 +1,4 @@
-//! The settings that are in the store: those of the file of the only node, calls, roles and documents.
+//! Settings in the store: imported from a single node's file, and by calls, roles and documents.
 
 use std::fs;
 
@@ -73,7 +73,7 @@ async fn an_administrator_changes_settings_by_call_and_by_document_and_an_editor
         "{}",
         refused.text()
     );
-    // What changes nothing is no change.
+    // An update without changes is not recorded.
     let same = editor.post(path, &apply(before.clone())).await.ok();
     assert_eq!(same["changes"][0]["action"], "CONFIG_ACTION_UNCHANGED");
 

@@ -1,4 +1,4 @@
-//! What was settled after use, as tables of cases that both wires are held to.
+//! Behaviour defined by tables of cases, checked over REST and gRPC.
 #![expect(clippy::too_many_lines, reason = "a table of cases may be long")]
 
 mod delivering;
@@ -16,20 +16,20 @@ pub(crate) const STATUS: &str = "EventManagementService/SetStatus";
 pub(crate) const GET: &str = "EventQueryService/GetEvent";
 pub(crate) const SEARCH: &str = "EventQueryService/SearchEvents";
 
-/// A moment that many seconds from now, in milliseconds since 1970, as JSON has it.
+/// Returns the time this many seconds from now, in milliseconds since 1970, as JSON.
 pub(crate) fn in_seconds(seconds: i64) -> String {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     (now_ms + seconds * 1_000).to_string()
 }
 
-/// `base` with the members of `over`.
+/// Returns `base` with the members of `over`.
 pub(crate) fn with(base: &Value, over: &Value) -> Value {
     let mut members: Map<_, _> = base.as_object().expect("an object").clone();
     members.extend(over.as_object().expect("an object").clone());
     Value::Object(members)
 }
 
-/// An event about a thing that no other case speaks of.
+/// Returns an event that no other case uses.
 pub(crate) fn event(host: &str) -> Value {
     json!({
         "name": "disk-full",
@@ -42,7 +42,6 @@ pub(crate) fn event(host: &str) -> Value {
     })
 }
 
-/// Sends events that all have to be accepted.
 pub(crate) async fn send(wire: &Wire, events: &[Value]) {
     let request = json!({"detailedResponse": true, "events": events});
     let answer = wire.ok(PUT, &request).await;
@@ -54,7 +53,6 @@ pub(crate) async fn send(wire: &Wire, events: &[Value]) {
     );
 }
 
-/// The event about that host with its newest occurrence.
 pub(crate) async fn stored(wire: &Wire, host: &str) -> Value {
     let clause = json!({"equals": {"field": "dimensions.host", "stringVal": host}});
     let found = wire.ok(SEARCH, &json!({"query": {"clause": clause}})).await;
@@ -63,12 +61,10 @@ pub(crate) async fn stored(wire: &Wire, host: &str) -> Value {
     wire.ok(GET, &json!({"id": id})).await["result"].clone()
 }
 
-/// The newest occurrence of the event about that host.
 pub(crate) async fn newest(wire: &Wire, host: &str) -> Value {
     stored(wire, host).await["occurrences"][0].clone()
 }
 
-/// A status item for the event about that host; its answer.
 pub(crate) async fn set_status(wire: &Wire, host: &str, item: &Value) -> Value {
     let id = stored(wire, host).await["id"].clone();
     let item = with(&json!({"eventId": id}), item);

@@ -1,5 +1,5 @@
-//! A rule that only records, over the wire: what it would send is there to look at, no one is
-//! notified of it, and it is promoted without telling of what lies behind.
+//! Dry-run rules: their notifications are recorded but not sent, and promoting a rule does not
+//! notify of past events.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
     let kinds: Vec<_> = timeline.iter().map(|it| it["kind"].clone()).collect();
     assert_eq!(json!(kinds), json!(["opened", "shadowed"]));
 
-    // A kill changes nothing of it, and the rule that sends reports on the next match only.
+    // A kill changes nothing, and the promoted rule only notifies of the next match.
     world.kill();
     world.start_again();
     let rest = world.rest();

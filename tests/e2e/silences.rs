@@ -1,5 +1,5 @@
-//! Silences over both wires: what they hold, refuse and answer, and that a killed service forgets
-//! nothing of what waits.
+//! Silences over REST and gRPC: holds, errors and responses, and pending notifications that survive
+//! a kill.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -10,7 +10,6 @@ const SILENCES: &str = "/v1/notification/silences";
 const PENDING: &str = "/v1/notification/pending";
 const DELIVERED: &str = "/v1/notification/deliveries?states=DELIVERED";
 
-/// A silence of one host that ends after so many seconds.
 fn silence(name: &str, host: &str, seconds: i64) -> Value {
     json!({
         "name": name,
@@ -69,7 +68,7 @@ async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
     assert_eq!(waits[0]["kind"], "OPENING");
     assert_eq!(waits[0]["holds"][0]["name"], "db-patch");
     assert_eq!(waits[0]["destinationNames"], json!(["hook"]));
-    // What is not recorded as delivered is sent once more after the kill.
+    // A delivery not yet recorded would be sent again after the kill.
     eventually("the other message to be recorded", async || {
         let found = rest.get(DELIVERED).await.ok();
         (found["deliveries"].as_array()?.len() == 1).then_some(())
@@ -175,7 +174,7 @@ async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
     for at in 0..20 {
         send(&rest, &format!("h{at}"), json!({})).await;
     }
-    // Every wrong field in one response.
+    // All invalid fields in one response.
     let wrong = json!({"name": "a/b", "tags": [""], "warnBefore": "1s",
         "span": {"endTime": samples::in_seconds(-5)}, "ruleNames": ["nothing"]});
     let refused = rest.post(SILENCES, &wrong).await;
@@ -242,7 +241,7 @@ async fn a_silence_of_an_event_is_extended_commented_found_and_written_back() {
     );
     let none = rest.get(&format!("{SILENCES}?states=EXPIRED")).await.ok();
     assert_eq!(none["totalSize"], 0);
-    // What is read can be written back; an old version cannot.
+    // The response can be written back; an outdated version cannot.
     let mut stored = rest.get(&path).await.ok()["silence"].clone();
     stored["description"] = json!("by hand");
     rest.put(&path, &stored).await.ok();

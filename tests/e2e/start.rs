@@ -1,4 +1,4 @@
-//! `docs/start.md`, word for word: its commands against a separate service.
+//! The commands of `docs/start.md`, executed literally with a new service.
 
 use std::{fs, process::Command};
 
@@ -12,7 +12,7 @@ use bellwether_tests::{
 
 const PAGE: &str = include_str!("../../docs/start.md");
 
-/// The commands that a reader runs, in their order; without those of programs that are not here.
+/// Returns the commands in order, without those of programs that are not installed.
 fn commands() -> String {
     let mut commands = String::from("set -eu\n");
     let mut blocks = PAGE.split("\n```sh run");
@@ -39,7 +39,7 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let commands = commands()
         .replace("127.0.0.1:8480", world.service().address("rest"))
         .replace("127.0.0.1:9000", &receiver.address().to_string());
-    // The exit code of the last command may report a destination that is not reached yet.
+    // The exit code of the last command may reflect a destination without a delivery yet.
     let commands = commands.replace("\nbellwether status", "\nbellwether status || true");
     let script = world.folder().join("commands.sh");
     fs::write(&script, &commands).unwrap();
@@ -47,7 +47,7 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = vec![bin];
     folders.extend(std::env::split_paths(&path));
-    // Like any command of the program, out of reach of this machine's own settings.
+    // Like any command of the program, isolated from this machine's own settings.
     let clean = process::command(world.folder(), [""; 0]);
     let mut bash = Command::new("bash");
     for (name, value) in clean.get_envs() {
@@ -66,8 +66,8 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{said}");
 
-    // Backup and its end, the disk, one alert by each of three ways: what comes by two is one event; and
-    // what two rules notify of, of which one pages who is on call.
+    // The backup alarm and its closing, the disk, and an alert by each of three paths, of which two
+    // create the same event; and the messages of two rules, one of which pages the on-call contact.
     let messages = eventually("the messages", async || {
         let received = receiver.received();
         (received.len() >= 9).then_some(received)

@@ -1,5 +1,5 @@
-//! What the service counts: exact at any size, the same as a count of what REST lists, also after a
-//! kill; and begun again with a data folder of a release that did not count.
+//! Statistics are exact at any size and equal the counts of lists, also after a kill. They start at
+//! zero for a data folder of a release without statistics.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// More than counting by an index ever went to.
+/// More than were ever counted by an index.
 const EVENTS: usize = 12_000;
 const PER_REQUEST: usize = 1_000;
-/// A failing destination gives up immediately.
+/// Deliveries to a failing destination fail immediately.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
 
 async fn set_up(rest: &Rest, receiver: &Receiver) {
@@ -49,7 +49,6 @@ async fn send(rest: &Rest, from: usize, count: usize) {
     }
 }
 
-/// Counts the deliveries of a destination in a state, page by page.
 async fn listed(rest: &Rest, destination: &str, state: &str) -> i64 {
     let (mut count, mut token) = (0, String::new());
     loop {
@@ -88,7 +87,6 @@ async fn statistics(rest: &Rest) -> Value {
     rest.get("/v1/statistics?span=3600s").await.ok()
 }
 
-/// Every number equals what the lists count.
 async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
     let found = statistics(rest).await;
     for name in ["good", "bad"] {
@@ -115,7 +113,7 @@ async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
     let critical = i64::try_from(events.div_ceil(3)).unwrap();
     assert_eq!(events_of("SEVERITY_CRITICAL"), critical);
     let error = i64::try_from(events).unwrap() - critical;
-    // With those in which the service says that deliveries are given up.
+    // Including the service's own events about failed deliveries.
     assert!(events_of("SEVERITY_ERROR") >= error, "{found}");
     let overview = rest.get("/v1/overview").await.ok();
     let rows = overview["destinations"].as_array().unwrap();
@@ -149,7 +147,8 @@ async fn every_number_is_exact_at_any_size_and_after_a_kill() {
         return;
     }
     let mut world = World::with_settings(SETTINGS);
-    // It accepts every other message, so that the refusals are not the destination's fault.
+    // The receiver accepts every other message, so that the rejections are attributed to the
+    // messages.
     let asked = AtomicUsize::new(0);
     let receiver = Receiver::answering(move |request| match request.path.as_str() {
         "/bad" if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => Reply::status(400),

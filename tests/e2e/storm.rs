@@ -1,5 +1,5 @@
-//! A storm with 13 destinations, of which 8 fail, walked through on a real terminal: every number agrees with
-//! the service, and nothing false is shown. All checks that need a storm share this one.
+//! A storm with 13 destinations, of which 8 fail, explored on a real terminal: every number agrees
+//! with the service, and nothing false is shown. All checks that need a storm share this one.
 
 use std::{
     sync::{
@@ -20,20 +20,18 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// How long the console may take to agree with the service.
+/// Timeout for the console to agree with the service.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Events of the storm, and with `BELLWETHER_TEST_STORM` (30,000 with `just storm`).
+/// Default number of events; `BELLWETHER_TEST_STORM` overrides it (30,000 with `just storm`).
 const EVENTS: usize = 1_300;
-/// Events of a request.
 const BATCH: usize = 500;
-/// Hosts; the first has ten times the events of another one.
+/// Number of hosts; the first one has ten times the events of the others.
 const HOSTS: usize = 40;
-/// One event in so many is an error that rules notify of; a few are critical.
+/// One event in this many is an error that rules notify about; a few are critical.
 const ERROR_EACH: usize = 10;
 const CRITICAL: [usize; 3] = [17, 27, 37];
 /// The destination whose receiver is fixed during the storm.
 const FIXED: &str = "chat-bridge-of-team-db";
-/// The destinations, and what their receivers answer.
 const DESTINATIONS: [(&str, u16); 13] = [
     ("audit-archive-of-the-north", 200),
     ("ops-webhook", 200),
@@ -50,7 +48,7 @@ const DESTINATIONS: [(&str, u16); 13] = [
     ("warehouse-of-incidents", 503),
 ];
 
-/// How many events there are.
+/// Returns the number of events.
 fn wanted() -> usize {
     #[expect(
         clippy::disallowed_methods,
@@ -60,12 +58,11 @@ fn wanted() -> usize {
     asked.map_or(EVENTS, |it| it.parse().expect("a number of events"))
 }
 
-/// A service in a storm, its receivers, and a console on it.
 struct Storm {
-    /// The service, which ends with it.
     _world: World,
     rest: Rest,
-    /// Responds with the status in the path, and to the fixed destination with 200 once it is fixed.
+    /// Responds with the status in the path, and to the fixed destination with 200 once it is
+    /// fixed.
     _receiver: Receiver,
     is_fixed: Arc<AtomicBool>,
     console: Terminal,
@@ -112,33 +109,31 @@ impl Storm {
         storm
     }
 
-    /// Waits until what can be delivered is, and what cannot waits or is dead.
+    /// Waits until all deliveries are delivered, waiting or dead.
     async fn settle(&self) {
         let reachable = DESTINATIONS.iter().filter(|it| it.1 == 200).count();
         let errors = wanted().div_ceil(ERROR_EACH) + CRITICAL.len();
         eventually("the storm to settle", async || {
             let counts = self.delivery_counts("").await;
-            // The service's own events of destinations that fail are delivered too.
+            // The service's own events about failing destinations are delivered too.
             let delivered = usize::try_from(number(&counts["deliveredCount"])).expect("a count");
             (delivered >= reachable * errors).then_some(())
         })
         .await;
     }
 
-    /// How many deliveries a filter leaves, by state.
     async fn delivery_counts(&self, filter: &str) -> Value {
         let path =
             format!("/v1/notification/deliveries?filter={filter}&withCounts=true&pageSize=1");
         self.rest.get(&path).await.ok()["counts"].clone()
     }
 
-    /// Goes to a screen by its digit; what is typed before is left.
+    /// Opens a screen by its digit.
     fn go(&mut self, key: &str, shown: &[&str]) -> String {
         self.console.press(key);
         self.console.shows(shown)
     }
 
-    /// Types a filter over the one before.
     fn filter(&mut self, text: &str, shown: &[&str]) -> String {
         self.console.press("/\x15");
         self.console.press(text);
@@ -146,7 +141,7 @@ impl Storm {
         self.console.shows(shown)
     }
 
-    /// Waits until the screen has a number that the service has at that moment too, or says how old it is.
+    /// Waits until the screen shows the number that the service has, or an age.
     async fn agrees(&self, what: &str, number: impl AsyncFn() -> i64, around: (&str, &str)) {
         let mut last = String::new();
         let found = eventually_within(2 * PATIENCE, what, async || {
@@ -157,7 +152,7 @@ impl Storm {
             let is_old = screen.contains(" s old ") || screen.contains(" min old ");
             (is_old || screen.contains(&wanted) && number().await == before).then_some(())
         });
-        // The console counts again after ten times what counting took, which a busy machine makes long.
+        // The console counts less often when counting takes long, as it does on a busy machine.
         assert!(
             tokio::time::timeout(PATIENCE, found).await.is_ok(),
             "{last}"
@@ -174,7 +169,8 @@ fn console(world: &World) -> Terminal {
     console
 }
 
-/// The event of a number: three critical ones, errors now and then, else warnings and information.
+/// Returns the event of a number: three critical ones, regular errors, otherwise warnings and
+/// information.
 fn event(number: usize) -> Value {
     let severity = match number {
         _ if CRITICAL.contains(&number) => "SEVERITY_CRITICAL",
@@ -190,7 +186,7 @@ fn event(number: usize) -> Value {
     event
 }
 
-/// A number as screens have it.
+/// Formats a number as on the screen.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -237,11 +233,12 @@ async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut S
     };
     storm.agrees("waiting", waiting, ("", "  ")).await;
     let screen = storm.console.screen();
-    // What fails and waits is before what only fails, and what is cut is counted.
+    // Destinations that fail with a backlog come before others that fail, and truncated ones are
+    // counted.
     assert!(screen.contains(" more"), "{screen}");
     assert!(!screen.contains("every destination answers"), "{screen}");
     assert!(!screen.contains("nothing is open"), "{screen}");
-    // The tabs have rough numbers: the first digits of what the service has.
+    // The tabs show rounded numbers: the first digits of the service's.
     let failing = overview().await;
     let failing = failing["destinations"]
         .as_array()
@@ -303,7 +300,7 @@ fn an_unknown_field_is_an_error_in_every_list_and_columns_filter(storm: &mut Sto
     }
     for key in ["2", "6"] {
         storm.go(key, &[]);
-        // In a storm it is about the newest 20,000 events.
+        // In a storm, this concerns the newest 20,000 events.
         storm.filter("nosuch=1", &["has a field `nosuch`"]);
         storm.console.press("/\x15\r");
     }
@@ -366,7 +363,7 @@ async fn explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(storm: &
     {
         let cell: String = line.chars().skip(at).take(8).collect();
         let is_time = cell.contains(':');
-        // Within the minute before midnight the day changes.
+        // In the minutes before midnight, the date may change.
         assert!(
             !is_time || cell >= now || now.as_str() > "23:50",
             "{now}\n{line}"
@@ -440,7 +437,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
     assert!(number(&delivered) >= before, "{delivered} of {before}");
     storm.console.press("\x1b");
     storm.console.shows(&[FIXED, "healthy"]);
-    // Resumed, nothing is known of it until something is sent: not that it fails since then.
+    // After a resume, its health is unknown until something is sent.
     storm.filter("name=legacy-pager", &["1/1  ·  /", "paused"]);
     storm.console.press("p");
     storm.console.shows(&["Resume legacy-pager?"]);
@@ -452,7 +449,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
         let found = storm.rest.get(path).await.ok();
         let health = &found["destination"]["health"];
         let is_failing = health["state"] == "FAILING";
-        // What fails then fails since it was resumed.
+        // A low count means that it has failed since it was resumed.
         (is_failing && number(&health["attemptCount"]) < 10).then_some(())
     })
     .await;

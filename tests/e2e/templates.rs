@@ -1,4 +1,5 @@
-//! Templates and mappings: what they may cost over both wires, and where a webhook's variables stand.
+//! Templates and mappings: limits of their cost over REST and gRPC, and positions of variables in a
+//! webhook.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +11,13 @@ use tonic::Code;
 
 use crate::samples;
 
-/// The square of a list's length in a few bytes.
+/// Quadratic output in a few bytes.
 const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
 
 /// More than any rendering takes beside other tests, and far less than an unbounded one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An event with a list as long as the limit of metadata allows.
 fn long_event() -> Value {
     let mut event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk full");
     event["metadataFields"] = json!({"m": vec![1; 30_000]});
@@ -32,7 +32,7 @@ async fn stored_event(rest: &Rest) -> String {
     found["results"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Calls the method; the answer must be a refusal that names the template and the limit, soon.
+/// Asserts that a call is soon rejected with an error that names the template and the limit.
 async fn too_much(wire: &Wire, method: &str, request: &Value, named: &str) {
     let begun = Instant::now();
     let refusal = wire.refused(method, request).await;
@@ -92,7 +92,7 @@ async fn a_template_that_costs_too_much_is_refused_with_its_name_and_the_limit()
     }
     assert_eq!(receiver.count(), 0, "a refused test sends nothing");
 
-    // A stored mapping is the same, for each webhook.
+    // The same for webhooks with a stored mapping.
     let mut stored = mapping;
     stored["name"] = json!("square");
     rest.post("/v1/intake/mappings", &stored).await.ok();
@@ -130,7 +130,7 @@ async fn many_costly_previews_hold_up_no_other_call_and_lose_no_message() {
         let status = status.unwrap().as_u16();
         assert!([400, 429, 503].contains(&status), "{status}");
     }
-    // The rule's message gives way to the default, which says nothing of the rule.
+    // The rule's message is replaced by the default one, which does not contain it.
     receiver.until_received(1).await;
     let document = receiver.received()[0].json();
     assert_eq!(document["rule"]["message"], "");
@@ -150,7 +150,7 @@ async fn many_costly_previews_hold_up_no_other_call_and_lose_no_message() {
     );
 }
 
-/// Tries to break out of a header and of an address.
+/// Attempts to break out of a header and of an address.
 const HOSTILE: &str = "a\r\nx-evil: 1\u{0}/../b?c=d&e#f \u{e4}";
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn variables_stand_in_headers_paths_and_queries_escaped_for_each() {
             segment.contains("%2F..%2Fb%3Fc%3Dd%26e%23f%20%C3%A4"),
             "{segment}"
         );
-        // What a secret address and header are filled with shows no secret.
+        // The values filled into a secret address and header are not shown.
         let shown = tested.to_string();
         assert!(!shown.contains("canary-bearer-9"), "{shown}");
         assert_eq!(shown.contains(token), address == "url", "{shown}");
@@ -353,7 +353,7 @@ async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
     }
 }
 
-/// Templates that would end the process, never end, or keep a processor busy.
+/// Returns templates that could crash the process, never end, or keep a processor busy.
 fn hostile() -> Vec<(&'static str, String)> {
     let doubled = (0..40).map(|at| format!("{{% for x{} in [[x{at}, x{at}]] %}}", at + 1));
     let doubled: String = doubled.collect();
@@ -429,7 +429,7 @@ async fn hostile_templates_are_refused_while_other_calls_are_served() {
     while let Some(ended) = calls.join_next().await {
         let (what, path, answer) = ended.unwrap();
         let place = format!("{what}, {path}: {}", answer.text());
-        // What the event lets pass is rendered.
+        // Rendered if the event permits it.
         let is_expected = [200, 400, 429, 503].contains(&answer.status.as_u16());
         assert!(is_expected, "{}: {place}", answer.status);
         let is_accepted = what == "a quadratic search" && answer.status == 200;
@@ -443,7 +443,7 @@ async fn hostile_templates_are_refused_while_other_calls_are_served() {
     );
 }
 
-/// What the first attempts of all delivered messages to a destination say.
+/// Returns the explanations of the first attempts of all delivered messages to a destination.
 async fn explanations(rest: &Rest, destination: &str) -> Option<Vec<String>> {
     let list = "/v1/notification/deliveries";
     let path = format!("{list}?destinationNames={destination}&states=DELIVERED&pageSize=10");
@@ -489,7 +489,7 @@ async fn a_payload_that_fails_while_it_is_delivered_goes_out_in_its_simplest_for
         rest.post("/v1/notification/rules", &rule).await.ok();
         receivers.push(receiver);
     }
-    // A small event is sent as its author means it.
+    // A small event is sent as its author intended.
     let mut small = samples::event("full", "db-0", "SEVERITY_ERROR", "disk full");
     small["metadataFields"] = json!({"m": [1, 2]});
     let long_summary = format!("disk full {}", "x".repeat(900));

@@ -1,4 +1,4 @@
-//! The project holds to its own rules.
+//! The project follows its own rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ fn nothing_is_left_open_in_the_code() {
 fn code_is_ascii_but_for_what_people_see_and_tests_on_unicode() {
     let shown = |path: &str| path.starts_with("tui/") || path.contains("test");
     for (path, text) in tree::files("rs").iter().filter(|(path, _)| !shown(path)) {
-        // Tests may stand at the end of the file that they test.
+        // Tests may be at the end of the file that they test.
         let code = text.split("#[cfg(test)]").next().unwrap();
         let line = code
             .lines()
@@ -83,7 +83,7 @@ fn needs_comment(line: &str) -> bool {
     !is_file_level && (is_field || declares.iter().any(|start| line.starts_with(start)))
 }
 
-/// The packages that each package may be built from.
+/// Packages with the packages that each may depend on.
 const CRATE_ARROWS: [(&str, &[&str]); 10] = [
     ("proto", &[]),
     ("proto/process", &[]),
@@ -108,7 +108,7 @@ const CRATE_ARROWS: [(&str, &[&str]); 10] = [
         ],
     ),
     ("gateway", &["process", "proto"]),
-    // The command, not the console, is what puts backend and gateway in.
+    // The command, not the console, includes backend and gateway.
     ("tui", &["process", "proto", "backend", "gateway"]),
     ("tests", &["proto", "backend", "gateway", "tui"]),
 ];
@@ -128,8 +128,8 @@ fn packages_depend_on_each_other_only_along_the_arrows() {
     }
 }
 
-/// The files of the command, and the one that puts a service beside the console of a test: the only
-/// ones in `tui` that know the parts of the service.
+/// The files of the command, and the one that adds a service to a test's console: the only ones in
+/// `tui` that may use the service's crates.
 const COMMAND_FILES: [&str; 2] = ["tui/src/bin/", "tui/tests/console/backend.rs"];
 
 #[test]
@@ -144,7 +144,7 @@ fn the_console_knows_the_wire_only() {
     }
 }
 
-/// The modules of the backend, and those that each may look into. All may use the crates below it.
+/// Modules of the backend with those that each may use. All may use the crates below it.
 const MODULE_ARROWS: [(&str, &[&str]); 12] = [
     ("error", &[]),
     ("limits", &[]),
@@ -196,7 +196,7 @@ fn the_modules_of_the_backend_look_into_each_other_only_along_the_arrows() {
     }
 }
 
-/// What all modules of the backend may look into, and the picture leaves out.
+/// Modules that all modules of the backend may use, and that the diagram omits.
 const LEAVES: [&str; 5] = ["background", "config", "error", "limits", "scan"];
 
 #[test]
@@ -218,7 +218,6 @@ fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {
     assert_eq!(shown, modules.collect());
 }
 
-/// The crates, as the folders of their roots.
 const CRATES: [&str; 15] = [
     "proto/src",
     "proto/process/src",
@@ -260,7 +259,7 @@ fn read(path: &str) -> String {
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Days within which the cause of a flaky test is found.
+/// Days within which the cause of a flaky test must be found.
 const FLAKY_DAYS: i32 = 60;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Both listeners over TLS, as every kind of client meets them.
+//! Both listeners over TLS, with every kind of client.
 
 mod clients;
 mod hostile;
@@ -19,7 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::client::TlsStream;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
-/// A folder with an authority, a certificate of it, and a service that shows it.
+/// A folder with an authority and a certificate, and a service that presents it.
 struct Secured {
     authority: Authority,
     files: TempDir,
@@ -27,7 +27,7 @@ struct Secured {
 }
 
 impl Secured {
-    /// With these further settings; `$` stands for the folder of the files.
+    /// Starts a service with additional settings; `$` stands for the folder.
     fn start(lines: &str) -> Self {
         Self::start_as(Authority::new(), lines)
     }
@@ -63,19 +63,18 @@ impl Secured {
         endpoint.connect().await.unwrap()
     }
 
-    /// Asks over HTTP/1.1 and answers what came back.
     async fn ask(&self, part: &str, request: &[u8]) -> String {
         let address = self.address(part);
         let connected = self.authority.connect(address, &["http/1.1"], None).await;
         let mut stream = connected.unwrap();
         stream.write_all(request).await.unwrap();
         let mut answer = Vec::new();
-        // A server need not say goodbye.
+        // A server may close without a TLS shutdown.
         drop(stream.read_to_end(&mut answer).await);
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// The certificate that a listener shows.
+    /// Returns the certificate of a listener.
     async fn shown(&self, part: &str) -> Vec<u8> {
         let address = self.address(part);
         let connected = self.authority.connect(address, &["h2"], None).await;
@@ -180,7 +179,7 @@ async fn clients_without_a_certificate_of_the_authority_are_not_let_in() {
             assert_eq!(got.contains("HTTP/1.1"), is_let_in, "{part}: {got}");
         }
     }
-    // The commands present the certificate that they were given.
+    // The commands present the given certificate.
     let url = format!("https://{}", secured.address("grpc"));
     let (ca, cert, key) = (
         secured.file("ca.crt"),
@@ -290,7 +289,7 @@ async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
             "is for another host name: localhost, 127.0.0.1",
         ),
         (https(&over), over.file("ca.crt"), "", "has expired"),
-        // Whether the reason comes before the end of the connection is a matter of chance, and so below.
+        // Whether the reason arrives before the connection closes is random, here and below.
         (https(&asking), asking.file("ca.crt"), "", ""),
         (
             format!("http://{}", secured.address("grpc")),
@@ -320,7 +319,7 @@ async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
     }
 }
 
-/// What a client with that certificate is answered; empty when access is denied.
+/// Returns the response to a client with this certificate; empty if it is rejected.
 async fn asked(authority: &Authority, address: &str, identity: Option<&Identity>) -> String {
     let mut answer = Vec::new();
     if let Ok(mut stream) = authority.connect(address, &["http/1.1"], identity).await {
@@ -354,7 +353,7 @@ async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never
     }
 }
 
-/// What is in the files, and what the sentence says.
+/// Settings with their files, and the error.
 const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/absent.crt\"\ntls_key = \"$/a.key\"",
@@ -386,7 +385,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 #[test]
 fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
     let home = tempfile::tempdir().unwrap();
-    // No one is at an address that is kept for documents.
+    // An address reserved for documentation, at which nothing responds.
     let elsewhere = "http://192.0.2.1:1";
     let cases: [&[&str]; 3] = [
         &["client", "list", "--connect", elsewhere],

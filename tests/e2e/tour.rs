@@ -1,5 +1,5 @@
-//! The whole journey of a new operator in the console alone: from a service that holds nothing to a
-//! message that says that it is over. Its screens are the document `docs/console/tour.md`.
+//! A new operator's complete tour in the console: from an empty service to the message about a
+//! closing. Its screens are the document `docs/console/tour.md`.
 
 mod guide;
 mod page;
@@ -246,7 +246,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
 }
 
 impl Guide {
-    /// An application sends news of the disk over REST.
+    /// Sends an event about the disk over REST, like an application.
     async fn happens(&mut self, severity: &str, summary: &str) {
         let event = samples::event("disk", "db-1", severity, summary);
         let answer = self
@@ -256,7 +256,6 @@ impl Guide {
         assert_eq!(answer.ok()["succeeded"], 1);
     }
 
-    /// Waits until no delivery is on its way any more.
     async fn all_has_ended(&mut self) {
         let rest = self.rest();
         eventually("every delivery to end", async || {
@@ -269,7 +268,7 @@ impl Guide {
         .await;
     }
 
-    /// Waits until the receiver has as many messages, and gives the last.
+    /// Waits until the receiver has this many messages, and returns the last one.
     async fn is_notified(&mut self, count: usize) -> Received {
         eventually("the message", async || {
             let mut received = self.receiver.received();

@@ -27,7 +27,6 @@ use crate::samples;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SENDER: &str = "00f067aa0ba902b7";
 
-/// A fake collector.
 #[derive(Debug, Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Span>>>);
 
@@ -71,7 +70,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), digits)
 }
 
-/// What a span says under a key.
+/// Returns an attribute of a span as text.
 fn said(span: &Span, key: &str) -> String {
     let found = span.attributes.iter().find(|it| it.key == key);
     match found.and_then(|it| it.value.clone()?.value) {

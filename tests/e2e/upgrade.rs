@@ -1,7 +1,7 @@
-//! A data folder that an earlier release left behind: it is opened, used and found whole.
+//! A data folder of an earlier release is opened, used and intact.
 //!
-//! Each folder in `tests/fixtures` was written by the release that its name tells, with the
-//! definitions, events, deliveries and secrets that are looked for here, and is never written again.
+//! Each folder in `tests/fixtures` was written by the release in its name, with the definitions,
+//! events, deliveries and secrets expected here, and is never modified.
 
 use std::{path::Path, process::Command};
 
@@ -12,7 +12,7 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
-/// Nothing of it ages out or is forgotten, however long ago it was written.
+/// Nothing expires, however old it is.
 const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 
@@ -50,7 +50,7 @@ async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
         let output = process::run(world.command(&["check", "--json"]));
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{release}: {told}");
-        // What was written by both is there after a kill too.
+        // Data of both versions survives a kill.
         world.start_again();
         world.kill();
         world.start_again();
@@ -58,9 +58,10 @@ async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
     }
 }
 
-/// What there was is counted at the first start; what had happened before is not reported.
+/// Asserts that existing data is counted at the first start, but earlier activity is not.
 async fn what_there_is_is_counted(rest: &Rest) {
-    // What was on its way arrives meanwhile: counted and listed are read a moment apart.
+    // Pending deliveries arrive in the meantime: counts and lists are read at slightly different
+    // times.
     eventually("what is counted to be what is listed", async || {
         let found = rest.get("/v1/statistics?span=2592000s").await.ok();
         let now = |field: &str| &found["deliveries"][field];
@@ -135,7 +136,6 @@ async fn what_was_defined_is_there(rest: &Rest) {
     }
 }
 
-/// The event of that name about that host with all the occurrences that it had.
 async fn event(rest: &Rest, name: &str, host: &str) -> Value {
     let clause = json!({"and": {"clauses": [
         {"equals": {"field": "name", "stringVal": name}},
@@ -206,7 +206,8 @@ async fn keys_are_worth_what_they_were(rest: &Rest) {
     assert_eq!(refused.status, 403);
 }
 
-/// The destination is given the address of its receiver, which takes its secrets with it.
+/// Sends the pending deliveries after the destination's address is changed to a receiver, together
+/// with its secrets.
 async fn what_was_owed_is_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {
@@ -216,7 +217,7 @@ async fn what_was_owed_is_sent(rest: &Rest) {
     rest.put("/v1/notification/destinations/hook", &hook)
         .await
         .ok();
-    // The rule with updates has reported these; one was never seen before.
+    // The rule with updates has reported these; one is new.
     for (host, status) in [("db-4", "STATUS_CLOSED"), ("db-9", "STATUS_OPEN")] {
         let event = json!({"events": [{
             "name": "disk-full", "dimensions": {"host": host}, "status": status,
@@ -234,7 +235,7 @@ async fn what_was_owed_is_sent(rest: &Rest) {
             let waiting = rest.get(query).await.ok();
             for row in waiting["deliveries"].as_array()? {
                 if row["state"] == "PENDING" || row["state"] == "RETRY" {
-                    // They have waited long enough.
+                    // Retries the delivery now, instead of waiting for its next attempt.
                     let id = row["id"].as_str()?;
                     rest.post(
                         &format!("/v1/notification/deliveries/{id}:retry"),

@@ -1,4 +1,5 @@
-//! Views over REST: made, refused by field and by role, edited, remembered, and configuration like others.
+//! Views over REST: creation, errors by field and role, edits, persistence, and configuration
+//! documents.
 
 use bellwether_tests::world::World;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! The console while the network is bad: it answers keys, tells the truth, loses and doubles
-//! nothing and can be left immediately.
+//! The console with a bad network: it responds to keys, shows accurate data, loses and duplicates
+//! nothing, and can be left immediately.
 
 mod answers;
 
@@ -19,18 +19,17 @@ use bellwether_tests::{
 
 use crate::samples;
 
-/// A half-open link is noticed within this time.
+/// Time limit for noticing a half-open connection.
 const NOTICED: Duration = Duration::from_secs(3);
-/// How long all but the slowest keys may take until they are answered, and leaving until it is done.
+/// Time limits for responding to all but the slowest keys, and for quitting.
 const KEY: Duration = Duration::from_millis(16);
 const LEAVING: Duration = Duration::from_millis(100);
-/// What a machine that does much else concurrently may add to a time. The promised times are held
-/// by a program that is built for release; any other gets this much in their place.
+/// Tolerance for a busy machine. The promised times are checked with a release build; any other
+/// build gets this much time instead.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Keys pressed to measure how long they take.
+/// Keys pressed to measure their latency.
 const KEYS: usize = 40;
 
-/// The console behind a network.
 fn console(world: &World, proxy: &Proxy) -> Terminal {
     console_at(world, &proxy.address().to_string())
 }
@@ -46,7 +45,6 @@ fn proxy(world: &World) -> Proxy {
     Proxy::start(world.service().address("grpc"))
 }
 
-/// Ingests events whose summaries are these words.
 async fn happen(rest: &Rest, words: &[&str]) {
     let events: Vec<_> = words
         .iter()
@@ -57,12 +55,12 @@ async fn happen(rest: &Rest, words: &[&str]) {
         .ok();
 }
 
-/// Presses keys and waits until the screen shows a text; returns how long that took.
+/// Presses keys and waits until the screen shows a text; returns the time taken.
 fn answered(console: &mut Terminal, keys: &str, text: &str) -> Duration {
     until(console, keys, |screen| screen.contains(text))
 }
 
-/// Presses keys and waits until the screen is as it should be; returns how long that took.
+/// Presses keys and waits until a condition holds for the screen; returns the time taken.
 fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Duration {
     let pressed = Instant::now();
     console.press(keys);
@@ -77,19 +75,17 @@ fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Du
     pressed.elapsed()
 }
 
-/// The time that was promised, or what a program that is not built for release gets for it.
+/// Returns the promised time, or a tolerant one if it is not a release build.
 fn at_most(promised: Duration) -> Duration {
     let path = process::binary().components();
     let is_release = path.into_iter().any(|part| part.as_os_str() == "release");
     if is_release { promised } else { PATIENCE }
 }
 
-/// Reports what was measured, for those who look at it.
 fn tell(words: &str) {
     drop(writeln!(std::io::stderr(), "{words}"));
 }
 
-/// Leaves the console in the time that was promised.
 fn assert_left(mut console: Terminal) {
     let pressed = Instant::now();
     console.press("q");
@@ -100,7 +96,7 @@ fn assert_left(mut console: Terminal) {
     assert!(took < at_most(LEAVING), "{took:?}");
 }
 
-/// Opens the help of a screen and leaves it again and again, and looks at how long 95 of 100 take.
+/// Opens and closes the help of a screen repeatedly, and checks the 95th percentile of the times.
 fn keys_are_answered(console: &mut Terminal, screen: &str) {
     let mut took: Vec<_> = (0..KEYS / 2)
         .flat_map(|_| {

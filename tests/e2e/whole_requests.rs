@@ -1,5 +1,5 @@
-//! A request is decided as a whole: a cause holds the effects that come with it, wherever it stands
-//! among them, over every way in that takes many events in one request.
+//! A request is evaluated as a whole: a cause holds the effects in the same request, whatever their
+//! order, over every path that accepts several events in one request.
 
 use bellwether_proto::cloud::{
     self, EventWrapper, Events, data_receiver_service_client::DataReceiverServiceClient,
@@ -15,13 +15,13 @@ use crate::{postgres::Database, samples};
 
 const EFFECTS: usize = 40;
 
-/// What came over one way in: the names of the events in the order of the request.
+/// Events sent over one path: their names in the order of the request.
 struct Sent<'a> {
     site: String,
     names: Vec<&'a str>,
 }
 
-/// The orders in which a request has a cause and its effects: the cause first, last, and between.
+/// Returns orders of a cause and its effects in a request: the cause first, last, and in between.
 fn orders(cause: &'static str, effect: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     [0, EFFECTS, 1, EFFECTS / 2, EFFECTS - 1]
         .into_iter()
@@ -156,7 +156,6 @@ impl Sent<'_> {
     }
 }
 
-/// The ways in that take many events in one request.
 const WAYS: [&str; 7] = [
     "REST",
     "gRPC",
@@ -167,14 +166,14 @@ const WAYS: [&str; 7] = [
     "OTLP",
 ];
 
-/// How many deliveries there are.
 async fn deliveries(rest: &Rest) -> usize {
     let path = "/v1/notification/deliveries?pageSize=1000";
     let all = rest.get(path).await.ok();
     all["deliveries"].as_array().map_or(0, Vec::len)
 }
 
-/// Sends a cause with its effects, in each order, over each way in: each request is one notification.
+/// Sends a cause with its effects, in each order and over each path, and asserts that each request
+/// causes one notification.
 async fn causes_are_notified(world: World, receiver: &Receiver) {
     let rest = world.rest();
     set_up(&rest, receiver).await;

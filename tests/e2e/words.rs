@@ -1,16 +1,15 @@
-//! Text that people read uses standard English terms, and names follow the glossary.
+//! Documents, messages and comments use standard English terms, and names follow the glossary.
 
 use std::collections::BTreeSet;
 
 use bellwether_tests::tree;
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
-/// Lines of documents, `.proto` comments and string literals with a phrase, at most. Lower it when the
-/// number falls; never raise it.
+/// Limit on lines of documents, `.proto` comments and string literals with a phrase. Lower it when
+/// the number falls; never raise it.
 const READ_MAX: usize = 5;
-/// The same for comments in the code.
+/// Limit on comment lines in the code with a phrase.
 const COMMENTS_MAX: usize = 41;
-/// Lines that a failure lists.
 const SHOWN: usize = 50;
 
 /// Phrases that an operator would not use or search for.
@@ -51,14 +50,14 @@ const PHRASES: [&str; 34] = [
     r"\bof (its|their|one's) own\b",
 ];
 
-/// A comment, or a string literal: raw, or with escapes. Characters are skipped, as `'"'` opens no text.
+/// A comment, or a string literal: raw, or with escapes. Character literals are matched too, as
+/// `'"'` does not open a text.
 const TOKEN: &str = concat!(
     r##"(?s)//[^\n]*|b?r#".*?"#|b?r"[^"]*""##,
     r##"|[bc]?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\.)'"##,
 );
 
-/// Texts of a file that people read, with their lines: those of documents and interfaces, and those in the
-/// code.
+/// Lines of a file with their numbers: those of documents and interfaces, and comments in code.
 #[derive(Debug, Default)]
 struct Texts {
     read: Vec<(usize, String)>,
@@ -100,7 +99,7 @@ fn is_test(path: &str) -> bool {
             .any(|ending| path.ends_with(ending))
 }
 
-/// The string literals before the tests of a file, each with the line that it begins on.
+/// Returns the string literals before a file's tests, each with its first line.
 fn literals(text: &str, token: &Regex) -> Vec<(usize, String)> {
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
     let mut found = Vec::new();
@@ -117,7 +116,7 @@ fn literals(text: &str, token: &Regex) -> Vec<(usize, String)> {
     found
 }
 
-/// The lines with phrases, as `path:line: text`: of what people read, and of comments.
+/// Returns the lines with phrases, as `path:line: text`: those of documents, and comments.
 fn offending(phrases: &RegexSet) -> (Vec<String>, Vec<String>) {
     let token = Regex::new(TOKEN).unwrap();
     let (mut read, mut comments) = (Vec::new(), Vec::new());
@@ -160,7 +159,7 @@ fn text_that_people_read_uses_standard_terms() {
     }
 }
 
-/// Words that the glossary replaced, as parts of names. A field that a release has keeps its name.
+/// Words replaced by the glossary, as parts of names. Released fields keep their names.
 const REPLACED: [&str; 7] = [
     "told",
     "untold",
@@ -172,7 +171,6 @@ const REPLACED: [&str; 7] = [
 ];
 const RELEASED: [&str; 2] = ["told", "obligations"];
 
-/// The names of fields in the `.proto` files.
 fn fields() -> BTreeSet<String> {
     let field = Regex::new(r"(?m)^\s*(?:\w[\w.<>, ]*\s)?(\w+) = \d+(?: \[|;)").unwrap();
     let files = tree::files("proto").into_iter();
@@ -184,7 +182,6 @@ fn fields() -> BTreeSet<String> {
     names.collect()
 }
 
-/// The names of metrics that the reference lists.
 fn metrics() -> BTreeSet<String> {
     let page = include_str!("../../proto/reference/metrics.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -212,7 +209,7 @@ fn names_in_the_glossary_exist_and_replaced_words_are_in_no_name() {
             "the glossary names `{name}`, which is neither a field nor a metric"
         );
     }
-    // What these terms are called on the wire and among the metrics.
+    // The names of these terms in the API and among the metrics.
     for field in ["skipped_count", "shadow", "notified", "assignee"] {
         assert!(fields.contains(field), "{field} is no field");
     }
@@ -238,7 +235,7 @@ fn screens_use_the_words_of_the_glossary() {
     let token = Regex::new(TOKEN).unwrap();
     let replaced = Regex::new(&format!(r"(?i)\b({})\b", REPLACED.join("|"))).unwrap();
     for (path, text) in tree::files("rs") {
-        // The command prints the findings of a check with the names of the interface.
+        // The command prints findings of a check with the names of the API.
         if !path.starts_with("tui/src") || is_test(&path) || path.ends_with("maintenance/check.rs")
         {
             continue;

@@ -1,5 +1,5 @@
-//! Stands before a database and passes bytes on in small pieces, so that a connection can be cut off or
-//! held in the middle of anything: of a statement, a commit, an answer.
+//! A proxy in front of a database that forwards bytes in small pieces, so that a connection can be
+//! cut or held in the middle of a statement, a commit or a response.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -19,24 +19,25 @@ use tokio::{
 
 use crate::own_threads::own_threads;
 
-/// What happens to what is passed on.
+/// The treatment of forwarded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives.
+    /// Everything is forwarded.
     Arrives,
-    /// Each connection is cut off after so many more bytes at most, at random.
+    /// Each connection is cut after a random number of bytes.
     IsCut {
-        /// Within how many.
+        /// The maximum number of bytes.
         within_bytes: usize,
     },
-    /// Nothing moves any more, and nothing is closed.
+    /// Nothing is forwarded, and nothing is closed.
     Stands,
-    /// The same from that word on, for each connection whose client says it.
+    /// On each connection, forwarding stops before the first occurrence of this word from the
+    /// client.
     StandsBefore(&'static str),
 }
 
 impl Fate {
-    /// Whether some bytes are held, and how many go before that.
+    /// Returns how many bytes to forward before holding the rest; `None` if nothing is held.
     fn holds(self, bytes: &[u8], is_of_client: bool) -> Option<usize> {
         match self {
             Self::Stands => Some(0),
@@ -49,23 +50,23 @@ impl Fate {
     }
 }
 
-/// Bytes passed on at a time, at most.
+/// Maximum size of a piece.
 const PIECE_BYTES_MAX: usize = 700;
 
-/// Passes connections on; it ends when it is dropped.
+/// A proxy for connections; it stops when it is dropped.
 #[derive(Debug)]
 pub struct Cutter {
     address: SocketAddr,
     fate: watch::Sender<Fate>,
-    // Separate threads: it passes on also while a test waits without await.
+    // Separate threads, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 
 impl Cutter {
-    /// Stands before a port of this machine.
+    /// Starts a proxy for a local port.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if there is no free port.
     pub fn start(port: u16) -> Self {
         let (runtime, listener, address) = own_threads();
         let (fate, seen) = watch::channel(Fate::Arrives);
@@ -84,12 +85,12 @@ impl Cutter {
         }
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Changes its outcome, also for connections that stand.
+    /// Changes the treatment, also of existing connections.
     pub fn set(&self, fate: Fate) {
         self.fate.send_replace(fate);
     }
@@ -98,7 +99,7 @@ impl Cutter {
 impl Drop for Cutter {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Also where blocking is not allowed.
+            // A plain drop of the runtime would panic where blocking is not allowed.
             runtime.shutdown_background();
         }
     }
@@ -108,19 +109,19 @@ async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Fate>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
         return;
     };
-    // Small pieces are to go immediately.
+    // Small pieces must be sent immediately.
     drop(client.set_nodelay(true));
     drop(server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    // Where one way ends both do.
+    // If one direction ends, both do.
     tokio::select! {
         () = pass(from_client, to_server, true, fate.clone()) => {}
         () = pass(from_server, to_client, false, fate) => {}
     }
 }
 
-/// Passes one way on until either side ends, or it is cut off.
+/// Forwards one direction until either side ends, or it is cut.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -160,13 +161,13 @@ async fn pass(
             if left == Some(0) {
                 return;
             }
-            // Between two pieces others come first, so that a connection can be met in the middle.
+            // Yield between two pieces, so that a connection can be interrupted in the middle.
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// A number below that one, by chance.
+/// Returns a random number below `end`.
 fn below(end: usize) -> usize {
     let end = u64::try_from(end).unwrap();
     usize::try_from(RandomState::new().hash_one(0) % end).unwrap()

@@ -1,4 +1,4 @@
-//! What a service keeps its store in: the one list that suites are run by.
+//! The engines of a store, and the list that test suites run on.
 
 use std::{
     cell::Cell,
@@ -12,10 +12,10 @@ use std::{
 
 use crate::postgres::{PASSWORD, Postgres};
 
-/// Variables that a service and commands are started with.
+/// Environment variables of a service and its commands.
 pub type Variables = Vec<(&'static str, String)>;
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// In the data folder.
@@ -25,10 +25,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All that there are.
+    /// All engines.
     pub const ALL: [Self; 2] = [Self::Folder, Self::Database];
 
-    /// Its word.
+    /// Returns the name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Folder => "folder",
@@ -36,17 +36,17 @@ impl Engine {
         }
     }
 
-    /// Those that can be used on this machine; who is left out is reported.
+    /// Returns the engines available on this machine; others are reported.
     pub fn usable() -> Vec<Self> {
         let is_usable = |it: &Self| *it == Self::Folder || server().is_some();
         Self::ALL.into_iter().filter(is_usable).collect()
     }
 
-    /// That of the worlds that this thread makes: the one that [`Engine::within`] names, else that of
-    /// `BELLWETHER_TEST_STORE`, else the data folder.
+    /// Returns the engine for worlds created by this thread: that of [`Engine::within`], else that
+    /// of `BELLWETHER_TEST_STORE`, else the data folder.
     ///
     /// # Panics
-    /// When the variable names none.
+    /// Panics if the variable names an unknown engine.
     pub fn of_this_thread() -> Self {
         CHOSEN.get().unwrap_or_else(|| {
             let Some(asked) = std::env::var_os("BELLWETHER_TEST_STORE") else {
@@ -60,22 +60,22 @@ impl Engine {
         })
     }
 
-    /// Whether a test of the data folder itself has to be left out, as worlds are in a database;
-    /// which is reported.
+    /// Returns whether to skip a test of the data folder, because worlds are in a database; this is
+    /// reported.
     ///
     /// # Panics
-    /// When it is unknown.
+    /// Panics if standard error cannot be written.
     pub fn only_in_a_folder() -> bool {
         let is_left_out = Self::of_this_thread() != Self::Folder;
         if is_left_out {
-            // Written past the capture of the test's output: a skipped test is seen.
+            // Written to standard error directly, so that a skipped test is visible.
             let notice = b"skipped: it is about a data folder, and stores are in a database\n";
             std::io::stderr().write_all(notice).unwrap();
         }
         is_left_out
     }
 
-    /// Has worlds that a test makes keep their store in it. Where it cannot be used the test is
+    /// Runs a test with its worlds on this engine. If the engine is not available, the test is
     /// skipped, which is reported.
     pub fn within(self, test: impl FnOnce()) {
         if !Self::usable().contains(&self) {
@@ -91,7 +91,7 @@ thread_local! {
     static CHOSEN: Cell<Option<Engine>> = const { Cell::new(None) };
 }
 
-/// One server for all worlds of the process; each has a separate schema. It ends with the process.
+/// One server for all worlds of the process, each with its own schema. It stops with the process.
 fn server() -> Option<MutexGuard<'static, Postgres>> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Postgres::start().map(Mutex::new));
@@ -99,11 +99,10 @@ fn server() -> Option<MutexGuard<'static, Postgres>> {
     Some(server.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The variables that lead a command to a separate store in a database, with the keys in that
-/// folder.
+/// Returns the variables for a new store in a database, with the encryption keys in this folder.
 ///
 /// # Panics
-/// Where no server is installed.
+/// Panics if PostgreSQL is not installed.
 pub fn in_database(data_dir: &Path) -> Variables {
     static SCHEMAS: AtomicUsize = AtomicUsize::new(0);
     let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +113,7 @@ pub fn in_database(data_dir: &Path) -> Variables {
         ("BELLWETHER_STORE_PASSWORD", PASSWORD.into()),
         ("BELLWETHER_STORE_SCHEMA", format!("world_{number}")),
         ("BELLWETHER_STORE_NODE_NAME", "one".into()),
-        // Many worlds use one server concurrently.
+        // Many worlds share one server.
         ("BELLWETHER_STORE_CONNECTIONS", "7".into()),
         (
             "BELLWETHER_STORE_SECRET_KEY_FILE",

@@ -1,24 +1,24 @@
-//! Waits for what happens some time later: the one place where a test sleeps.
+//! Waiting for a condition: the only place where tests sleep.
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that is busy with something else: only a test that fails waits for it.
+/// Long enough for a busy machine; only a failing test waits that long.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause between two checks.
+/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks again and again until there is something, and gives it.
+/// Polls until there is a value, and returns it.
 ///
 /// # Panics
-/// When there is nothing after two minutes; the message names `what`.
+/// Panics after two minutes without a value; the message names `what`.
 pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
     eventually_within(PATIENCE, what, look).await
 }
 
-/// The same with another time to wait.
+/// Like [`eventually`], with another timeout.
 ///
 /// # Panics
-/// When there is nothing by then.
+/// Panics if there is no value by then.
 pub async fn eventually_within<T>(
     patience: Duration,
     what: &str,
@@ -34,10 +34,10 @@ pub async fn eventually_within<T>(
     }
 }
 
-/// Like [`eventually`], on a thread of its own right.
+/// Like [`eventually`], but blocks the thread.
 ///
 /// # Panics
-/// When there is nothing after two minutes; the message names `what`.
+/// Panics after two minutes without a value; the message names `what`.
 pub fn eventually_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A gRPC client with a key on every call.
+//! A gRPC client that sends a key with every call.
 
 use std::str::FromStr;
 
@@ -9,17 +9,17 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-/// A channel with a key: what every generated client is made from.
+/// A channel with a key, for generated clients.
 pub type Grpc = InterceptedService<Channel, Key>;
 
-/// What a connection may send ahead: with the default, the HTTP/2 library takes a few hundred small
-/// answers that wait to be read for an attack.
+/// Flow-control window of a connection: with the default one, the HTTP/2 library treats a few
+/// hundred small unread responses as an attack.
 const WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// A channel to that address that carries a key, or none; it connects with the first call.
+/// Returns a channel to this address with a key, if given; it connects with the first call.
 ///
 /// # Panics
-/// When the address or the key cannot be written.
+/// Panics if the address or the key is invalid.
 pub fn channel(address: &str, key: Option<&str>) -> Grpc {
     let channel = Endpoint::from_shared(format!("http://{address}"))
         .unwrap()
@@ -29,7 +29,7 @@ pub fn channel(address: &str, key: Option<&str>) -> Grpc {
     InterceptedService::new(channel, Key(bearer))
 }
 
-/// Puts the key on every call.
+/// Adds the key to every call.
 #[derive(Debug, Clone)]
 pub struct Key(Option<MetadataValue<Ascii>>);
 

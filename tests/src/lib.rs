@@ -1,7 +1,7 @@
-//! Bellwether from outside: what journeys, tables and benchmarks are made with.
+//! End-to-end test support for scenarios, tables and benchmarks.
 //!
-//! The program under test is always the real binary on real sockets and files; only the world
-//! around it is stood in for: who receives webhooks, who takes mail, who sits at the terminal.
+//! The program under test is always the real binary on real sockets and files; only its environment
+//! is simulated: receivers of webhooks, mail servers, and terminals.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! Who stands between a console and a service and changes what is answered: what is newer than the
-//! console, missing, too large, or without end.
+//! A proxy between a console and a service that modifies responses: newer than the console,
+//! missing, too large, or endless.
 
 use std::{
     collections::BTreeMap,
@@ -27,16 +27,16 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use crate::own_threads::own_threads;
 
-/// What happens to the answers of one method.
+/// A modification of a method's responses.
 #[derive(Clone)]
 pub enum Change {
-    /// Every message is made again by this.
+    /// Every message is transformed.
     Message(Arc<dyn Fn(Bytes) -> Vec<u8> + Send + Sync>),
-    /// The service does not have the method.
+    /// The method is unknown.
     Missing,
-    /// One message is announced with as many bytes as a frame can, and continues without end.
+    /// A message with the maximum announced length, followed by endless data.
     Oversize,
-    /// This message comes again and again, as fast as it is taken.
+    /// A message that repeats endlessly, as fast as it is read.
     Endless(Bytes),
 }
 
@@ -49,12 +49,12 @@ impl fmt::Debug for Change {
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 type Body = BoxBody<Bytes, Failed>;
 
-/// A middleman on a free port; it ends when it is dropped.
+/// A proxy on a free port; it stops when it is dropped.
 #[derive(Debug)]
 pub struct Middleman {
     address: SocketAddr,
     shared: Arc<Shared>,
-    // A separate thread: it answers also while a test waits without await.
+    // A separate thread, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -62,20 +62,20 @@ pub struct Middleman {
 struct Shared {
     target: Mutex<String>,
     changes: Mutex<BTreeMap<String, Change>>,
-    /// Those who make answers again.
+    /// Tasks that transform responses.
     makers: Mutex<JoinSet<()>>,
 }
 
-/// Bytes of the head of a message: whether it is compressed, and its length.
+/// Size of a message's prefix: the compressed flag and the length.
 const HEAD_BYTES: usize = 5;
-/// Messages and pieces that may wait to be taken.
+/// Capacity of the queues of messages and pieces.
 const WAITING_MAX: usize = 4;
 
 impl Middleman {
-    /// Stands before the service at that address.
+    /// Starts a proxy for the service at this address.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if there is no free port.
     pub fn start(target: &str) -> Self {
         let (runtime, listener, address) = own_threads();
         let shared = Arc::new(Shared {
@@ -94,32 +94,32 @@ impl Middleman {
         }
     }
 
-    /// Where it listens.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes the answers of a method from now on, named as `EventQueryService/SearchEvents`.
+    /// Modifies the responses of a method from now on, named like `EventQueryService/SearchEvents`.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn change(&self, method: &str, change: Change) {
         let path = format!("/bellwether.v1.{method}");
         self.shared.changes.lock().unwrap().insert(path, change);
     }
 
-    /// Changes nothing any more.
+    /// Removes all modifications.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn be_honest(&self) {
         self.shared.changes.lock().unwrap().clear();
     }
 
-    /// Leads new connections to another address.
+    /// Forwards new connections to another address.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn lead_to(&self, target: &str) {
         target.clone_into(&mut self.shared.target.lock().unwrap());
     }
@@ -128,7 +128,7 @@ impl Middleman {
 impl Drop for Middleman {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Also where blocking is not allowed.
+            // A plain drop of the runtime would panic where blocking is not allowed.
             runtime.shutdown_background();
         }
     }
@@ -142,7 +142,7 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Carries the calls of one connection until either side ends it.
+/// Forwards the calls of a connection until either side ends it.
 async fn carry(stream: TcpStream, shared: Arc<Shared>) {
     let target = shared.target.lock().unwrap().clone();
     let Ok(upstream) = TcpStream::connect(target).await else {
@@ -209,7 +209,7 @@ fn streamed(pieces: mpsc::Receiver<Result<Frame<Bytes>, Failed>>) -> Body {
     BodyExt::boxed(StreamBody::new(ReceiverStream::new(pieces)))
 }
 
-/// An answer that begins so and continues so.
+/// Returns an endless response.
 fn without_end(first: Bytes, again: Bytes) -> Result<Response<Body>, Failed> {
     let pieces = std::iter::once(first).chain(std::iter::repeat(again));
     let stream = tokio_stream::iter(pieces).map(|piece| Ok(Frame::data(piece)));
@@ -222,7 +222,7 @@ fn framed(message: &[u8]) -> Bytes {
     Bytes::from([&[0], &length.to_be_bytes()[..], message].concat())
 }
 
-/// Makes every message of an answer again, and passes on how it ended.
+/// Transforms every message of a response, and forwards its trailers.
 async fn make_anew(
     mut body: Incoming,
     make: Arc<dyn Fn(Bytes) -> Vec<u8> + Send + Sync>,
@@ -233,7 +233,7 @@ async fn make_anew(
         let data = match frame.map(Frame::into_data) {
             Ok(Ok(data)) => data,
             Ok(Err(trailers)) => {
-                // No one may be there to take it.
+                // The client may have disconnected.
                 drop(pieces.send(Ok(trailers)).await);
                 continue;
             }

@@ -1,13 +1,13 @@
-//! The modules of a package and which look into which, read from their sources.
+//! The modules of a package and their dependencies, read from the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree;
 
-/// A module by its names from the root of the package; the root has none.
+/// The path of a module from the root of the package; empty for the root.
 type Path = Vec<String>;
 
-/// The modules of one package, without its tests.
+/// The modules of a package, without tests.
 #[derive(Debug)]
 pub struct Modules(BTreeMap<Path, Module>);
 
@@ -15,21 +15,21 @@ pub struct Modules(BTreeMap<Path, Module>);
 struct Module {
     file: String,
     code: String,
-    /// What it shows under a name, of other modules.
+    /// Items of other modules that it re-exports, by name.
     exports: BTreeMap<String, Path>,
 }
 
-/// Modules beside each other that look into each other, and where they do.
+/// Sibling modules that depend on each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Circle {
     /// The modules, as `outer::inner`, sorted.
     pub modules: Vec<String>,
-    /// Which file looks into which module.
+    /// The files with the modules that each depends on.
     pub arrows: Vec<String>,
 }
 
 impl Modules {
-    /// The modules below that folder, whose root is `lib.rs` or `main.rs`.
+    /// Reads the modules below that folder, whose root is `lib.rs` or `main.rs`.
     pub fn of(folder: &str) -> Self {
         let mut modules = BTreeMap::new();
         for (file, text) in tree::files("rs") {
@@ -39,7 +39,7 @@ impl Modules {
             let Some(path) = inside.and_then(|inside| inside.strip_suffix(".rs")) else {
                 continue;
             };
-            // A command that lies in the folder of a library is another package.
+            // A binary in the folder of a library is a separate package.
             if path.starts_with("bin/") {
                 continue;
             }
@@ -66,7 +66,7 @@ impl Modules {
         modules
     }
 
-    /// The modules right below the root.
+    /// Returns the top-level modules.
     pub fn tops(&self) -> BTreeSet<&str> {
         self.0
             .keys()
@@ -74,8 +74,8 @@ impl Modules {
             .collect()
     }
 
-    /// Which of them looks into which other one by its own name, and the files that do. What one
-    /// shows of another one under its own name is its own.
+    /// Returns the dependencies among top-level modules, with the files that cause them. A
+    /// re-exported item belongs to the re-exporting module.
     pub fn arrows(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
         let tops = self.tops();
         let mut arrows: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
@@ -94,8 +94,8 @@ impl Modules {
         arrows
     }
 
-    /// The circles among modules that lie in the same module. That a module and those inside it
-    /// know each other is none.
+    /// Returns the cycles among sibling modules. A dependency between a module and its children is
+    /// not a cycle.
     pub fn circles(&self) -> Vec<Circle> {
         let mut levels: BTreeMap<Path, BTreeMap<(String, String), BTreeSet<String>>> =
             BTreeMap::new();
@@ -149,8 +149,8 @@ impl Modules {
         circles.into_iter().collect()
     }
 
-    /// The files that take what a module has by the name that the root of the package shows it under,
-    /// and that name: an arrow from below to the top, where none is meant.
+    /// Returns the files that use an item of a module by the package root's re-export, with its
+    /// name: an unintended dependency from below on the root.
     pub fn detours(&self) -> Vec<(String, String)> {
         let Some(root) = self.0.get(&Path::new()) else {
             return Vec::new();
@@ -169,7 +169,7 @@ impl Modules {
         detours
     }
 
-    /// Every look of one module into another beside it: the module around both, both, and the file.
+    /// Returns every dependency between sibling modules: the parent, both modules, and the file.
     fn looks(&self) -> Vec<(Path, String, String, String)> {
         let mut looks = Vec::new();
         for (path, module) in &self.0 {
@@ -189,7 +189,7 @@ impl Modules {
         looks
     }
 
-    /// The module in which what that path names stands.
+    /// Returns the module that contains the item of a path.
     fn resolved(&self, path: &[String], depth: usize) -> Path {
         let mut here = Path::new();
         for name in path {
@@ -241,7 +241,7 @@ impl Modules {
     }
 }
 
-/// The code without comments, and without tests at its end.
+/// Removes comments, and tests at the end.
 fn without_tests(text: &str) -> String {
     let code = text
         .split("#[cfg(test)]\nmod tests {")
@@ -253,7 +253,7 @@ fn without_tests(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The modules that are compiled for tests only.
+/// Returns the modules compiled only for tests.
 fn tests_of(path: &[String], code: &str) -> Vec<Path> {
     let mut tests = Vec::new();
     for declared in code.split("#[cfg(test)]\n").skip(1) {
@@ -266,7 +266,7 @@ fn tests_of(path: &[String], code: &str) -> Vec<Path> {
     tests
 }
 
-/// What code names by a path from the root of the package or from a module around it.
+/// Returns the paths in code from the root of the package or an enclosing module.
 fn paths(code: &str, here: &[String]) -> Vec<Path> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -285,7 +285,7 @@ fn paths(code: &str, here: &[String]) -> Vec<Path> {
     found
 }
 
-/// A path from the root, if it begins with `crate`, `self` or `super`.
+/// Returns a path from the root, if it begins with `crate`, `self` or `super`.
 fn absolute(named: &[String], here: &[String]) -> Option<Path> {
     let (first, mut rest) = named.split_first()?;
     let mut base = match first.as_str() {
@@ -305,8 +305,8 @@ fn absolute(named: &[String], here: &[String]) -> Option<Path> {
     Some(base)
 }
 
-/// Reads one tree of a path, such as `a::{b, c::d as e}`: each path and the name it goes by. Answers
-/// what follows it.
+/// Parses a use tree such as `a::{b, c::d as e}` into paths and names. Returns the rest of the
+/// text.
 fn read_tree<'a>(text: &'a str, before: &Path, found: &mut Vec<(Path, String)>) -> &'a str {
     let text = text.trim_start();
     if let Some(mut list) = text.strip_prefix('{') {

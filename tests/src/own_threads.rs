@@ -1,13 +1,13 @@
-//! A port and a separate thread, for what passes on also while a test waits without await.
+//! A port and a separate thread, for proxies that must work while a test blocks.
 
 use std::net::{SocketAddr, TcpListener};
 
 use tokio::runtime::{Builder, Runtime};
 
-/// A runtime, a listener for it on a free port of this machine, and its address.
+/// Returns a runtime, a listener on a free local port, and its address.
 ///
 /// # Panics
-/// When there is no free port.
+/// Panics if there is no free port.
 pub(crate) fn own_threads() -> (Runtime, TcpListener, SocketAddr) {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)

@@ -1,5 +1,5 @@
-//! Three PostgreSQL servers that Patroni keeps, with etcd as what they agree by: one takes writes, each
-//! commit waits for a second one, and another takes over when the first is gone.
+//! Three PostgreSQL servers managed by Patroni with etcd: one is the primary, each commit waits for
+//! a second one, and another takes over when the primary fails.
 
 use std::{
     fs,
@@ -17,14 +17,14 @@ use crate::{
     proxy::{Proxy, Weather},
 };
 
-/// After this long without a sign of the one that takes writes another one takes over.
+/// Time without a renewal of the primary's lease after which another server takes over.
 pub const TTL: Duration = Duration::from_secs(20);
-/// How long all of it may take to be ready, also on a busy machine.
+/// Timeout for the cluster to become ready, also on a busy machine.
 const READY_TIME_MAX: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
 const MEMBERS: usize = 3;
 
-/// Runs a program until it is stopped, or its parent is gone; with what it started.
+/// Runs a program with its children until it is stopped, or its parent exits.
 const RUN: &str = r#"
 folder=$1; shift
 "$@" </dev/null >>"$folder/log" 2>&1 &
@@ -43,12 +43,12 @@ struct Member {
     folder: PathBuf,
     port: u16,
     api_port: u16,
-    /// What leads it to etcd.
+    /// The proxy to etcd.
     way: Proxy,
     running: Option<(Child, ChildStdin)>,
 }
 
-/// Servers and what they agree by; all of it ends when it is dropped.
+/// A cluster with etcd; everything stops when it is dropped.
 #[derive(Debug)]
 pub struct Patroni {
     folder: PathBuf,
@@ -58,10 +58,10 @@ pub struct Patroni {
 }
 
 impl Patroni {
-    /// Starts them; none where one of the programs is not installed.
+    /// Starts a cluster; `None` if one of the programs is not installed.
     ///
     /// # Panics
-    /// When they do not get ready.
+    /// Panics if it does not become ready.
     pub fn start() -> Option<Self> {
         let server_programs = postgres::programs()?;
         let [etcd, program] = programs(["etcd", "patroni"])?;
@@ -103,7 +103,7 @@ impl Patroni {
             };
             let config = member.config(number, &server_programs);
             let path = member.folder.join("patroni.yml");
-            // JSON is YAML.
+            // JSON is valid YAML.
             fs::write(path, config.to_string()).unwrap();
             all.members.push(member);
             all.revive(number);
@@ -112,7 +112,7 @@ impl Patroni {
         Some(all)
     }
 
-    /// The address of the database, with all servers in it.
+    /// Returns the address of the database, with all servers.
     pub fn url(&self) -> String {
         let hosts = self
             .members
@@ -122,32 +122,32 @@ impl Patroni {
         format!("postgres://{USER}@{}/postgres", hosts.join(","))
     }
 
-    /// The one that takes writes, if there is one that reports it.
+    /// Returns the primary, if there is one.
     pub fn primary(&self) -> Option<usize> {
         let members = self.members.iter();
         let mut states = members.map(|it| it.state("/primary"));
         states.position(|state| state.is_some())
     }
 
-    /// Ends one immediately, with its server, as a failure of its machine would.
+    /// Kills a member with its server, like a failure of its machine.
     ///
     /// # Panics
-    /// When it does not run.
+    /// Panics if it is not running.
     pub fn kill(&mut self, number: usize) {
         let (mut child, stdin) = self.members[number].running.take().unwrap();
         drop(stdin);
         child.wait().unwrap();
     }
 
-    /// Cuts one off from what they agree by; its server runs on.
+    /// Cuts a member off from etcd; its server keeps running.
     pub fn cut_off(&mut self, number: usize) {
         self.members[number].way.set(Weather::Stalls);
     }
 
-    /// Starts one again that was killed, or puts the connection back.
+    /// Restarts a killed member, or restores its connection.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn revive(&mut self, number: usize) {
         let member = &mut self.members[number];
         member.way.set(Weather::Fair);
@@ -158,10 +158,11 @@ impl Patroni {
         }
     }
 
-    /// Waits until one takes writes, each commit waits for a second, and the third follows.
+    /// Waits until there is a primary, each commit waits for a second server, and the third one
+    /// follows.
     ///
     /// # Panics
-    /// When that does not come about; with what they say.
+    /// Panics with the members' logs if that does not happen.
     pub fn until_whole(&self) {
         let begin = Instant::now();
         loop {
@@ -213,7 +214,7 @@ impl Member {
         json!({
             "scope": "bellwether", "name": format!("member{number}"),
             "restapi": {"listen": api, "connect_address": api},
-            // It goes by no way that etcd reports on.
+            // Use only the proxy, not the addresses that etcd announces.
             "etcd3": {"hosts": self.way.address().to_string(), "use_proxies": true},
             "bootstrap": {
                 "dcs": {"ttl": seconds, "loop_wait": 2, "retry_timeout": 5,
@@ -229,14 +230,14 @@ impl Member {
                 "pgpass": self.folder.join("pgpass"), "pg_hba": hba,
                 "authentication": {"superuser": login(USER), "replication": login("replicator"),
                     "rewind": login("rewinder")},
-                // How soon the third server follows the new first one, which waits for it.
+                // How soon the third server follows the new primary, which waits for it.
                 "parameters": {"unix_socket_directories": "", "max_connections": 100,
                     "shared_buffers": "32MB", "wal_retrieve_retry_interval": "500ms"},
             },
         })
     }
 
-    /// What it says of itself, where it is what that path asks for.
+    /// Returns its status, if it matches that path.
     fn state(&self, path: &str) -> Option<Value> {
         let asked = Command::new("curl")
             .args(["--silent", "--fail", "--max-time", "2"])

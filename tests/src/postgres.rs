@@ -1,5 +1,5 @@
-//! A PostgreSQL server from the machine's package, as an unprivileged user, in a temporary folder
-//! and on loopback. Where none is installed, tests that need it report it and are skipped.
+//! A PostgreSQL server from the system's package, run as an unprivileged user in a temporary folder
+//! and on loopback. If none is installed, tests that need it report it and are skipped.
 
 use std::{
     fs,
@@ -14,21 +14,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Who may do everything in it.
+/// The superuser.
 pub const USER: &str = "bellwether";
-/// With what that user logs in.
+/// The password of the superuser.
 pub const PASSWORD: &str = "correct horse battery";
-/// How long it may take to be ready, also on a busy machine.
+/// Timeout for the server to become ready, also on a busy machine.
 const READY_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Where the distribution puts its servers, one folder for each version.
+/// Folder of the distribution's servers, one subfolder per version.
 const FOLDERS: &str = "/usr/lib/postgresql";
 
-/// Where the distribution puts `PgBouncer`.
+/// The distribution's `PgBouncer`.
 const POOLER: &str = "/usr/sbin/pgbouncer";
 
-/// Runs the server until a line shows how it is to be ended. Its parent may be killed: then nothing
-/// is left of it.
+/// Runs the server until a line with the shutdown signal arrives or the parent is killed.
 const RUN: &str = r#"
 "$1/postgres" -D "$2/data" -p "$3" </dev/null >>"$2/log" 2>&1 &
 server=$!
@@ -39,25 +38,25 @@ wait "$server"
 if [ -n "$is_last" ]; then rm -rf "$2"; fi
 "#;
 
-/// A server.
+/// A PostgreSQL server.
 #[derive(Debug)]
 pub struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
     port: u16,
     running: Option<(Child, ChildStdin)>,
-    /// The process of the server itself, while it runs.
+    /// The process id of the server, while it runs.
     process: String,
 }
 
 impl Postgres {
-    /// Starts one; none where none is installed.
+    /// Starts a server; `None` if none is installed.
     ///
     /// # Panics
-    /// When one is installed and does not start.
+    /// Panics if one is installed but does not start.
     pub fn start() -> Option<Self> {
         let Some(programs) = programs() else {
-            // Written past the capture of the test's output: a skipped test is seen.
+            // Written to standard error directly, so that a skipped test is visible.
             let notice = format!("skipped: no PostgreSQL in {FOLDERS}; `.ci/run` installs it\n");
             drop(io::stderr().write_all(notice.as_bytes()));
             return None;
@@ -86,10 +85,10 @@ impl Postgres {
         Some(server)
     }
 
-    /// Starts another server that takes over what this one commits, as the standby of that name.
+    /// Starts a standby of this name for this server.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if it cannot be created.
     #[must_use]
     pub fn standby(&self, name: &str) -> Self {
         let output = unprivileged("mktemp")
@@ -119,17 +118,17 @@ impl Postgres {
         standby
     }
 
-    /// The address of a database, which is there when this returns.
+    /// Returns the address of an existing database.
     pub fn url(&self) -> String {
         Self::url_of(self.port)
     }
 
-    /// The same over another port that leads to it.
+    /// Returns the address with another port that leads to the server.
     pub fn url_of(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/postgres")
     }
 
-    /// A command of the client's programs, as the user who may do everything.
+    /// Returns a command of the client programs, as the superuser.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command
@@ -139,15 +138,15 @@ impl Postgres {
         command
     }
 
-    /// The server's port.
+    /// Returns the server's port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Starts it again after it was ended, and waits until it takes calls.
+    /// Starts a stopped server again, and waits until it accepts connections.
     ///
     /// # Panics
-    /// When it does not in time.
+    /// Panics if it does not in time.
     pub fn run(&mut self) {
         let mut child = unprivileged("sh")
             .args(["-c", RUN, "sh"])
@@ -178,15 +177,15 @@ impl Postgres {
         asked.is_ok_and(|status| status.success())
     }
 
-    /// Ends it immediately, as a failure of its machine would: what was not on disk is lost.
+    /// Kills the server, like a failure of its machine: data that is not on disk is lost.
     pub fn kill(&mut self) {
         self.end("QUIT");
     }
 
-    /// Suspends all its processes, as under a storage that hangs, or resumes them.
+    /// Suspends all its processes, like hanging storage, or resumes them.
     ///
     /// # Panics
-    /// When they cannot be signalled.
+    /// Panics if they cannot be signalled.
     pub fn stand_still(&self, is_still: bool) {
         let signal = if is_still { "STOP" } else { "CONT" };
         let all = r#"kill -"$1" "$2" && pkill -"$1" -P "$2""#;
@@ -196,10 +195,10 @@ impl Postgres {
         assert!(signalled.unwrap().success());
     }
 
-    /// Runs statements in it, and answers what they find.
+    /// Executes statements and returns their output.
     ///
     /// # Panics
-    /// When one fails.
+    /// Panics if one fails.
     pub fn execute(&self, statements: &str) -> String {
         let output = self
             .client("psql")
@@ -220,20 +219,20 @@ impl Postgres {
     }
 }
 
-/// A pooler in front of a server.
+/// A connection pooler in front of a server.
 #[derive(Debug)]
 pub struct Pooler {
     process: Child,
     folder: PathBuf,
-    /// Where it answers.
+    /// Its port.
     pub port: u16,
 }
 
 impl Pooler {
-    /// `PgBouncer` with that `pool_mode`; none where it is not installed.
+    /// Starts `PgBouncer` with that `pool_mode`; `None` if it is not installed.
     ///
     /// # Panics
-    /// When it is installed and does not start.
+    /// Panics if it is installed but does not start.
     pub fn start(server: &Postgres, pool_mode: &str) -> Option<Self> {
         if !Path::new(POOLER).exists() {
             drop(io::stderr().write_all(b"skipped: no PgBouncer; `.ci/run` installs it\n"));
@@ -298,7 +297,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Makes a cluster in which everybody has to show a password.
+/// Creates a cluster that requires passwords.
 const MAKE: &str = r#"
 printf '%s\n' "$4" >"$2/password"
 "$1/initdb" -D "$2/data" -U "$3" -A scram-sha-256 --pwfile="$2/password" --no-sync \
@@ -311,7 +310,7 @@ shared_buffers = 64MB
 END
 "#;
 
-/// Where the newest server that is installed has its programs.
+/// Returns the program folder of the newest installed server.
 pub(crate) fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir(FOLDERS).ok()?.filter_map(Result::ok);
     let mut versions: Vec<(u32, PathBuf)> = versions
@@ -328,7 +327,7 @@ pub(crate) fn programs() -> Option<PathBuf> {
     versions.pop().map(|(_, programs)| programs)
 }
 
-/// A command as a user who may do nothing: the server does not run as root.
+/// Returns a command run as an unprivileged user: the server refuses to run as root.
 pub(crate) fn unprivileged(program: &str) -> Command {
     let is_root = Path::new("/proc/self").metadata().is_ok_and(|it| {
         use std::os::unix::fs::MetadataExt;
@@ -350,8 +349,8 @@ pub(crate) fn unprivileged(program: &str) -> Command {
     command
 }
 
-/// Address, password and name of a schema that is not there, in one server for all tests of this
-/// process; none where no server is installed.
+/// Returns address, password and the name of a new schema, in one server for all tests of this
+/// process; `None` if none is installed.
 pub fn vacant() -> Option<(String, &'static str, String)> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     static SCHEMAS: AtomicU32 = AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! The real `bellwether` binary as a process: built once, started, watched, ended.
+//! The real `bellwether` binary as a process: built once, started, observed, stopped.
 
 use std::{
     ffi::OsStr,
@@ -14,14 +14,14 @@ use serde_json::Value;
 
 use crate::eventually::eventually_blocking;
 
-/// How long a service may take to its ready line.
+/// Timeout for a service's ready line.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// The binary: the one that `BELLWETHER_TEST_BINARY` names, else built on first use with the
-/// profile of the tests.
+/// Returns the binary: that of `BELLWETHER_TEST_BINARY`, else built on first use with the profile
+/// of the tests.
 ///
 /// # Panics
-/// When it does not build.
+/// Panics if it does not build.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -31,8 +31,8 @@ pub fn binary() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        // What Cargo tells tests of their own package would have build scripts run again, and after
-        // them most of the tree be compiled twice.
+        // Cargo's variables for tests would rerun build scripts, and then most of the tree would be
+        // compiled twice.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"]
@@ -44,7 +44,7 @@ pub fn binary() -> &'static Path {
         }
         build.args(["build", "--bin", "bellwether"]);
         if cfg!(debug_assertions) {
-            // As `cargo run` builds it, so that nothing is compiled twice.
+            // Built like `cargo run`, so that nothing is compiled twice.
             build.arg("--workspace");
         } else {
             build.args(["--package", "bellwether-tui", "--release"]);
@@ -63,12 +63,12 @@ pub fn binary() -> &'static Path {
     })
 }
 
-/// The binary with arguments, out of reach of this machine's own settings.
+/// Returns a command with arguments, isolated from this machine's own settings.
 pub fn command<S: AsRef<OsStr>>(home: &Path, arguments: impl IntoIterator<Item = S>) -> Command {
     command_of(binary(), home, arguments)
 }
 
-/// The same of another binary.
+/// Like [`command`], for another binary.
 pub fn command_of<S: AsRef<OsStr>>(
     binary: &Path,
     home: &Path,
@@ -91,10 +91,10 @@ pub fn command_of<S: AsRef<OsStr>>(
     command
 }
 
-/// Runs the binary to its end.
+/// Runs a command to its end.
 ///
 /// # Panics
-/// When it cannot be started.
+/// Panics if it cannot be started.
 pub fn run(mut command: Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
@@ -106,15 +106,15 @@ pub struct Service {
     log: PathBuf,
     /// Its ready line.
     pub ready: Value,
-    /// From the start of the process to its ready line.
+    /// Time from the start of the process to its ready line.
     pub start_time: Duration,
 }
 
 impl Service {
-    /// Starts a service and waits for its ready line. Its log lines are added to `log`.
+    /// Starts a service and waits for its ready line. Its log lines are appended to `log`.
     ///
     /// # Panics
-    /// When it ends or is silent; with its log.
+    /// Panics with the log if it exits or prints nothing.
     pub fn start(mut command: Command, log: &Path) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
         command
@@ -148,50 +148,50 @@ impl Service {
         }
     }
 
-    /// The number of the process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The address of a part, without scheme.
+    /// Returns the address of a part, without scheme.
     ///
     /// # Panics
-    /// When that part does not run.
+    /// Panics if that part does not run.
     pub fn address(&self, part: &str) -> &str {
         let url = self.ready[part].as_str();
         url.unwrap_or_else(|| panic!("{part} does not run: {}", self.ready))
             .trim_start_matches("http://")
     }
 
-    /// The log so far.
+    /// Returns the log so far.
     ///
     /// # Panics
-    /// When it cannot be read.
+    /// Panics if it cannot be read.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Whether it exited on its own.
+    /// Returns whether it has exited.
     ///
     /// # Panics
-    /// When that cannot be found out.
+    /// Panics if its status is unavailable.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Ends it as a power cut would: `kill -9`.
+    /// Kills it (`kill -9`), like a power failure.
     ///
     /// # Panics
-    /// When it cannot be killed.
+    /// Panics if it cannot be killed.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to end (SIGTERM) and waits until it has.
+    /// Stops it (SIGTERM) and waits until it has exited.
     ///
     /// # Panics
-    /// When it does not end.
+    /// Panics if it does not exit.
     pub fn terminate(mut self) -> ExitStatus {
         if !self.has_ended() {
             signal("-TERM", self.child.id());
@@ -210,7 +210,7 @@ impl Drop for Service {
 /// Sends a signal to a process.
 ///
 /// # Panics
-/// When it does not exist.
+/// Panics if it does not exist.
 pub fn signal(signal: &str, process: u32) {
     let status = Command::new("kill")
         .args([signal, &process.to_string()])

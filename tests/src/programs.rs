@@ -1,4 +1,4 @@
-//! Programs of others that a test runs beside the service, where they are installed.
+//! Third-party programs that tests run beside the service, where installed.
 
 use std::{
     fs,
@@ -8,10 +8,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// The programs, by the names that Debian gives them; none when one is missing, which is reported.
+/// Returns the programs by their names in Debian; `None` if one is missing, which is reported.
 ///
 /// # Panics
-/// When it cannot be said.
+/// Panics if standard error cannot be written.
 pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let found = names.map(|name| {
@@ -20,18 +20,18 @@ pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     });
     if let Some(at) = found.iter().position(Option::is_none) {
         let notice = format!("skipped: no `{}` here; `.ci/run` installs it\n", names[at]);
-        // Written past the capture of the test's output: a skipped test is seen.
+        // Written to standard error directly, so that a skipped test is visible.
         std::io::stderr().write_all(notice.as_bytes()).unwrap();
         return None;
     }
     Some(found.map(Option::unwrap))
 }
 
-/// Where packages of npm are installed: where it is named, or in `made`, where `.ci/run` does it;
-/// none where there are none, which is reported.
+/// Returns the folder of npm packages: a configured one, or `made`, where `.ci/run` installs them;
+/// `None` if there is none, which is reported.
 ///
 /// # Panics
-/// When it cannot be said.
+/// Panics if standard error cannot be written.
 pub fn packages(made: &Path) -> Option<PathBuf> {
     let named = std::env::var_os("BELLWETHER_TEST_NODE").map(PathBuf::from);
     let folder = named
@@ -41,20 +41,20 @@ pub fn packages(made: &Path) -> Option<PathBuf> {
         return Some(folder);
     }
     let notice = "skipped: no packages of npm here; `.ci/run` installs them\n";
-    // Written past the capture of the test's output: a skipped test is seen.
+    // Written to standard error directly, so that a skipped test is visible.
     std::io::stderr().write_all(notice.as_bytes()).unwrap();
     None
 }
 
-/// A program that ends with the test.
+/// A program that stops with the test.
 #[derive(Debug)]
 pub struct Running(Child);
 
 impl Running {
-    /// Starts a program in a folder, which gets its output.
+    /// Starts a program in a folder, to which its output is written.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub fn start(folder: &Path, program: &Path, arguments: &[String]) -> Self {
         let log = |end: &str| {
             let name = program.file_name().unwrap().to_string_lossy();
@@ -70,7 +70,7 @@ impl Running {
         Self(child.unwrap())
     }
 
-    /// The number of the process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
@@ -83,10 +83,10 @@ impl Drop for Running {
     }
 }
 
-/// A free port; the next user is expected to be the program that it is meant for.
+/// Returns a free port, to be used by the next program started.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if there is none.
 pub fn port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -1,7 +1,7 @@
-//! Fake providers that messages go to, as strict as the providers' published rules.
+//! Fake providers, as strict as the real providers' published rules.
 //!
-//! Each refuses what its provider would refuse, in its provider's words, and keeps apart what it
-//! took and what it refused. On demand it misbehaves as providers and networks do.
+//! Each rejects what its provider would reject, in the provider's words, and records accepted and
+//! rejected messages. On demand, it misbehaves like providers and networks do.
 
 pub mod certificates;
 pub mod connections;

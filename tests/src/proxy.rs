@@ -1,4 +1,4 @@
-//! A network that can be bad: forwards bytes between a client and a service, as configured.
+//! A proxy that simulates an unreliable network between a client and a service.
 
 use std::{
     net::SocketAddr,
@@ -15,32 +15,32 @@ use tokio::{
 
 use crate::own_threads::own_threads;
 
-/// What the network does.
+/// State of the simulated network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weather {
-    /// It forwards.
+    /// Forwards all traffic.
     Fair,
-    /// No one listens, and every connection is closed.
+    /// Nothing listens, and open connections are closed.
     Refuses,
-    /// Connections are taken and closed immediately, also those that stand.
+    /// Accepts connections and closes them immediately, including open ones.
     Drops,
-    /// Connections are taken and stand, and nothing is forwarded.
+    /// Keeps connections open but forwards nothing.
     Stalls,
-    /// What the client sends arrives; no answer comes back.
+    /// Forwards the client's data but no responses.
     HalfOpen,
-    /// Connections are taken and broken off with a reset, also those that stand.
+    /// Accepts connections and resets them, including open ones.
     Resets,
-    /// A thousand bytes a second each way.
+    /// Forwards 1000 bytes per second in each direction.
     Slow,
 }
 
-/// A proxy on a free port; it ends when it is dropped.
+/// A proxy on a free port, shut down when dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
     weather: watch::Sender<Weather>,
     target: Arc<Mutex<String>>,
-    // A separate thread: it forwards also while a test waits without await.
+    // Runs on a separate thread so that it keeps forwarding while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -48,10 +48,10 @@ const SLOW_BYTES: usize = 100;
 const SLOW_PAUSE: Duration = Duration::from_millis(100);
 
 impl Proxy {
-    /// Forwards to that address.
+    /// Starts a proxy that forwards to this address.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if no port is free.
     pub fn start(target: &str) -> Self {
         let (runtime, listener, address) = own_threads();
         let target = Arc::new(Mutex::new(target.to_owned()));
@@ -69,12 +69,12 @@ impl Proxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes the weather, also for connections that stand.
+    /// Changes the state of the network, including for open connections.
     pub fn set(&self, weather: Weather) {
         self.weather.send_replace(weather);
     }
@@ -82,7 +82,7 @@ impl Proxy {
     /// Forwards new connections to another address.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn lead_to(&self, target: &str) {
         target.clone_into(&mut self.target.lock().unwrap());
     }
@@ -91,7 +91,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Also where blocking is not allowed.
+            // A plain drop of the runtime would panic where blocking is not allowed.
             runtime.shutdown_background();
         }
     }
@@ -137,7 +137,7 @@ async fn listen(
     }
 }
 
-/// Carries one connection until either side or the weather ends it.
+/// Forwards one connection until either peer or the network state ends it.
 async fn carry(client: TcpStream, target: String, weather: watch::Receiver<Weather>) {
     let Ok(server) = TcpStream::connect(target).await else {
         return;
@@ -157,7 +157,7 @@ async fn carry(client: TcpStream, target: String, weather: watch::Receiver<Weath
     }
 }
 
-/// Forwards one way, and holds what comes while the weather stops that way.
+/// Forwards one direction, and holds the data back while that direction is stalled.
 async fn forward(
     from: &TcpStream,
     to: &TcpStream,

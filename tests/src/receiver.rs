@@ -1,4 +1,4 @@
-//! Who receives webhooks: records every request, answers as configured, and misbehaves on demand.
+//! A webhook receiver that records every request, answers as configured, and misbehaves on demand.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -24,45 +24,45 @@ use crate::eventually::eventually;
 
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
-/// A piece of a body that is too large.
+/// A chunk of an oversized body.
 const CHUNK: Bytes = Bytes::from_static(&[b'x'; 64 * 1024]);
 
-/// One request as it came in.
+/// A request as received.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// The method.
+    /// HTTP method.
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// The headers.
+    /// Header fields by name.
     pub headers: BTreeMap<String, String>,
-    /// The body.
+    /// Request body.
     pub body: Bytes,
 }
 
 impl Received {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// Panics if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header; empty when it is absent.
+    /// Returns a header's value, or an empty string if it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The id of the delivery that it belongs to.
+    /// Returns the id of the delivery.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if the header `webhook-id` is absent.
     pub fn delivery_id(&self) -> &str {
         self.headers
             .get("webhook-id")
@@ -73,37 +73,37 @@ impl Received {
 /// How a request is answered.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// Further headers.
+    /// Additional header fields.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
+    /// Response body.
     pub body: String,
-    /// How long to wait first.
+    /// Delay before the response.
     pub delay: Duration,
-    /// Its outcome on the way.
+    /// Whether and how the response arrives.
     pub manner: Manner,
 }
 
-/// What happens to an answer on the way.
+/// Whether and how a response arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// It arrives whole.
+    /// It arrives complete.
     Whole,
-    /// It never begins.
+    /// It never starts.
     Hangs,
-    /// The connection is closed before it begins.
+    /// The connection is closed before it starts.
     Closes,
-    /// Its body is 100 MB instead.
+    /// Its body is replaced by one of 100 MB.
     Huge,
-    /// Its body breaks off in the middle.
+    /// Its body is cut off in the middle.
     BreaksOff,
-    /// Its body begins and does not end.
+    /// Its body starts and never ends.
     Endless,
 }
 
 impl Reply {
-    /// An empty answer with that status.
+    /// Creates an empty response with this status.
     pub fn status(status: u16) -> Self {
         Self {
             status,
@@ -114,7 +114,7 @@ impl Reply {
         }
     }
 
-    /// That status, with further headers and a body.
+    /// Creates a response with this status, additional header fields and a body.
     pub fn answer(status: u16, headers: Vec<(&'static str, String)>, body: String) -> Self {
         Self {
             headers,
@@ -123,7 +123,7 @@ impl Reply {
         }
     }
 
-    /// 200 with a JSON body.
+    /// Creates a response with status 200 and a JSON body.
     pub fn json(body: &Value) -> Self {
         Self {
             body: body.to_string(),
@@ -131,7 +131,7 @@ impl Reply {
         }
     }
 
-    /// 200, and that happens to it.
+    /// Creates a response with status 200 that arrives in this manner.
     pub fn that(manner: Manner) -> Self {
         Self {
             manner,
@@ -140,7 +140,7 @@ impl Reply {
     }
 }
 
-/// A receiver on a free port of this machine; it ends when it is dropped.
+/// A receiver on a free local port, shut down when dropped.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -166,18 +166,18 @@ impl std::fmt::Debug for State {
 }
 
 impl Receiver {
-    /// Starts a receiver that answers 200.
+    /// Starts a receiver that answers with 200.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if no port is free.
     pub async fn start() -> Self {
         Self::answering(|_| Reply::status(200)).await
     }
 
-    /// Starts a receiver that answers as this says of each request.
+    /// Starts a receiver that answers each request according to `rule`.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if no port is free.
     pub async fn answering(rule: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -195,52 +195,53 @@ impl Receiver {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of a path here.
+    /// Returns the URL of a path on this receiver.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers so by default.
+    /// Sets the default reply.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn otherwise(&self, reply: Reply) {
         self.state.lock().unwrap().otherwise = Arc::new(move |_| reply.clone());
     }
 
-    /// Answers the next requests so, in order; those after them as [`Receiver::otherwise`] says.
+    /// Queues replies for the next requests; later ones get the default reply set with
+    /// [`Receiver::otherwise`].
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn reply(&self, replies: impl IntoIterator<Item = Reply>) {
         self.state.lock().unwrap().replies.extend(replies);
     }
 
-    /// What has come in so far.
+    /// Returns the requests received so far.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn received(&self) -> Vec<Received> {
         self.state.lock().unwrap().received.clone()
     }
 
-    /// How many requests have come in so far.
+    /// Returns the number of requests received so far.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn count(&self) -> usize {
         self.state.lock().unwrap().received.len()
     }
 
-    /// Waits until so many requests have come in.
+    /// Waits until this many requests have arrived.
     ///
     /// # Panics
-    /// When they do not come, or more of them.
+    /// Panics if fewer or more requests arrive.
     pub async fn until_received(&self, count: usize) {
         eventually("the messages to arrive", async || {
             (self.count() >= count).then_some(())
@@ -249,10 +250,10 @@ impl Receiver {
         assert_eq!(self.count(), count);
     }
 
-    /// Forgets what has come in so far.
+    /// Discards the requests received so far.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn forget(&self) {
         self.state.lock().unwrap().received.clear();
     }
@@ -265,7 +266,7 @@ async fn listen(listener: TcpListener, state: Arc<Mutex<State>>) {
         let answer = service_fn(move |request| answer(request, Arc::clone(&state)));
         connections.spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
-            // The other side may hang up whenever it likes.
+            // The peer may disconnect at any time.
             drop(
                 connection
                     .serve_connection(TokioIo::new(stream), answer)
@@ -281,7 +282,7 @@ async fn answer(
     state: Arc<Mutex<State>>,
 ) -> Result<Response<Body>, &'static str> {
     let (head, body) = request.into_parts();
-    // A client that hangs up has sent nothing.
+    // A request cut off by a disconnect is not recorded.
     let body = body.collect().await.map_err(|_broken| "hung up")?;
     let headers = head.headers.iter().map(|(name, value)| {
         (
@@ -322,7 +323,7 @@ async fn answer(
         Manner::BreaksOff => {
             let start = stream::once(async { Ok(Frame::data("half".into())) });
             let broken = start.chain(stream::once(async {
-                // Lets the start out before the end comes.
+                // Lets the first part be sent before the error.
                 tokio::task::yield_now().await;
                 Err("broken off as requested")
             }));

@@ -1,4 +1,4 @@
-//! A small REST client that shows everything of an answer.
+//! A small REST client that exposes the whole response.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -9,7 +9,7 @@ use hyper_util::{
 };
 use serde_json::Value;
 
-/// A client of one service, with a key.
+/// A client of one service, with an API key.
 #[derive(Debug, Clone)]
 pub struct Rest {
     http: Client<HttpConnector, Full<Bytes>>,
@@ -17,19 +17,19 @@ pub struct Rest {
     key: Option<String>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its HTTP status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// Its headers.
+    /// Header fields.
     pub headers: HeaderMap,
-    /// Its body.
+    /// Response body.
     pub body: Bytes,
 }
 
 impl Rest {
-    /// A client of the service at that address, with a key or without.
+    /// Creates a client of the service at this address, with or without a key.
     pub fn new(address: &str, key: Option<&str>) -> Self {
         let http = Client::builder(TokioExecutor::new()).build_http();
         Self {
@@ -39,7 +39,7 @@ impl Rest {
         }
     }
 
-    /// The same service with another key, or with none.
+    /// Returns a client of the same service with another key, or without one.
     #[must_use]
     pub fn with_key(&self, key: Option<&str>) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl Rest {
         }
     }
 
-    /// Sends a request and reads the whole answer; an error is one of the connection.
+    /// Sends a request and reads the whole response.
     ///
     /// # Errors
-    /// When the connection cannot be made or breaks.
+    /// Returns an error if the connection cannot be established or breaks.
     ///
     /// # Panics
-    /// When the request cannot be written as HTTP.
+    /// Panics if the request is not valid HTTP.
     pub async fn try_send(
         &self,
         method: Method,
@@ -81,81 +81,81 @@ impl Rest {
         })
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     ///
     /// # Panics
-    /// When the connection cannot be made or breaks.
+    /// Panics if the connection cannot be established or breaks.
     pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Answer {
         let json = [("content-type", "application/json")];
         self.try_send(method, path, &json, body).await.unwrap()
     }
 
-    /// `GET`.
+    /// Sends a `GET` request.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, "").await
     }
 
-    /// `POST` of a JSON document.
+    /// Sends a `POST` request with a JSON body.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, body.to_string()).await
     }
 
-    /// `PUT` of a JSON document.
+    /// Sends a `PUT` request with a JSON body.
     pub async fn put(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::PUT, path, body.to_string()).await
     }
 
-    /// `DELETE`.
+    /// Sends a `DELETE` request.
     pub async fn delete(&self, path: &str) -> Answer {
         self.send(Method::DELETE, path, "").await
     }
 }
 
 impl Answer {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// Panics if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body of a successful answer, as JSON.
+    /// Returns the JSON body of a successful response.
     ///
     /// # Panics
-    /// When the status is not 200.
+    /// Panics if the status is not 200.
     pub fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         self.json()
     }
 
-    /// The body of an answer to a list of which every item was refused, as JSON.
+    /// Returns the JSON body of a response to a batch whose items were all refused.
     ///
     /// # Panics
-    /// When the status is not 400, or the body has no code.
+    /// Panics if the status is not 400 or the body has no code.
     pub fn refused(&self) -> Value {
         assert_eq!(self.status, 400, "{}", self.text());
         assert_eq!(self.code(), 3);
         self.json()
     }
 
-    /// The gRPC code of a refusal.
+    /// Returns the gRPC code of an error response.
     ///
     /// # Panics
-    /// When there is none in the body.
+    /// Panics if the body has no code.
     pub fn code(&self) -> i64 {
         self.json()["code"]
             .as_i64()
             .unwrap_or_else(|| panic!("no code: {}", self.text()))
     }
 
-    /// A header as text; empty when it is not there.
+    /// Returns a header's value, or an empty string if it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)

@@ -1,4 +1,4 @@
-//! A separate small disk for a test: memory that is mounted, where the machine lets us.
+//! A small tmpfs for a test, where the machine allows mounting one.
 
 use std::{
     fs::File,
@@ -9,17 +9,18 @@ use std::{
 
 const FILLER: &str = "filler";
 
-/// A small disk, mounted on a folder until this is dropped.
+/// A small disk, mounted on a folder until dropped.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one of that size on a folder, which is made; none where the machine does not let us.
+    /// Creates the folder and mounts a disk of this size on it; returns `None` if mounting is not
+    /// allowed.
     ///
     /// # Panics
-    /// When the folder cannot be made.
+    /// Panics if the folder cannot be created.
     pub fn mount(folder: &Path, mebibytes: u32) -> Option<Self> {
         std::fs::create_dir_all(folder).unwrap();
         let mut mount = Command::new("mount");
@@ -37,10 +38,10 @@ impl SmallDisk {
         })
     }
 
-    /// Fills it until only so many bytes are free.
+    /// Fills the disk until only this many bytes are free.
     ///
     /// # Panics
-    /// When it cannot be written for another reason than that it is full.
+    /// Panics if writing fails for another reason than a full disk.
     pub fn fill(&self, free_bytes: u64) {
         let path = self.folder.join(FILLER);
         let mut file = File::options()
@@ -59,18 +60,18 @@ impl SmallDisk {
         }
     }
 
-    /// Frees what [`SmallDisk::fill`] took.
+    /// Frees the space taken by [`SmallDisk::fill`].
     ///
     /// # Panics
-    /// When nothing was taken.
+    /// Panics if the disk was not filled.
     pub fn free(&self) {
         std::fs::remove_file(self.folder.join(FILLER)).unwrap();
     }
 
-    /// Bytes that are free, as `df` tells them.
+    /// Returns the number of free bytes as reported by `df`.
     ///
     /// # Panics
-    /// When `df` tells nothing.
+    /// Panics if the output of `df` cannot be read.
     pub fn free_bytes(&self) -> u64 {
         let mut df = Command::new("df");
         df.args(["-B1", "--output=avail"]).arg(&self.folder);
@@ -81,7 +82,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Whatever still has a file open there keeps the memory until it ends.
+        // A lazy unmount: processes with open files keep the memory until they exit.
         drop(Command::new("umount").arg("-l").arg(&self.folder).status());
     }
 }

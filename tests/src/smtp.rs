@@ -1,4 +1,4 @@
-//! Who takes mail: a small SMTP server that keeps what it is given.
+//! A small SMTP server that records the mails it receives.
 
 use std::{
     net::SocketAddr,
@@ -11,18 +11,18 @@ use tokio::{
     task::JoinSet,
 };
 
-/// One mail as it was handed over.
+/// A mail as received.
 #[derive(Debug, Clone)]
 pub struct Mail {
-    /// Who it is from, of the envelope.
+    /// Envelope sender.
     pub from: String,
-    /// Who it goes to, of the envelope.
+    /// Envelope recipients.
     pub to: Vec<String>,
     /// Headers and body.
     pub data: String,
 }
 
-/// A mail server on a free port of this machine; it ends when it is dropped.
+/// A mail server on a free local port, shut down when dropped.
 #[derive(Debug)]
 pub struct MailServer {
     address: SocketAddr,
@@ -31,10 +31,10 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// Starts a server that takes every mail, without TLS.
+    /// Starts a server that accepts every mail, without TLS.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if no port is free.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -45,7 +45,7 @@ impl MailServer {
             let mut conversations = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let mails = Arc::clone(&shared);
-                // The other side may hang up whenever it likes.
+                // The peer may disconnect at any time.
                 conversations.spawn(async move { drop(converse(stream, &mails).await) });
             }
         });
@@ -56,15 +56,15 @@ impl MailServer {
         }
     }
 
-    /// Its port.
+    /// Returns the port on which it listens.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What was handed over so far.
+    /// Returns the mails received so far.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn mails(&self) -> Vec<Mail> {
         self.mails.lock().unwrap().clone()
     }
@@ -120,7 +120,7 @@ async fn converse(stream: TcpStream, mails: &Mutex<Vec<Mail>>) -> std::io::Resul
     Ok(())
 }
 
-/// What stands between `<` and `>`.
+/// Returns the text between `<` and `>`.
 fn address(line: &str) -> String {
     let inside = line
         .split_once('<')

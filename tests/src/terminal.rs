@@ -1,4 +1,4 @@
-//! Who sits at the terminal: the real console on a pseudo-terminal, its screen, and its keys.
+//! The real console in a pseudo-terminal, with its screen and keyboard input.
 
 use std::{
     io::{Read, Write},
@@ -12,15 +12,15 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 
 use crate::{eventually::eventually_blocking, process};
 
-/// The side of a terminal that a person sits at.
+/// The master side of the pseudo-terminal.
 type Pty = Box<dyn MasterPty + Send>;
 
-/// A terminal with the console in it.
+/// A pseudo-terminal that runs the console.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     output: Arc<Mutex<Output>>,
-    // The terminal is gone when this is dropped.
+    // Dropping this closes the terminal.
     master: Pty,
 }
 
@@ -36,11 +36,11 @@ struct Output {
     ended: bool,
 }
 
-/// Columns and rows of the screen, unless a test wants others.
+/// Default columns and rows of the screen.
 const SIZE: (u16, u16) = (120, 36);
-/// Shorter than `eventually` waits, so that a failure shows the screen.
+/// Shorter than the timeout of `eventually`, so that a failure shows the screen.
 const SHOWN_WITHIN: Duration = Duration::from_secs(100);
-/// How many looks in a row find the same when nothing is drawn any more.
+/// Number of identical screens in a row after which drawing counts as finished.
 const QUIET_LOOKS: u32 = 10;
 
 fn pty_size((cols, rows): (u16, u16)) -> PtySize {
@@ -57,7 +57,7 @@ fn screen_of((columns, rows): (u16, u16)) -> vt100::Parser {
     vt100::Parser::new(rows, columns, 0)
 }
 
-/// Starts the binary in a terminal of that size.
+/// Starts the binary in a terminal of this size.
 fn spawn(
     size: (u16, u16),
     home: &Path,
@@ -98,10 +98,11 @@ fn spawn(
     (child, pty.master)
 }
 
-/// Starts the binary in a terminal that is closed once its screen shows this text; gives its exit code.
+/// Starts the binary in a terminal that is closed once the screen shows this text, and returns the
+/// exit code.
 ///
 /// # Panics
-/// When it does not start, does not show the text or does not end.
+/// Panics if the binary does not start, show the text and exit.
 pub fn closed_at(text: &str, home: &Path, arguments: &[&str]) -> u32 {
     let (mut child, pty) = spawn(SIZE, home, arguments, &[]);
     let mut reader = pty.try_clone_reader().unwrap();
@@ -121,23 +122,23 @@ impl Terminal {
     /// Starts the binary with these arguments in a terminal of 120 by 36.
     ///
     /// # Panics
-    /// When there are no terminals or the binary does not start.
+    /// Panics if the terminal cannot be opened or the binary does not start.
     pub fn start(home: &Path, arguments: &[&str]) -> Self {
         Self::with_environment(home, arguments, &[])
     }
 
-    /// Like [`Terminal::start`], with these environment variables.
+    /// Like [`Terminal::start`], with additional environment variables.
     ///
     /// # Panics
-    /// As [`Terminal::start`].
+    /// Panics like [`Terminal::start`].
     pub fn with_environment(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         Self::of_size(SIZE, home, arguments, environment)
     }
 
-    /// Like [`Terminal::with_environment`], with as many columns and rows.
+    /// Like [`Terminal::with_environment`], with this many columns and rows.
     ///
     /// # Panics
-    /// As [`Terminal::start`].
+    /// Panics like [`Terminal::start`].
     pub fn of_size(
         size: (u16, u16),
         home: &Path,
@@ -171,35 +172,35 @@ impl Terminal {
         }
     }
 
-    /// What the screen shows.
+    /// Returns the contents of the screen.
     ///
     /// # Panics
-    /// Never, unless the reader has.
+    /// Panics if the reader thread panicked.
     pub fn screen(&self) -> String {
         self.output.lock().unwrap().screen.screen().contents()
     }
 
-    /// Everything that was written to the terminal, with its control sequences.
+    /// Returns all output so far, including control sequences.
     ///
     /// # Panics
-    /// Never, unless the reader has.
+    /// Panics if the reader thread panicked.
     pub fn written(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap().bytes).into_owned()
     }
 
-    /// Presses keys: text, or control characters such as `\r` and `\x1b`.
+    /// Sends keyboard input: text, or control characters such as `\r` and `\x1b`.
     ///
     /// # Panics
-    /// When the terminal is gone.
+    /// Panics if the terminal is closed.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    /// Waits until the screen shows all of these texts, and gives the screen.
+    /// Waits until the screen shows all of these texts, and returns its contents.
     ///
     /// # Panics
-    /// When it does not; with what it shows.
+    /// Panics with the contents of the screen on a timeout.
     pub fn shows(&self, texts: &[&str]) -> String {
         let mut last = String::new();
         let deadline = std::time::Instant::now() + SHOWN_WITHIN;
@@ -214,10 +215,10 @@ impl Terminal {
         })
     }
 
-    /// Waits until nothing is drawn any more, and gives the screen.
+    /// Waits until the screen no longer changes, and returns its contents.
     ///
     /// # Panics
-    /// When there is no end to it.
+    /// Panics if the screen keeps changing.
     pub fn settled(&self) -> String {
         let (mut last, mut quiet) = (self.screen(), 0);
         eventually_blocking("the screen to come to rest", || {
@@ -228,10 +229,10 @@ impl Terminal {
         })
     }
 
-    /// Gives the screen other columns and rows, as when its window is drawn larger or smaller.
+    /// Resizes the screen to this many columns and rows.
     ///
     /// # Panics
-    /// When the terminal is gone.
+    /// Panics if the terminal is closed.
     pub fn resize(&self, size: (u16, u16)) {
         let [columns, rows] = [size.0, size.1].map(|cells| NonZero::new(cells).unwrap());
         let mut output = self.output.lock().unwrap();
@@ -239,10 +240,10 @@ impl Terminal {
         self.master.resize(pty_size(size)).unwrap();
     }
 
-    /// Waits until the program has ended and everything it wrote is read.
+    /// Waits until the program has exited and all its output is read.
     ///
     /// # Panics
-    /// When it does not end.
+    /// Panics if it does not exit.
     pub fn ended(&mut self) -> ExitStatus {
         let status = eventually_blocking("the console to end", || self.child.try_wait().unwrap());
         eventually_blocking("the last output", || {
@@ -251,18 +252,18 @@ impl Terminal {
         status
     }
 
-    /// The process.
+    /// Returns the process id.
     ///
     /// # Panics
-    /// When it has ended.
+    /// Panics if the process has exited.
     pub fn process(&self) -> u32 {
         self.child.process_id().expect("the console runs")
     }
 
-    /// Waits until the process is stopped, as a shell sees it after Ctrl-Z.
+    /// Waits until the process is stopped, as it is after Ctrl-Z.
     ///
     /// # Panics
-    /// When it is not.
+    /// Panics if it is not stopped.
     pub fn stopped(&self) {
         let stat = format!("/proc/{}/stat", self.process());
         eventually_blocking("the console to stop", || {
@@ -272,7 +273,7 @@ impl Terminal {
         });
     }
 
-    /// The modes that were set and not taken back, as the control sequences that set them.
+    /// Returns the control sequences of the terminal modes that were set and not reset.
     pub fn modes_left(&self) -> Vec<String> {
         let written = self.written();
         let mut set = std::collections::BTreeSet::new();
@@ -290,7 +291,7 @@ impl Terminal {
                 };
             }
         }
-        // The cursor (25) is meant to be seen: for it, set is restored.
+        // Mode 25 is inverted: the visible cursor is the default, so a set mode counts as restored.
         set.remove("25");
         let hidden = written.rfind("\x1b[?25l") > written.rfind("\x1b[?25h");
         set.into_iter()

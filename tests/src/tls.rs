@@ -1,4 +1,4 @@
-//! Certificates of an authority of the test's own, and connections that look at them.
+//! Certificates of a test authority, and connections that verify them.
 
 use std::{
     io,
@@ -25,29 +25,29 @@ use tokio_rustls::{
     },
 };
 
-/// An authority that no one but the test knows.
+/// A certificate authority that exists only in the test.
 #[derive(Debug)]
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
-/// A certificate and its key, in PEM.
+/// A certificate and its private key, in PEM.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// The certificate.
+    /// Certificate.
     pub certificate: String,
-    /// Its private key.
+    /// Private key.
     pub key: String,
-    /// What its authority knows it by.
+    /// Serial number.
     pub serial: u64,
 }
 
 impl Authority {
-    /// A new authority.
+    /// Creates an authority.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if the certificate cannot be created.
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -58,31 +58,31 @@ impl Authority {
         Self { issuer, pem }
     }
 
-    /// The authority's own certificate.
+    /// Returns the authority's certificate in PEM.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// A certificate for `localhost` and 127.0.0.1.
+    /// Issues a certificate for `localhost` and 127.0.0.1.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if the certificate cannot be created.
     pub fn issue(&self) -> Identity {
         self.issue_for(Duration::from_secs(30 * 365 * 24 * 3_600))
     }
 
-    /// As [`issue`](Self::issue); it ends after that time.
+    /// Like [`issue`](Self::issue), with this lifetime.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if the certificate cannot be created.
     pub fn issue_for(&self, life: Duration) -> Identity {
         self.issue_to(&["localhost", "127.0.0.1"], life)
     }
 
-    /// A certificate for these names, which ends after that time.
+    /// Issues a certificate for these names with this lifetime.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if the certificate cannot be created.
     #[expect(
         clippy::disallowed_methods,
         reason = "whoever is shown it goes by the real time"
@@ -103,10 +103,10 @@ impl Authority {
         }
     }
 
-    /// The list of these as revoked, in PEM.
+    /// Returns a PEM revocation list with these certificates.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if the list cannot be created.
     pub fn revoke(&self, revoked: &[&Identity]) -> String {
         let revoked = revoked.iter().map(|identity| RevokedCertParams {
             serial_number: SerialNumber::from(identity.serial),
@@ -125,14 +125,14 @@ impl Authority {
         list.signed_by(&self.issuer).unwrap().pem().unwrap()
     }
 
-    /// Connects as a client that trusts this authority alone, offers these protocols, and shows
-    /// that certificate when asked.
+    /// Connects as a client that trusts only this authority, offers these protocols, and presents
+    /// the certificate on request.
     ///
     /// # Errors
-    /// When the two do not agree.
+    /// Returns an error if the handshake fails.
     ///
     /// # Panics
-    /// When the identity holds none.
+    /// Panics if the identity is not valid PEM.
     pub async fn connect(
         &self,
         address: &str,
@@ -172,10 +172,10 @@ impl Default for Authority {
 }
 
 impl Identity {
-    /// Writes `NAME.crt` and `NAME.key` into a folder; answers the two.
+    /// Writes `NAME.crt` and `NAME.key` into a folder and returns their paths.
     ///
     /// # Panics
-    /// When they cannot be written.
+    /// Panics if a file cannot be written.
     pub fn write(&self, folder: &Path, name: &str) -> [PathBuf; 2] {
         let [certificate, key] = ["crt", "key"].map(|it| folder.join(format!("{name}.{it}")));
         std::fs::write(&certificate, &self.certificate).unwrap();

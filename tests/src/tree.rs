@@ -1,24 +1,25 @@
-//! The source tree, for tests that hold the project to its own rules.
+//! The source tree, for tests that check the project's own rules.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// The folder of the workspace.
+/// Returns the root of the workspace.
 ///
 /// # Panics
-/// When this package has no parent.
+/// Panics if this package has no parent folder.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the workspace is around this package")
 }
 
-/// The files of the project with that ending, as paths from the root and texts, sorted.
+/// Returns the project's files with this ending, as pairs of relative path and text, sorted by
+/// path.
 ///
 /// # Panics
-/// When one cannot be read.
+/// Panics if a file cannot be read.
 pub fn files(ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let at_the_top = fs::read_dir(root())

@@ -1,4 +1,4 @@
-//! A fake backend: answers every gRPC call with UNIMPLEMENTED and records its headers.
+//! A fake backend that answers every gRPC call with UNIMPLEMENTED and records its headers.
 
 use std::{
     convert::Infallible,
@@ -13,7 +13,7 @@ use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// A backend on a free port of this machine; it ends when it is dropped.
+/// A backend on a free local port, shut down when dropped.
 #[derive(Debug)]
 pub struct Upstream {
     address: SocketAddr,
@@ -22,10 +22,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Starts one.
+    /// Starts a backend.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if no port is free.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -39,15 +39,16 @@ impl Upstream {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// That header of every call to a service of ours, in order; empty where it was absent.
+    /// Returns the value of this header for every call to one of our services, in order; empty if
+    /// it was absent.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn headers(&self, name: &str) -> Vec<String> {
         let calls = self.calls.lock().unwrap();
         let ours = calls
@@ -75,7 +76,7 @@ async fn listen(listener: TcpListener, calls: Arc<Mutex<Vec<(String, HeaderMap)>
         });
         connections.spawn(async move {
             let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-            // The other side may hang up whenever it likes.
+            // The peer may disconnect at any time.
             drop(
                 connection
                     .serve_connection(TokioIo::new(stream), answer)

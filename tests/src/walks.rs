@@ -15,18 +15,18 @@ const WALKS: [(&str, u64, u64); 14] = [
     ("BELLWETHER_FAILED_CALLS", 2, 30),
     // Flipped bits.
     ("BELLWETHER_FLIPS", 50, 100),
-    // Lives of a store that end with the power.
+    // Store runs that end in a power failure.
     ("BELLWETHER_POWER_LIVES", 300, 2_000),
-    // Acknowledgements beside an escalation step.
+    // Acknowledgements concurrent with an escalation step.
     ("BELLWETHER_RACES", 100, 1_000),
     // Random schedules.
     ("BELLWETHER_SCHEDULES", 300, 10_000),
     // Walks through pages beside writers.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
-    // Simulated hours, and the seed of the first.
+    // Simulated hours, and the first seed.
     ("BELLWETHER_SIMULATIONS", 1, 1),
     ("BELLWETHER_SIMULATION_SEED", 1, 1),
-    // Walks of alerts over pairs of senders, and the seed of the first.
+    // Random alert sequences over pairs of senders, and the first seed.
     ("BELLWETHER_TEST_REPORTS", 5, 50),
     ("BELLWETHER_TEST_SEED", 1, 1),
 ];
@@ -40,7 +40,7 @@ const MILLION: [(&str, u64); 2] = [
 /// Returns the length of a walk.
 ///
 /// # Panics
-/// If the walk is not listed, or its variable is not a number.
+/// Panics if the test is not listed or its variable is not a number.
 pub fn walk_length(walk: &str) -> u64 {
     let listed = WALKS.iter().find(|(name, ..)| *name == walk);
     let (_, default, full) = listed.unwrap_or_else(|| panic!("{walk} is not listed"));

@@ -1,7 +1,7 @@
-//! One call over either wire, REST or gRPC, in and out as canonical JSON.
+//! Calls over REST or gRPC, with canonical JSON in and out.
 //!
-//! What JSON and path a method has is read from the descriptor set by a library that shares no code
-//! with the product, so that a table of cases holds both wires to the same words.
+//! The JSON format and path of a method come from the descriptor set, read by a library that shares
+//! no code with the product, so that one table of cases checks both protocols.
 
 use std::{fmt::Write as _, sync::LazyLock};
 
@@ -19,24 +19,24 @@ use tonic::{
 
 use crate::{grpc::Grpc, rest::Rest};
 
-/// The packages whose services are called by their short names.
+/// Packages whose services are addressed by their short names.
 const PACKAGES: [&str; 2] = ["bellwether.v1", "zenoss.cloud"];
 
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(bellwether_proto::FILE_DESCRIPTOR_SET).expect("the descriptor set")
 });
 
-/// Every method of the service's own services.
+/// Returns every method of the service's own API.
 pub fn methods() -> impl Iterator<Item = MethodDescriptor> {
     POOL.services()
         .filter(|service| PACKAGES.contains(&service.package_name()))
         .flat_map(|service| service.methods().collect::<Vec<_>>())
 }
 
-/// The lowest role that may call a method, as its `.proto` file states it.
+/// Returns the minimum role for a method, as stated in its `.proto` file.
 ///
 /// # Panics
-/// When there is no such option.
+/// Panics if the method has no such option.
 pub fn role(method: &MethodDescriptor) -> String {
     let role = POOL.get_extension_by_name("bellwether.options.role");
     let options = method.options();
@@ -44,10 +44,10 @@ pub fn role(method: &MethodDescriptor) -> String {
     role.as_str().unwrap_or_default().to_owned()
 }
 
-/// The fields that hold a secret, by their names in JSON.
+/// Returns the JSON names of the fields that contain secrets.
 ///
 /// # Panics
-/// When there is no such option.
+/// Panics if the option is not defined.
 pub fn secret_fields() -> impl Iterator<Item = String> {
     let takes = POOL.get_extension_by_name("bellwether.options.takes");
     let takes = takes.expect("the option");
@@ -67,26 +67,26 @@ pub fn secret_fields() -> impl Iterator<Item = String> {
         .map(|field| field.json_name().to_owned())
 }
 
-/// A way to call the service.
+/// A protocol for calling the service.
 #[derive(Debug, Clone)]
 pub enum Wire {
     /// JSON over HTTP, through the gateway.
     Rest(Box<Rest>),
-    /// gRPC, straight to the backend.
+    /// gRPC, directly to the backend.
     Grpc(Grpc),
 }
 
-/// A call that was refused.
+/// An error response.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// The gRPC code; over REST that of the body.
+    /// gRPC code; for REST, the one in the body.
     pub code: Code,
-    /// The sentence for people, with those of the violated fields.
+    /// Error message, including those of the field violations.
     pub message: String,
 }
 
 impl Wire {
-    /// `rest` or `grpc`.
+    /// Returns `rest` or `grpc`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Rest(_) => "rest",
@@ -97,11 +97,10 @@ impl Wire {
     /// Calls `SERVICE/METHOD` with a request in canonical JSON.
     ///
     /// # Errors
-    /// When the service refuses.
+    /// Returns the service's error response.
     ///
     /// # Panics
-    /// When there is no such method, the request has a field that it has not, or the connection
-    /// breaks.
+    /// Panics if the method or a field of the request does not exist, or if the connection breaks.
     pub async fn call(&self, method: &str, request: &Value) -> Result<Value, Refusal> {
         let method = described(method);
         match self {
@@ -110,20 +109,20 @@ impl Wire {
         }
     }
 
-    /// The answer of a call that has to succeed.
+    /// Makes a call that must succeed, and returns its response.
     ///
     /// # Panics
-    /// When the service refuses.
+    /// Panics if the call fails.
     pub async fn ok(&self, method: &str, request: &Value) -> Value {
         self.call(method, request).await.unwrap_or_else(|refusal| {
             panic!("{} {method} {request}: {refusal:?}", self.name());
         })
     }
 
-    /// The refusal of a call that must not succeed.
+    /// Makes a call that must fail, and returns its error.
     ///
     /// # Panics
-    /// When the service does not refuse.
+    /// Panics if the call succeeds.
     pub async fn refused(&self, method: &str, request: &Value) -> Refusal {
         match self.call(method, request).await {
             Ok(answer) => panic!("{} {method} {request}: not refused: {answer}", self.name()),
@@ -149,7 +148,7 @@ async fn over_rest(
     method: &MethodDescriptor,
     request: &Value,
 ) -> Result<Value, Refusal> {
-    // What a request of this method cannot say is a fault of the test.
+    // A request that the method cannot represent is a mistake in the test.
     read(method.input(), request);
     let operation = Operation::of(method);
     let mut left = request.as_object().expect("an object").clone();
@@ -166,7 +165,7 @@ async fn over_rest(
         return Ok(answer.json());
     }
     let problem = answer.json();
-    // A list of which every item is refused is answered with its items, as over gRPC.
+    // A batch whose items were all refused yields its items, as over gRPC.
     let items = ["failed", "annotationResponses", "statusResponses"];
     if answer.status == 400 && items.iter().any(|it| problem.get(*it).is_some()) {
         return Ok(problem);
@@ -180,7 +179,7 @@ async fn over_rest(
     })
 }
 
-/// What `google.api.http` says of a method.
+/// The `google.api.http` option of a method.
 struct Operation {
     method: Method,
     template: String,
@@ -217,7 +216,7 @@ impl Operation {
         }
     }
 
-    /// The path, with what it names taken from the request.
+    /// Builds the path, and removes the fields in it from the request.
     fn path(&self, request: &Value, left: &mut serde_json::Map<String, Value>) -> String {
         let mut path = String::new();
         let mut rest = self.template.as_str();
@@ -297,7 +296,7 @@ fn read(message: MessageDescriptor, json: &Value) -> DynamicMessage {
     DynamicMessage::deserialize(message, json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
-/// Messages that are known by their descriptor only.
+/// Messages known only by their descriptor.
 #[derive(Debug, Clone)]
 struct Dynamic(MessageDescriptor);
 

@@ -1,4 +1,4 @@
-//! A separate world for a test: a temporary folder, a service on it, and its admin's key.
+//! An isolated environment for a test: a temporary folder, a service in it, and its admin key.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use crate::{
     wire::Wire,
 };
 
-/// A service in a temporary folder. Both are gone when it is dropped.
+/// A service in a temporary folder, both removed when dropped.
 #[derive(Debug)]
 pub struct World {
     service: Option<Service>,
-    /// Such as what leads to its store, where that is in a database.
+    /// For example, the connection settings of a store in a database.
     variables: Variables,
     was_killed: bool,
     folder: TempDir,
@@ -29,27 +29,27 @@ impl World {
         Self::with_settings("")
     }
 
-    /// Like [`World::start`], with these further settings, as lines of `bellwether.toml`.
+    /// Like [`World::start`], with additional lines in `bellwether.toml`.
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn with_settings(lines: &str) -> Self {
         Self::prepared(lines, Path::new(""))
     }
 
-    /// Like [`World::with_settings`], whose store is where the settings say, or in the data folder;
-    /// `prepare` is given that before the service starts.
+    /// Like [`World::with_settings`], with the store at the location in the settings or in the data
+    /// folder; `prepare` is called with the data folder before the service starts.
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn on(prepare: impl FnOnce(&Path), lines: &str) -> Self {
         Self::among(prepare, lines, Vec::new())
     }
 
-    /// Like [`World::on`], with these variables.
+    /// Like [`World::on`], with these environment variables.
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn among(prepare: impl FnOnce(&Path), lines: &str, variables: Variables) -> Self {
         let mut world = Self::laid_out(lines, Path::new(""));
         world.variables = variables;
@@ -61,7 +61,7 @@ impl World {
     /// Like [`World::on`], with another binary until [`World::start_again`].
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn of(binary: &Path, prepare: impl FnOnce(&Path), lines: &str) -> Self {
         let mut world = Self::laid_out(lines, Path::new(""));
         prepare(&world.data_dir());
@@ -70,10 +70,10 @@ impl World {
         world
     }
 
-    /// Like [`World::start`], on what the command `bellwether restore` makes of a backup.
+    /// Like [`World::start`], with a store restored from a backup by `bellwether restore`.
     ///
     /// # Panics
-    /// When that fails, or the service does not start.
+    /// Panics if the restore fails or the service does not start.
     pub fn restored(engine: Engine, backup: &Path, secret_key: &Path) -> Self {
         let mut world = Self::laid_out("", Path::new(""));
         std::fs::create_dir(world.data_dir()).unwrap();
@@ -89,26 +89,28 @@ impl World {
         world
     }
 
-    /// Like [`World::with_settings`], with messages entrusted to the authorities in that file too.
+    /// Like [`World::with_settings`], with the certificate authorities in this file also trusted
+    /// for messages.
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn with_authorities(lines: &str, ca_file: &Path) -> Self {
         Self::prepared(lines, ca_file)
     }
 
-    /// Like [`World::start`], where the system lets the service open so many files and sockets.
+    /// Like [`World::start`], with the number of open files and sockets limited.
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn with_descriptors(limit: usize) -> Self {
         Self::under("prlimit", &[format!("--nofile={limit}:{limit}").as_str()])
     }
 
-    /// Like [`World::start`], by a program that runs the command it is given behind its arguments.
+    /// Like [`World::start`], run through a wrapper program that is given the command after its
+    /// arguments.
     ///
     /// # Panics
-    /// When the service does not start.
+    /// Panics if the service does not start.
     pub fn under(program: &str, arguments: &[&str]) -> Self {
         let mut world = Self::laid_out("", Path::new(""));
         let serve = process::command(world.folder.path(), ["serve"]);
@@ -162,7 +164,7 @@ impl World {
         }
     }
 
-    /// Starts the service on its folder once more, after it was killed or has ended.
+    /// Restarts the service in its folder after it was killed or exited.
     pub fn start_again(&mut self) {
         let serve = process::command(self.folder.path(), ["serve"]);
         self.service = Some(self.start_with(serve));
@@ -171,7 +173,7 @@ impl World {
         }
     }
 
-    /// Waits until no one takes a node that was killed for one that leads any more.
+    /// Waits until the restarted node leads, once the lease of the killed one has expired.
     fn until_it_leads(&self) {
         eventually_blocking("the node to lead", || {
             let shown = process::run(self.command(&["store", "status"]));
@@ -192,79 +194,80 @@ impl World {
         Service::start(command, &self.folder.path().join("log"))
     }
 
-    /// The service.
+    /// Returns the running service.
     ///
     /// # Panics
-    /// When it was ended.
+    /// Panics if the service was stopped.
     pub fn service(&self) -> &Service {
         self.service.as_ref().expect("the service runs")
     }
 
-    /// Ends the service as a power cut would.
+    /// Kills the service, as a power failure would.
     ///
     /// # Panics
-    /// When it does not run.
+    /// Panics if the service is not running.
     pub fn kill(&mut self) {
         self.was_killed = true;
         self.service.take().expect("the service runs").kill();
     }
 
-    /// Whether the service exited on its own.
+    /// Returns whether the service has exited without being stopped.
     ///
     /// # Panics
-    /// When it was never started.
+    /// Panics if it was never started.
     pub fn has_ended(&mut self) -> bool {
         self.service.as_mut().expect("the service ran").has_ended()
     }
 
-    /// Asks the service to end and waits until it has.
+    /// Stops the service and waits until it has exited.
     ///
     /// # Panics
-    /// When it does not run, or does not end.
+    /// Panics if it is not running or does not exit.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         self.service.take().expect("the service runs").terminate()
     }
 
-    /// The folder of settings, log and data folder; a home for other commands.
+    /// Returns the folder with the settings, the log and the data folder; other commands can use it
+    /// as their home.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The variables that the service and commands are started with.
+    /// Returns the environment variables of the service and its commands.
     pub fn variables(&self) -> &Variables {
         &self.variables
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     pub fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// The key of the first client.
+    /// Returns the key of the initial client.
     ///
     /// # Panics
-    /// When the service has not written it.
+    /// Panics if the service has not written the key.
     pub fn admin_key(&self) -> String {
         let key = std::fs::read_to_string(self.data_dir().join("admin.key")).unwrap();
         key.trim().to_owned()
     }
 
-    /// A REST client with the admin's key.
+    /// Creates a REST client with the admin key.
     pub fn rest(&self) -> Rest {
         Rest::new(self.service().address("rest"), Some(&self.admin_key()))
     }
 
-    /// A gRPC channel with the admin's key.
+    /// Creates a gRPC channel with the admin key.
     pub fn grpc(&self) -> Grpc {
         grpc::channel(self.service().address("grpc"), Some(&self.admin_key()))
     }
 
-    /// Both ways to call the service, with the admin's key.
+    /// Creates a client for each protocol, with the admin key.
     pub fn wires(&self) -> [Wire; 2] {
         [Wire::Rest(Box::new(self.rest())), Wire::Grpc(self.grpc())]
     }
 
-    /// A command of the binary on this world's data folder, or on its database.
+    /// Prepares a `bellwether` command for this world's data folder or database.
     pub fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = process::command(self.folder.path(), arguments);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -272,10 +275,10 @@ impl World {
         command
     }
 
-    /// Makes a client by the command and gives its key.
+    /// Creates a client with the command-line tool and returns its key.
     ///
     /// # Panics
-    /// When the command fails.
+    /// Panics if the command fails.
     pub fn client(&self, name: &str, role: &str) -> String {
         let command = self.command(&["client", "create", name, "--role", role]);
         let output = process::run(command);

@@ -1,4 +1,4 @@
-//! The service's calls by their names, with canonical JSON in and out: for commands and scripts.
+//! Calls to the service by name, with canonical JSON in and out, for commands and scripts.
 
 use futures_util::future::BoxFuture;
 use std::{fmt, time::Duration};
@@ -21,11 +21,9 @@ use crate::{
     options::Options,
 };
 
-/// The word for the settings, of which there are only one.
 const SETTINGS: &str = "settings";
-/// What only the service writes of them.
 const SETTINGS_OUTPUT: &[&str] = &["fromFile", "createTime", "updateTime", "etag"];
-/// Resources asked for at a time.
+/// Page size of list requests.
 const PAGE: i32 = 1_000;
 
 /// A connection to a service.
@@ -35,59 +33,59 @@ pub struct Api {
 
 impl fmt::Debug for Api {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What it reaches the service over holds the key.
+        // The connection holds the API key, which must not be printed.
         formatter.debug_struct("Api").finish_non_exhaustive()
     }
 }
 
-/// Why a call failed.
+/// The error of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// What the caller can do about it.
+    /// How the caller can react.
     pub kind: CallErrorKind,
-    /// A message for people.
+    /// The message to show.
     pub message: String,
-    /// Each field that is wrong, and why.
+    /// Invalid fields, each with a description of the violation.
     pub fields: Vec<(String, String)>,
 }
 
-/// What the caller can do about a failed call.
+/// How a caller can react to a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
-    /// Wait: the service is away, or did not answer in time.
+    /// Retry later: the service is unreachable or did not respond in time.
     Away,
-    /// Bring another key.
+    /// Use another key.
     NotAllowed,
-    /// Nothing has that name.
+    /// Nothing with this name exists.
     NotFound,
-    /// Look at what is there now, then decide again.
+    /// Read the current state and decide again.
     Conflict,
     /// Fix the request.
     Refused,
-    /// Report it: the service failed.
+    /// Report a bug: the service failed.
     Failed,
 }
 
-/// A kind of resource that configuration is built from: what a `ConfigDocument` can hold. None are the
-/// settings, of which there are only one.
+/// A kind of resource in a `ConfigDocument`. `None` stands for the settings, which are a single
+/// resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigKind(Option<Kind>);
 
 impl ConfigKind {
-    /// All of them, in the order in which they are written.
+    /// Returns all kinds, in the order in which they are written.
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
-        // Keys and silences are the business of a day, and no configuration.
+        // Clients and silences are operational data, not configuration.
         let is_configuration = |kind: &Kind| {
-            // What the service alone makes is none either.
+            // Neither are resources that only the service creates.
             kind.is_created() && !matches!(kind, Kind::Client | Kind::Silence)
         };
         let kinds = kinds.filter(is_configuration).map(Some);
         kinds.chain([None]).map(Self)
     }
 
-    /// The kind of that word, in the singular or the plural, or of its message (`IntakeMapping`), in any
-    /// letter case and with or without what separates its words: `intake mapping`, `intake-mapping`.
+    /// Returns the kind for a word in the singular or plural, or for the name of its message
+    /// (`IntakeMapping`). Ignores case and separators: `intake mapping`, `intake-mapping`.
     pub fn find(word: &str) -> Option<Self> {
         let bare = |word: &str| {
             let letters = word.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
@@ -106,18 +104,18 @@ impl ConfigKind {
         Self::all().find(is_it).filter(|_| !word.is_empty())
     }
 
-    /// The word for one of them, in lower case.
+    /// Returns the singular, in lower case.
     pub fn word(self) -> &'static str {
         self.0.map_or(SETTINGS, Kind::word)
     }
 
-    /// The word for several, in lower case.
+    /// Returns the plural, in lower case.
     pub fn plural(self) -> &'static str {
         self.0.map_or(SETTINGS, Kind::plural)
     }
 
-    /// A stored resource as its author writes it: without what only the service writes, and with a
-    /// condition as text where it can be one.
+    /// Converts a stored resource to the form that its author writes: without output-only fields,
+    /// and with conditions as text where possible.
     pub fn authored(self, mut resource: Value) -> Value {
         if let Some(fields) = resource.as_object_mut() {
             let output = self
@@ -135,10 +133,10 @@ impl ConfigKind {
 }
 
 impl Api {
-    /// Connects, and asks whose key it is.
+    /// Connects and authenticates.
     ///
     /// # Errors
-    /// Nothing answers, or the service does not know the key.
+    /// Returns an error if the service is unreachable or rejects the key.
     pub fn connect(mut options: Options) -> BoxFuture<'static, Result<Self, CallError>> {
         Box::pin(async move {
             let keys = Keys::of(&mut options);
@@ -149,17 +147,17 @@ impl Api {
         })
     }
 
-    /// The same, giving each call so long.
+    /// Sets the timeout of each call.
     #[must_use]
     pub fn patient(mut self, limit: Duration) -> Self {
         self.reach.limit = limit;
         self
     }
 
-    /// Makes a call such as `RuleService`, `GetRule`.
+    /// Calls a method such as `GetRule` of `RuleService`.
     ///
     /// # Errors
-    /// The request does not fit the method, or the call fails.
+    /// Returns an error if the request does not fit the method, or the call fails.
     pub fn call<'a>(
         &'a mut self,
         service: &'a str,
@@ -169,11 +167,11 @@ impl Api {
         Box::pin(async move { Ok(self.reach.ask_json(service, method, request).await?) })
     }
 
-    /// The same of a request that can be tried with `validateOnly`: what the service refuses is reported
-    /// together with what is no such message.
+    /// Like [`Api::call`], for requests that support `validateOnly`: reports the violations found
+    /// by the service together with fields that the message does not have.
     ///
     /// # Errors
-    /// Those of [`Api::call`].
+    /// Returns the errors of [`Api::call`].
     pub fn call_checked<'a>(
         &'a mut self,
         service: &'a str,
@@ -188,10 +186,10 @@ impl Api {
         })
     }
 
-    /// Every resource of a kind, by name.
+    /// Returns all resources of a kind, by name.
     ///
     /// # Errors
-    /// Those of [`Api::call`].
+    /// Returns the errors of [`Api::call`].
     pub async fn list(&mut self, kind: ConfigKind) -> Result<Vec<Value>, CallError> {
         let Some(stored) = kind.0 else {
             return Ok(vec![self.settings().await?]);
@@ -218,10 +216,10 @@ impl Api {
         Ok(found[SETTINGS].take())
     }
 
-    /// The resource of that kind and name.
+    /// Returns the resource of this kind and name.
     ///
     /// # Errors
-    /// Those of [`Api::call`].
+    /// Returns the errors of [`Api::call`].
     pub async fn get(&mut self, kind: ConfigKind, name: &str) -> Result<Value, CallError> {
         let Some(stored) = kind.0 else {
             return self.settings().await;
@@ -234,10 +232,11 @@ impl Api {
         Ok(found[kind.word()].take())
     }
 
-    /// Deletes the resource of that kind and name; with `force`, takes it out of what uses it.
+    /// Deletes the resource of this kind and name. With `force`, also removes it from the resources
+    /// that use it.
     ///
     /// # Errors
-    /// Those of [`Api::call`]; the settings are never deleted.
+    /// Returns the errors of [`Api::call`], and an error for the settings, which cannot be deleted.
     pub async fn delete(
         &mut self,
         kind: ConfigKind,
@@ -258,10 +257,10 @@ impl Api {
         Ok(())
     }
 
-    /// Sends events, as the JSON of `Events`; answers what happened to them.
+    /// Sends events, given as the JSON of `Events`, and returns the result of each.
     ///
     /// # Errors
-    /// Those of [`Api::call`].
+    /// Returns the errors of [`Api::call`].
     pub fn put_events<'a>(
         &'a mut self,
         events: &'a Value,
@@ -285,10 +284,10 @@ impl Api {
         })
     }
 
-    /// Follows what changes; each message is the JSON of `WatchEventsResponse`.
+    /// Subscribes to changes of events. Each message is the JSON of `WatchEventsResponse`.
     ///
     /// # Errors
-    /// The request does not fit, or the service refuses.
+    /// Returns an error if the request is malformed, or the service rejects it.
     pub fn watch<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Watch, CallError>> {
         Box::pin(async move {
             let request: WatchEventsRequest =
@@ -303,17 +302,17 @@ impl Api {
     }
 }
 
-/// What changes, as it does.
+/// A subscription to changes of events.
 #[derive(Debug)]
 pub struct Watch {
     stream: tonic::Streaming<WatchEventsResponse>,
 }
 
 impl Watch {
-    /// The next message; none when the service ended the stream in good order.
+    /// Returns the next message; `None` if the service closed the stream normally.
     ///
     /// # Errors
-    /// The connection broke, or the service ended the stream.
+    /// Returns an error if the connection broke, or the service aborted the stream.
     pub async fn next(&mut self) -> Result<Option<Value>, CallError> {
         let message = self.stream.message().await;
         let Some(message) = message.map_err(|status| failure(&status))? else {

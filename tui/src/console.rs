@@ -1,4 +1,5 @@
-//! The console itself: a model, a link and something to draw on. It owns no terminal and no keys.
+//! The console: a model, a connection and a backend to draw on. It owns neither a terminal nor
+//! keys.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -25,7 +26,7 @@ use crate::{
     view,
 };
 
-/// Something that only the owner of the terminal can do.
+/// An action that only the owner of the terminal can perform.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outward {
     Edit(TextEdit),
@@ -34,18 +35,17 @@ pub(crate) enum Outward {
     Mouse(bool),
 }
 
-/// How a console stands with its service.
+/// The state of the service as seen by a console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServiceStatus {
-    /// What is shown was read.
+    /// The data shown was read from the service.
     Up,
-    /// The service is away; why, for people.
+    /// The service is unreachable, with a message.
     Away(String),
-    /// The service does not take the key, or its role is too low; why, for people.
+    /// The key is rejected or its role is insufficient, with a message.
     NotAllowed(String),
 }
 
-/// A console on any backend.
 #[derive(Debug)]
 pub(crate) struct Console<B: Backend> {
     terminal: Terminal<B>,
@@ -53,10 +53,9 @@ pub(crate) struct Console<B: Backend> {
     link: Link,
     now: Now,
     outward: VecDeque<Outward>,
-    /// How many requests that change something have left: after a question, and without one.
+    /// Number of write requests sent after a confirmation, and without one.
     writes: u64,
     writes_at_once: u64,
-    /// Whether anything changed since the last frame.
     changed: bool,
 }
 
@@ -64,10 +63,11 @@ impl<B: Backend> Console<B> {
     /// Starts the connection and reads the size; draws nothing yet.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     pub(crate) fn start(mut options: Options, backend: B) -> Result<Self, B::Error> {
         let size = backend.size()?;
-        // The terminal reports its changes: to ask before each frame opens it each time.
+        // The terminal reports changes of its size; querying it before each frame would open the
+        // terminal each time.
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
         let service = options.endpoint.uri().to_string();
@@ -113,22 +113,20 @@ impl<B: Backend> Console<B> {
         self.model.quit
     }
 
-    /// Asks before every change from now on, also before one that can be taken back.
+    /// Requires a confirmation for every change from now on, even for one that can be undone.
     pub(crate) fn ask_always(&mut self) {
         self.model.asks_always = true;
     }
 
-    /// The context that the operator left for, if for one.
+    /// Returns the context to switch to, if the operator chose one.
     pub(crate) fn next_context(&self) -> Option<String> {
         self.model.next_context.clone()
     }
 
-    /// Everything it knows and shows.
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The sentence at the bottom, which is not shown again.
     pub(crate) fn take_notice(&mut self) -> Option<Notice> {
         self.model.notice.take()
     }
@@ -141,12 +139,11 @@ impl<B: Backend> Console<B> {
         !self.outward.is_empty()
     }
 
-    /// Draws in that theme from now on.
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         self.model.theme = theme;
     }
 
-    /// Whether the terminal's background matters and is not known.
+    /// Whether the terminal's background matters and is unknown.
     pub(crate) fn wants_background(&self) -> bool {
         let model = &self.model;
         let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
@@ -161,13 +158,14 @@ impl<B: Backend> Console<B> {
         self.terminal.backend_mut()
     }
 
-    /// Milliseconds until the model wants a tick; `None` while nothing on the screen moves.
+    /// Returns the milliseconds until the model's next tick; `None` while nothing on the screen
+    /// moves.
     pub(crate) fn wake_in_ms(&self) -> Option<u64> {
         let wait = self.model.wake_at_ms()?.saturating_sub(self.now.ms());
         Some(u64::try_from(wait).unwrap_or(0))
     }
 
-    /// Processes something that happened at the terminal.
+    /// Handles an event of the terminal.
     pub(crate) fn input(&mut self, event: Event) {
         if !matches!(event, Event::Resize(..)) {
             self.link.attend();
@@ -181,7 +179,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Processes a message and settles, so that the next key acts on what it will see.
+    /// Handles a message with all its effects, so that the next key acts on the updated state.
     pub(crate) fn handle(&mut self, msg: Msg) {
         self.model.now_ms = self.now.ms();
         let effects = update::update(&mut self.model, msg);
@@ -218,16 +216,16 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Waits for news and accepts what has come.
+    /// Waits for news and processes all that has been received.
     ///
     /// # Cancel safety
-    /// No news is lost when the future is dropped.
+    /// No news is lost if the future is dropped.
     pub(crate) async fn hear(&mut self) {
         let first = self.link.next().await;
         self.take_in(first);
     }
 
-    /// Processes this news and what else has come, up to the budget, as one change.
+    /// Processes this and further queued news, up to a budget, as one change.
     fn take_in(&mut self, first: News) {
         self.model.now_ms = self.now.ms();
         let mut next = Some(first);
@@ -246,7 +244,6 @@ impl<B: Backend> Console<B> {
         update::settle(&mut self.model);
     }
 
-    /// Draws what has changed.
     pub(crate) fn draw(&mut self) -> Result<(), B::Error> {
         let model = &self.model;
         let (width, height) = model.size;
@@ -259,7 +256,7 @@ impl<B: Backend> Console<B> {
         Ok(())
     }
 
-    /// Draws everything, after another client had the screen.
+    /// Redraws everything, after another program used the screen.
     pub(crate) fn redraw(&mut self) -> Result<(), B::Error> {
         let Size { width, height } = self.terminal.size()?;
         self.terminal.resize(Rect::new(0, 0, width, height))?;
@@ -267,7 +264,7 @@ impl<B: Backend> Console<B> {
         self.draw()
     }
 
-    /// Whether what is on the screen was read; why not, otherwise.
+    /// Returns whether the data on the screen was read from the service, or why not.
     pub(crate) fn standing(&self) -> ServiceStatus {
         let shown = self.model.store.failure(&self.model.page.route);
         let failure = match &self.model.link {
@@ -288,7 +285,8 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Whether nothing is under way: every call is answered and the link is up or known to be down.
+    /// Whether nothing is in flight: all calls have completed, and the connection is up or known to
+    /// be down.
     pub(crate) fn is_idle(&self) -> bool {
         let settled = !matches!(self.model.link, Connection::Connecting);
         let asked = self.model.is_up() && !self.model.pending.is_empty();

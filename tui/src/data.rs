@@ -1,5 +1,4 @@
-//! What the console knows about: the wire's own messages, resources as their canonical JSON, and
-//! the few shapes that are kept smaller.
+//! The console's data: messages of the API, resources as canonical JSON, and a few compact types.
 
 mod bulk;
 mod clause;
@@ -33,7 +32,6 @@ pub(crate) use self::{
     word::{Sign, WORST_FIRST, Word, covers, urgency},
 };
 
-/// Whose key the console carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! Text that is read, line by line, with links: what pages are written in.
+//! Pages: text in lines, with links.
 
 mod difference;
 mod json;
@@ -18,58 +18,48 @@ use crate::{
     theme::Token,
 };
 
-/// A piece of a line with one meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) token: Token,
     pub(crate) text: String,
 }
 
-/// One line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) spans: Vec<Span>,
     pub(crate) link: Option<Link>,
 }
 
-/// Where a line leads.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Link {
     Go(Route),
-    /// A list, filtered.
     List(Route, String),
-    /// A line of a document.
     Line(Route, usize),
-    /// A heading of a document.
     Heading(Route, String),
-    /// To a screen, and there an action.
+    /// A screen, and an action there.
     Act(Route, Action),
-    /// A shift: from when until when, in milliseconds since 1970. It leads to the question who takes it over.
+    /// The prompt for an override of a shift, from start to end in milliseconds since 1970.
     Shift(i64, i64),
-    /// To the question whether a resource is to be as it was.
+    /// The prompt for restoring an earlier state of a resource.
     Restore(Box<Object>),
 }
 
 impl Link {
-    /// To the open events of a severity.
     pub(crate) fn severity(word: &str) -> Self {
         Self::List(Route::Events, filter::part("severity", word))
     }
 
-    /// To the deliveries of a rule, a destination or an event.
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
         Self::List(Route::Deliveries, filter::part(field, value))
     }
 }
 
-/// The lines of a page.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     pub(crate) lines: Vec<Line>,
     pub(crate) columns: usize,
 }
 
-/// Columns of the labels of fields.
 pub(crate) const LABEL: usize = 16;
 
 impl Document {
@@ -90,7 +80,7 @@ impl Document {
         self.push(Line::default());
     }
 
-    /// A heading with a blank line before it.
+    /// Adds a heading, after a blank line.
     pub(crate) fn heading(&mut self, title: &str) {
         if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
             self.blank();
@@ -112,7 +102,7 @@ impl Document {
         });
     }
 
-    /// A label and its value, which is wrapped beside it.
+    /// Adds a label and its value, which is wrapped beside it.
     pub(crate) fn field(&mut self, label: &str, token: Token, value: &str) {
         let space = self.columns.saturating_sub(LABEL + 3);
         for (index, part) in text::wrap(value, space).into_iter().enumerate() {
@@ -121,12 +111,11 @@ impl Document {
         }
     }
 
-    /// A label and a value that leads somewhere.
     pub(crate) fn link(&mut self, label: &str, value: &str, link: Link) {
         self.linked(vec![self::label(label), span(Token::Link, value)], link);
     }
 
-    /// Text over the whole width, indented.
+    /// Adds wrapped text, indented.
     pub(crate) fn text(&mut self, token: Token, indent: usize, body: &str) {
         for part in text::wrap(body, self.columns.saturating_sub(indent + 2)) {
             self.line(vec![
@@ -136,7 +125,6 @@ impl Document {
         }
     }
 
-    /// A JSON value as a tree.
     pub(crate) fn tree(&mut self, indent: usize, key: &str, value: &Value) {
         let pad = " ".repeat(indent);
         let name = span(Token::Dim, &format!("{pad}{key}"));
@@ -172,7 +160,7 @@ impl Document {
         }
     }
 
-    /// The placeholder for something not read yet, or what went wrong with reading it.
+    /// Adds a placeholder for data that was not read, or the failure of reading it.
     pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
         match failure {
             Some(failure) => self.failure(failure),
@@ -181,7 +169,6 @@ impl Document {
         }
     }
 
-    /// A failure in full.
     pub(crate) fn failure(&mut self, failure: &Failure) {
         self.text(Token::Bad, 0, &format!("✗ {}", failure.headline()));
         self.text(Token::Text, 2, &failure.message);
@@ -207,13 +194,12 @@ pub(crate) fn label(label: &str) -> Span {
 }
 
 impl Line {
-    /// The line as plain text.
     pub(crate) fn words(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 }
 
-/// A span of time for people: `132 ms`, `4.2 s`, `3 min`, `2 h`, `5 d`.
+/// Formats a duration: `132 ms`, `4.2 s`, `3 min`, `2 h`, `5 d`.
 pub(crate) fn duration(ms: i64) -> String {
     match ms {
         ..1_000 => format!("{ms} ms"),

@@ -1,4 +1,4 @@
-//! The text of an object for `$EDITOR`: written with a head, read back, errors put at their lines.
+//! Text of an object for `$EDITOR`: written with a header, parsed again, and annotated with errors.
 
 use bellwether_proto::json;
 
@@ -10,18 +10,16 @@ use crate::{
 
 const MARK: &str = "//";
 
-/// Something wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// As `type.webhook.url`; empty when it concerns no field.
+    /// Path such as `type.webhook.url`; empty if it concerns no field.
     path: String,
-    /// Counted from 1, when it is known.
+    /// Line number, from 1, if known.
     line: Option<usize>,
     message: String,
 }
 
 impl Problem {
-    /// Something wrong with a field.
     pub(crate) fn new(path: &str, message: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -31,20 +29,20 @@ impl Problem {
     }
 }
 
-/// Whether a draft is what the service's messages can hold.
+/// Checks whether a draft fits the message of its kind.
 ///
 /// # Errors
-/// Every field that does not fit.
+/// Returns the violation of every field that does not fit.
 pub(crate) fn check(draft: &Object) -> Result<(), Failure> {
     let message = format!("bellwether.v1.{}", kind::spec(draft.kind).message);
     let wire = json::wire_from_json(&message, draft.json.to_string().as_bytes());
     wire.map(drop).map_err(|error| unfit(&error))
 }
 
-/// Reads a text that came back: lines that begin with `//` are comments.
+/// Parses an edited text; lines that begin with `//` are comments.
 ///
 /// # Errors
-/// What is wrong, with its line when that is known.
+/// Returns the errors, with their lines if known.
 pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
     let blank = |line: &str| {
         if line.trim_start().starts_with(MARK) {
@@ -67,7 +65,6 @@ pub(crate) fn read(kind: Kind, text: &str) -> Result<Object, Vec<Problem>> {
     Ok(draft)
 }
 
-/// What a failure finds wrong with a text.
 pub(crate) fn problems(failure: &Failure) -> Vec<Problem> {
     let fields = failure.fields.iter();
     let problems: Vec<_> = fields
@@ -79,7 +76,7 @@ pub(crate) fn problems(failure: &Failure) -> Vec<Problem> {
     problems
 }
 
-/// The text with its problems as comments above their lines; the comments of before are gone.
+/// Adds errors as comments above their lines, and removes earlier comments.
 pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
     let old: Vec<&str> = text.lines().collect();
     let mut comments: Vec<(usize, String)> = problems
@@ -115,7 +112,7 @@ pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
     out
 }
 
-/// The line that holds the last key of a path that can be found, looking downward key by key.
+/// Finds the line of the last key of a path, searching downward key by key.
 fn locate(lines: &[&str], path: &str) -> Option<usize> {
     let mut found = None;
     for key in path.split(['.', '[', ']']).filter(|key| !key.is_empty()) {

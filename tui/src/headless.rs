@@ -1,4 +1,4 @@
-//! A console without a terminal: keys go in as text, screens come out as text.
+//! A console without a terminal, with keys and screens as text.
 
 use futures_util::future::BoxFuture;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::{
     theme::Theme,
 };
 
-/// Draws one frame of a screen as text: connects, reads, draws, and leaves.
+/// Draws one frame of a screen as text: connects, reads, draws, and exits.
 ///
-/// `screen` is the name of a screen, such as `events`, in any letter case. Without a service the
-/// frame reports it.
+/// `screen` is the name of a screen, such as `events`, in any letter case. If the service is
+/// unreachable, the frame shows that.
 ///
 /// # Errors
-/// There is no screen of that name; the names there are.
+/// Returns an error with the valid names if there is no such screen.
 ///
 /// # Panics
-/// Outside of a tokio runtime.
+/// Panics outside of a tokio runtime.
 pub fn snapshot(
     options: Options,
     screen: &str,
@@ -42,14 +42,14 @@ pub fn snapshot(
     })
 }
 
-/// Presses keys on a screen step by step: the frame is the last one, the picture shows one after
-/// the other. What they do is done.
+/// Presses keys on a screen step by step. The snapshot contains the last frame, and a picture that
+/// shows the frames one after the other. Changes that the keys make are real.
 ///
 /// # Errors
-/// There is no screen of that name; the names there are.
+/// Returns an error with the valid names if there is no such screen.
 ///
 /// # Panics
-/// Outside of a tokio runtime.
+/// Panics outside of a tokio runtime.
 pub fn recording<'a>(
     options: Options,
     screen: &'a str,
@@ -73,25 +73,23 @@ pub fn recording<'a>(
     })
 }
 
-/// Steps of a recording.
 const STEPS: usize = 200;
 
-/// Keys that are pressed before the next frame.
+/// Keys to press before the next frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step(Vec<KeyEvent>);
 
 impl Step {
-    /// The steps of a line such as `j j /host=db-1<Enter> x`, which spaces part.
+    /// Parses a line of steps separated by spaces, such as `j j /host=db-1<Enter> x`.
     ///
     /// # Errors
-    /// A name between angle brackets is not a key.
+    /// Returns an error if a name in angle brackets is not a key.
     pub fn read(line: &str) -> Result<Vec<Self>, keymap::Unknown> {
         let steps = line.split_whitespace();
         steps.map(|it| Ok(Self(keymap::parse(it)?))).collect()
     }
 }
 
-/// A console that shows a screen.
 async fn on_screen(
     options: Options,
     screen: &str,
@@ -107,18 +105,17 @@ async fn on_screen(
     Ok(console)
 }
 
-/// One frame of a screen, and whether it reports what the service holds.
+/// One frame of a screen, and the state of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The frame, a line for each row.
+    /// The frame as text, one line per row.
     pub frame: String,
-    /// The frame with its colours, as an SVG.
+    /// The frame with its colours, as SVG.
     pub picture: String,
-    /// How the console stands with the service.
+    /// The state of the service.
     pub standing: ServiceStatus,
 }
 
-/// The entries of the actions that lead to the screens.
 fn entries() -> impl Iterator<Item = &'static Entry> {
     let is_screen = |entry: &&Entry| {
         matches!(
@@ -133,25 +130,25 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     ACTIONS.iter().filter(is_screen)
 }
 
-/// The names of all screens, as [`snapshot`] knows them.
+/// Returns the names of all screens, as accepted by [`snapshot`].
 #[must_use]
 pub fn screens() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
 }
 
-/// A name that no screen has.
+/// The error for an unknown screen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no screen `{0}`; there are {names}", names = screens().join(", "))]
 pub struct UnknownScreen(String);
 
-/// Time that a console gets to become idle.
+/// Timeout for a console to become idle.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time that news get to come.
+/// Time to wait for news.
 const BREATH: Duration = Duration::from_millis(2);
 
-/// A whole console in memory, for tests, documents and pipes. It connects, follows and changes as
-/// the real one does.
+/// A complete console in memory, for tests, documentation and pipes. It connects to a service,
+/// follows events and makes changes like the real one.
 #[derive(Debug)]
 pub struct Headless {
     console: Console<TestBackend>,
@@ -159,10 +156,10 @@ pub struct Headless {
 }
 
 impl Headless {
-    /// A console on a screen of this size.
+    /// Starts a console with this screen size.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     #[must_use]
     pub fn start(options: Options, columns: u16, rows: u16) -> Self {
         let console = Console::start(options, TestBackend::new(columns, rows));
@@ -173,10 +170,10 @@ impl Headless {
         }
     }
 
-    /// Presses keys written as `j/err<Enter>` and accepts what has come meanwhile.
+    /// Presses keys written as `j/err<Enter>`, and processes received news.
     ///
     /// # Errors
-    /// A name between angle brackets is not a key; those before it were pressed.
+    /// Returns an error if a name in angle brackets is not a key; no key is pressed then.
     pub fn press(&mut self, keys: &str) -> Result<(), keymap::Unknown> {
         self.press_all(keymap::parse(keys)?);
         Ok(())
@@ -193,7 +190,7 @@ impl Headless {
         self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
     }
 
-    /// Turns the wheel by a step.
+    /// Turns the wheel by one step.
     pub fn scroll(&mut self, down: bool) {
         let kind = if down {
             MouseEventKind::ScrollDown
@@ -217,25 +214,26 @@ impl Headless {
         self.console.input(Event::Paste(pasted.to_owned()));
     }
 
-    /// Changes the size of the screen.
+    /// Resizes the screen.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         self.console.backend_mut().resize(columns, rows);
         self.console.input(Event::Resize(columns, rows));
     }
 
-    /// Waits until nothing is under way: every call is answered, and the link is up or known to be
-    /// down. `false` after a minute.
+    /// Waits until nothing is in flight: all calls have completed, and the connection is up or
+    /// known to be down. Returns `false` after a minute.
     pub async fn idle(&mut self) -> bool {
         self.until(|_| true).await
     }
 
-    /// Waits until the screen shows this and nothing is under way. `false` after a minute.
+    /// Waits until the screen shows a text and nothing is in flight. Returns `false` after a
+    /// minute.
     pub async fn shows(&mut self, wanted: &str) -> bool {
         self.until(|screen| screen.contains(wanted)).await
     }
 
-    /// Waits until the screen shows a text, whatever is still under way; `false` when it does not
-    /// within a while.
+    /// Waits until the screen shows a text, regardless of calls in flight. Returns `false` after a
+    /// minute.
     pub async fn shows_meanwhile(&mut self, wanted: &str) -> bool {
         let end = Instant::now() + PATIENCE;
         while !self.screen().contains(wanted) {
@@ -262,7 +260,7 @@ impl Headless {
             }
             let wake = self.console.wake_in_ms().map(Duration::from_millis);
             let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
-            // Either news came, or it is time to look at the clock again.
+            // Either news arrived, or the clock must be checked again.
             let _woken = timeout_at(wake, self.console.hear()).await;
         }
     }
@@ -273,31 +271,31 @@ impl Headless {
         }
     }
 
-    /// Processes what has come, or waits a moment for it.
+    /// Processes received news, or waits briefly for some.
     pub async fn breathe(&mut self) {
         self.tick_if_due();
         let _nothing_came = timeout(BREATH, self.console.hear()).await;
     }
 
-    /// Whether calls can be made.
+    /// Whether the console is connected.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.console.model().is_up()
     }
 
-    /// The id of the selected row, where a list is on the screen.
+    /// Returns the id of the selected row, if the screen has a list.
     #[must_use]
     pub fn selected(&self) -> Option<String> {
         self.console.model().selected()
     }
 
-    /// Whether a row with this id is in the list on the screen.
+    /// Whether the list on the screen has a row with this id.
     #[must_use]
     pub fn lists(&self, id: &str) -> bool {
         self.console.model().rows().position(id).is_some()
     }
 
-    /// The ids of the rows in the list on the screen.
+    /// Returns the ids of the rows in the list on the screen.
     #[must_use]
     pub fn listed(&self) -> Vec<String> {
         let rows = self.console.model().rows();
@@ -306,7 +304,7 @@ impl Headless {
             .collect()
     }
 
-    /// Whether something that was asked waits for a Yes, or a Yes is being carried out.
+    /// Whether a confirmation is open or being carried out.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         use crate::model::overlay::Overlay;
@@ -317,19 +315,19 @@ impl Headless {
         )
     }
 
-    /// How many requests that change something have left after a question.
+    /// Returns the number of write requests sent after a confirmation.
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.console.writes()
     }
 
-    /// How many have left without one, because they can be taken back.
+    /// Returns the number of write requests sent without a confirmation, as they can be undone.
     #[must_use]
     pub fn writes_at_once(&self) -> u64 {
         self.console.writes_at_once()
     }
 
-    /// Uses `edit` instead of the editor, if one was asked for. `false` when none was.
+    /// Applies `edit` instead of the editor, if an edit was requested. Returns `false` otherwise.
     pub fn edit(&mut self, edit: impl FnOnce(&str) -> String) -> bool {
         self.take_outward(Some(edit))
     }
@@ -352,30 +350,30 @@ impl Headless {
         edited
     }
 
-    /// What was copied to the clipboard, oldest first.
+    /// Returns the texts copied to the clipboard, oldest first.
     pub fn copied(&mut self) -> &[String] {
         self.take_outward(None::<fn(&str) -> String>);
         &self.copied
     }
 
-    /// Whether the operator has left.
+    /// Whether the operator has quit.
     pub fn has_quit(&self) -> bool {
         self.console.wants_to_quit()
     }
 
-    /// The screen with its styles, drawn in a theme from now on.
+    /// Draws the screen in a theme from now on, and returns it with its styles.
     pub fn in_theme(&mut self, theme: Theme) -> &Buffer {
         self.console.set_theme(theme);
         self.buffer()
     }
 
-    /// The screen with its styles.
+    /// Returns the screen with its styles.
     pub fn buffer(&mut self) -> &Buffer {
         let Ok(()) = self.console.draw();
         self.console.backend_mut().buffer()
     }
 
-    /// The screen as text, a line for each row, without the spaces at their ends.
+    /// Returns the screen as text, one line per row, without trailing spaces.
     pub fn screen(&mut self) -> String {
         let buffer = self.buffer();
         let area = *buffer.area();

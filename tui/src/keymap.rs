@@ -1,4 +1,5 @@
-//! The one list of actions: it feeds keys, hints, palette, help and the table in the documentation.
+//! The list of actions, the source of keys, hints, palette, help and the table in the
+//! documentation.
 
 mod actions;
 mod binding;
@@ -17,14 +18,12 @@ pub(crate) use layout::positioned;
 pub use setting::{KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 
-/// The actions there are in these places, in the order of the list.
 pub(crate) fn available(places: &[ActionPlace]) -> impl Iterator<Item = &'static Entry> {
     ACTIONS
         .iter()
         .filter(|entry| entry.places.iter().any(|place| places.contains(place)))
 }
 
-/// The entry of an action.
 pub(crate) fn entry(action: Action) -> &'static Entry {
     ACTIONS
         .iter()

@@ -1,4 +1,4 @@
-//! What the console knows of each kind of resource: one file a kind, one row here.
+//! The console's definitions of resource kinds: one file per kind, and one row each here.
 
 mod calendar;
 mod client;
@@ -35,7 +35,6 @@ pub(crate) use self::{
 };
 use crate::data::{Kind, Object};
 
-/// What a kind is built from.
 pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     match kind {
         Kind::Trigger => &trigger::SPEC,
@@ -57,13 +56,13 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     }
 }
 
-/// What an operator writes of a stored resource: without what only the service sets.
+/// Returns the editable part of a stored resource, without the fields that only the service sets.
 pub(crate) fn draft(object: &Object) -> Object {
     object.clone().without(spec(object.kind).output)
 }
 
-/// The draft as people edit it: JSON over several lines, in the order of the form, with what may be
-/// filled in.
+/// Formats a draft for editing: JSON over several lines, in the order of the form, including fields
+/// that can be filled in.
 pub(crate) fn text(object: &Object) -> String {
     let fields = spec(object.kind).fields.iter();
     let fields = fields.filter(|field| field.kind != FieldKind::Section);

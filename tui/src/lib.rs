@@ -33,24 +33,24 @@ pub use options::{
 };
 pub use theme::{has_kitty_keys, is_ascii_alone, is_colourless};
 
-/// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
-/// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.
+/// Runs a console on this process's terminal until the operator quits or SIGTERM, SIGHUP or SIGINT
+/// is received. Always restores the terminal, even after a panic.
 ///
-/// The service need not be there: the console reports it, keeps trying, and can be left at any
-/// time. Returns which of the contexts the operator left for, if for one.
+/// The service may be unreachable: the console shows that and keeps trying to connect. Returns the
+/// context to switch to, if the operator chose one.
 ///
 /// # Errors
-/// There is no terminal, or it is gone.
+/// Returns an error if there is no terminal, or it was closed.
 pub fn run(options: Options) -> BoxFuture<'static, Result<Option<String>, Error>> {
     Box::pin(terminal::run(options))
 }
 
-/// Runs a console on lines of text, for screen readers, logs and pipes: commands are read from
-/// standard input, and everything is printed to standard output, where nothing moves and nothing is
-/// drawn. Ends when the input does, when the operator leaves, or with SIGTERM, SIGHUP or SIGINT.
+/// Runs a console in plain mode, for screen readers, logs and pipes: it reads commands from
+/// standard input and prints lines to standard output, without drawing a screen. Ends at the end of
+/// the input, when the operator quits, or with SIGTERM, SIGHUP or SIGINT.
 ///
 /// # Errors
-/// Standard input cannot be read.
+/// Returns an error if standard input cannot be read.
 pub fn run_plain(options: Options) -> BoxFuture<'static, Result<ServiceStatus, Error>> {
     Box::pin(plain::run(options))
 }

@@ -1,4 +1,4 @@
-//! The whole state of the console, changed only by [`update::update`].
+//! The state of the console, changed only by [`update::update`].
 
 pub(crate) mod access;
 pub(crate) mod bulk;
@@ -62,80 +62,69 @@ use crate::{
     theme::{Background, Depth, Look, Theme, Token},
 };
 
-/// Everything the console knows and shows.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "switches that have nothing to do with each other"
 )]
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// Columns and rows of the terminal.
     pub(crate) size: (u16, u16),
-    /// Milliseconds since 1970, set before each update.
+    /// Current time in milliseconds since 1970, set before each update.
     pub(crate) now_ms: i64,
     pub(crate) zone: TimeZone,
-    /// The address of the service, for people.
     pub(crate) service: String,
-    /// A shell command that sends an event to it, if that is known.
+    /// Shell command that sends an event to the service, if known.
     pub(crate) sending: Option<String>,
-    /// How a shell reaches it.
     pub(crate) shell: Shell,
-    /// What its operator calls it, the others that can be gone to, and the one that is to be.
+    /// The current context, the other contexts, and the one to switch to.
     pub(crate) context: Option<Context>,
     pub(crate) contexts: Vec<String>,
     pub(crate) next_context: Option<String>,
-    /// The views of the settings file.
+    /// Views of the configuration file.
     pub(crate) own_views: Vec<View>,
     pub(crate) read_only: bool,
-    /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
-    /// Whether what is selected is beside lists, where there is room.
+    /// Whether lists show the selected item beside them, if there is room.
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
-    /// When something was last heard that changed what is shown.
+    /// Time of the last news that changed what is shown.
     pub(crate) heard_ms: Option<i64>,
-    /// The caller as last heard; kept while the link is down.
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
-    /// How far back the charts of the overview reach.
+    /// Period of the charts in the overview.
     pub(crate) back_to: Back,
-    /// Whether lists show how long ago moments are instead of the time.
     pub(crate) shows_ages: bool,
-    /// The dimension in the column of hosts: what events were counted by last.
+    /// The dimension in the column of hosts: the one that events were last counted by.
     pub(crate) host_field: String,
-    /// The columns that were chosen for a list, by its screen.
+    /// Chosen columns of lists, by screen.
     pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
-    /// On a wall no one stands before the keys: when it shows another span next.
+    /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
-    /// The rows of the list on the screen, once they were made.
+    /// Cached rows of the list on the screen.
     arranged: Option<Arranged>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
     pub(crate) overlay: Option<Overlay>,
-    /// What could not be stored because it changed meanwhile, until what is stored is read.
+    /// A draft rejected because the stored resource changed in the meantime, until that is read.
     pub(crate) clash: Option<Box<Object>>,
     pub(crate) notice: Option<Notice>,
-    /// Filters of before, by the screen.
     pub(crate) filters: HashMap<&'static str, Vec<String>>,
-    /// The call whose answer is to be copied.
     pub(crate) copies: Option<Ticket>,
-    /// What was done and can be taken back, the last at the end.
     pub(crate) done: Vec<Undo>,
-    /// Whether every change is asked about, also one that can be taken back.
+    /// Whether every change requires a confirmation, even one that can be undone.
     pub(crate) asks_always: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
-    /// Whether the terminal shows ASCII alone.
     pub(crate) is_ascii: bool,
-    /// What the terminal can show, and what it writes on, if that is known.
+    /// The terminal's colour depth, and its background if known.
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
     pub(crate) keymap: Arc<Keymap>,
-    /// Keys that are the beginning of something, and when they are dropped.
+    /// The beginning of a key sequence, and when it is dropped.
     pub(crate) begun: Vec<KeyEvent>,
     pub(crate) begun_until_ms: Option<i64>,
-    /// Whether the last message changed anything that is shown.
+    /// Whether the last message changed anything visible.
     pub(crate) touched: bool,
     /// The calls under way, and what their answers are for.
     pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
@@ -144,14 +133,14 @@ pub(crate) struct Model {
     last_ticket: Ticket,
 }
 
-/// The first word of the head: it leads to the overview.
+/// The first word of the header, which links to the overview.
 pub(crate) const HOME: &str = "Bellwether";
-/// Between two words of the breadcrumb.
+/// Separator of the breadcrumbs.
 pub(crate) const CRUMB_GAP: &str = " › ";
-/// Columns from which the head has the address.
+/// Minimum columns for the address in the header.
 const ADDRESS_FROM: usize = 100;
 
-/// How the link stands, with the times that matter to people.
+/// The state of the connection, with times for display.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Connection {
     Connecting,
@@ -163,17 +152,16 @@ pub(crate) enum Connection {
     },
 }
 
-/// A sentence at the bottom, until the next key or for a while.
+/// A notice at the bottom, until the next key or for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) token: Token,
     pub(crate) text: String,
-    /// Until when keys leave it there.
+    /// Time until which keys do not dismiss it.
     pub(crate) until_ms: Option<i64>,
 }
 
 impl Model {
-    /// A console that has heard nothing yet.
     pub(crate) fn new(service: String, read_only: bool, zone: TimeZone) -> Self {
         Self {
             size: (80, 24),
@@ -224,29 +212,26 @@ impl Model {
         }
     }
 
-    /// A ticket that was never given out before.
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.last_ticket.0 += 1;
         self.last_ticket
     }
 
-    /// A sentence of ours, with the keys in force instead of `‹action_name›`.
     pub(crate) fn tell(&self, sentence: &str) -> String {
         self.keymap.tell(sentence, &self.page.route.places())
     }
 
-    /// The time and the zone that moments in a filter are read with.
     pub(crate) fn clock(&self) -> Clock {
         Clock::new(self.now_ms, self.zone.clone())
     }
 
-    /// The newest events that are held.
+    /// Returns the newest events held.
     fn seen_events(&self) -> impl Iterator<Item = &EventRow> {
         let events = &self.store.events;
         (0..events.len().min(200)).filter_map(|at| events.get(at))
     }
 
-    /// What the filter of events that is typed may continue with, at the cursor.
+    /// Returns completions for the event filter being typed, at the cursor.
     pub(crate) fn filter_completion(&self) -> Option<Completion<'_>> {
         let field = self.page.list.typing.as_ref()?;
         let (before, after) = field.split();
@@ -256,7 +241,6 @@ impl Model {
         completion::of_events(before, &self.seen_events().collect::<Vec<_>>())
     }
 
-    /// The dimensions of the newest events that are held.
     pub(crate) fn seen_dimensions(&self) -> Vec<String> {
         let pairs = self.seen_events().flat_map(|row| row.entity.split(' '));
         let mut keys: Vec<String> = pairs
@@ -267,8 +251,7 @@ impl Model {
         keys
     }
 
-    /// Who may be meant to look after events: the caller, the current assignee, and clients as far
-    /// as they are known here.
+    /// Returns possible assignees: the caller, current assignees, and the clients read so far.
     pub(crate) fn assignees(&self) -> Vec<String> {
         let caller = self.caller.iter().map(|it| it.name.clone());
         let seen = self.seen_events().map(|row| row.assignee.to_string());
@@ -280,7 +263,6 @@ impl Model {
             .collect()
     }
 
-    /// What filters of events are read with.
     pub(crate) fn reader(&self) -> Reader {
         Reader {
             clock: self.clock(),
@@ -288,23 +270,22 @@ impl Model {
         }
     }
 
-    /// Where the line under the cursor of a document leads.
     pub(crate) fn linked(&self) -> Option<Link> {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
         if self.is_on_links() {
-            // There the cursor is on what can be opened.
+            // Here the cursor stops only at links.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
     }
 
-    /// Whether the cursor is only ever on what can be opened.
+    /// Whether the cursor stops only at links.
     pub(crate) fn is_on_links(&self) -> bool {
         self.page.route == Route::OnCall || self.shows_wall()
     }
 
-    /// Whether the overview is drawn as a wall: there is room, and something to show.
+    /// Whether the overview is drawn as a wall: if there is room, and data.
     pub(crate) fn shows_wall(&self) -> bool {
         let (columns, rows) = self.size;
         let fits = columns >= limits::WALL.0 && rows >= limits::WALL.1;
@@ -312,27 +293,25 @@ impl Model {
         self.page.route == Route::Overview && fits && is_read && self.first_steps().is_none()
     }
 
-    /// What is drawn with.
     pub(crate) fn look(&self) -> Look {
         Look::new(self.theme, self.depth, self.background)
     }
 
-    /// Rows that a list or a document has on the screen, without those that a notice lies over: the
-    /// cursor is never below it.
+    /// Returns the rows available to a list or page, without those that the notice covers.
     pub(crate) fn body_rows(&self) -> usize {
         let head = self.head_height() + 1;
         let rows = usize::from(self.size.1.saturating_sub(head));
         rows.saturating_sub(self.notice_lines().len()).max(1)
     }
 
-    /// Rows above the page: the head, the tabs, the banner while there is no link, and the line of a
-    /// list.
+    /// Returns the rows above the page: the header, the tabs, the banner while disconnected, and
+    /// the line of a list.
     pub(crate) fn head_height(&self) -> u16 {
         let banner = u16::from(matches!(self.link, Connection::Down { .. }));
         1 + u16::from(tabs::has_line(self)) + banner + self.line_above()
     }
 
-    /// What the head begins with, before the breadcrumb.
+    /// Returns the start of the header, before the breadcrumbs.
     pub(crate) fn head_parts(&self) -> Vec<(Token, String)> {
         let mut parts = vec![(Token::Bar, format!(" {HOME}"))];
         if let Some(context) = &self.context {
@@ -368,13 +347,12 @@ impl Model {
         parts
     }
 
-    /// Rows between the head and the page: lists tell there where one is. Without tabs it parts others
-    /// from the head.
+    /// Returns the rows between header and page: for the position in a list, or for a separator if
+    /// there are no tabs.
     pub(crate) fn line_above(&self) -> u16 {
         u16::from(self.page.route.is_list() || !tabs::has_line(self))
     }
 
-    /// The notice as it fits the screen.
     pub(crate) fn notice_lines(&self) -> Vec<String> {
         let Some(notice) = &self.notice else {
             return Vec::new();
@@ -384,12 +362,10 @@ impl Model {
         lines
     }
 
-    /// Columns of the screen.
     pub(crate) fn columns(&self) -> usize {
         usize::from(self.size.0)
     }
 
-    /// Whether calls can be made.
     pub(crate) fn is_up(&self) -> bool {
         self.link == Connection::Up
     }
@@ -402,7 +378,7 @@ impl Model {
         });
     }
 
-    /// Says something that stays for a while, whatever keys are pressed.
+    /// Shows a notice that stays for some time, regardless of key presses.
     pub(crate) fn toast(&mut self, text: String) {
         self.notice = Some(Notice {
             token: Token::Good,
@@ -411,14 +387,14 @@ impl Model {
         });
     }
 
-    /// Takes the sentence away, unless it is to stay.
+    /// Removes the notice, unless it must stay longer.
     pub(crate) fn clear_notice(&mut self) {
         let now = self.now_ms;
         self.notice
             .take_if(|notice| notice.until_ms.is_none_or(|until| until <= now));
     }
 
-    /// When something must happen without a key or news, if ever.
+    /// Returns the time of the next update without a key or news, if any.
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
@@ -447,7 +423,7 @@ impl Model {
         due.into_iter().flatten().min()
     }
 
-    /// When the counts beside the tabs are read again, where they are shown.
+    /// Returns the time of the next refresh of the tabs' counts, if they are shown.
     pub(crate) fn tabs_at_ms(&self) -> Option<i64> {
         let is_shown = self.is_up() && tabs::has_line(self);
         let overview = &self.store.overview;
@@ -456,8 +432,8 @@ impl Model {
         Some(self.due_ms(at, limits::TABS_MS))
     }
 
-    /// How old what is on the screen is, counted from when it was received; what is streamed is as
-    /// old as the link is down. `None` when nothing was received.
+    /// Returns the age of the data on the screen; for streamed data, the time since the connection
+    /// broke. `None` if nothing was received.
     pub(crate) fn age_ms(&self) -> Option<i64> {
         let received = match (&self.page.content, &self.page.route) {
             (Content::Event { detail, .. }, _) => detail.received_ms,
@@ -473,12 +449,11 @@ impl Model {
         received.map(|ms| (self.now_ms - ms).max(0))
     }
 
-    /// Whether there are ages on the screen, which grow by the minute.
     pub(crate) fn has_ages(&self) -> bool {
         self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
     }
 
-    /// Whether a countdown or a running time is on the screen.
+    /// Whether the screen shows a countdown or an elapsed time.
     pub(crate) fn counts_seconds(&self) -> bool {
         let running = match &self.page.content {
             Content::Report(report) => report.found.waiting.is_some(),
@@ -487,8 +462,8 @@ impl Model {
         running || self.has_countdown() || matches!(self.link, Connection::Down { .. })
     }
 
-    /// How old the counts of the overview are, where something changed since and they are not counted again at
-    /// once: with very many events that takes the service seconds.
+    /// Returns the age of the overview's counts if they are outdated and not refreshed immediately:
+    /// with very many events, counting takes the service seconds.
     pub(crate) fn counts_age_ms(&self) -> Option<i64> {
         let store = &self.store;
         let age_ms = self.now_ms.saturating_sub(store.wall.at_ms?);
@@ -496,13 +471,14 @@ impl Model {
         is_old.then_some(age_ms)
     }
 
-    /// When the list on the screen is read again, if the service does not stream it.
+    /// Returns the time of the next refresh of the list, if the service does not stream it.
     pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
         let at = self.store.read_ms(&self.page.route)?;
         Some(self.due_ms(at, limits::REFRESH_MS))
     }
 
-    /// When what was read then is read again: at this pace, unless nothing was stored since.
+    /// Returns the time of the next refresh: after the given interval, or later if nothing was
+    /// stored since.
     fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
         let pace_ms = if self.store.is_settled(&self.page.route, at) {
             limits::UNCHANGED_MS

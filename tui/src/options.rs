@@ -1,4 +1,4 @@
-//! What a console is started with, and what can go wrong with starting one.
+//! Options of a console, and errors of starting one.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -12,15 +12,15 @@ use tonic::{
 use crate::keymap::Keymap;
 pub use crate::theme::{Background, Colour, Depth, Theme};
 
-/// An API key. It is never shown.
+/// An API key, which is never displayed.
 #[derive(Clone)]
 pub struct Key(MetadataValue<Ascii>);
 
 impl Key {
-    /// A key as it was handed out; white space around it is dropped.
+    /// Creates a key from text; white space around it is removed.
     ///
     /// # Errors
-    /// The text has a character that no API key contains.
+    /// Returns an error if the text contains a character that is not valid in an API key.
     pub fn new(text: &str) -> Result<Self, Error> {
         let value = format!("Bearer {}", text.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(|_characters| Error::Key)?;
@@ -39,15 +39,16 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Asks for the key again: it may have been renewed, or a user may have signed in meanwhile.
+/// A function that reads the key again: it may have been renewed, or a user may have signed in
+/// since.
 #[derive(Clone)]
 pub struct Renewal(Arc<dyn Fn() -> Renewed + Send + Sync>);
 
-/// The key as it is by now, if one is shown at all; or why there is none, for people.
+/// The current key, `None` if none is needed, or a message why it is not available.
 pub type Renewed = BoxFuture<'static, Result<Option<Key>, String>>;
 
 impl Renewal {
-    /// Asks by that.
+    /// Wraps the function.
     pub fn new(ask: impl Fn() -> Renewed + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
@@ -63,12 +64,12 @@ impl fmt::Debug for Renewal {
     }
 }
 
-/// Tells the time.
+/// A clock.
 #[derive(Clone)]
 pub struct Now(Arc<dyn Fn() -> i64 + Send + Sync>);
 
 impl Now {
-    /// Milliseconds since 1970, as this tells them.
+    /// Wraps a function that returns milliseconds since 1970.
     pub fn new(now_ms: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(now_ms))
     }
@@ -90,47 +91,47 @@ impl fmt::Debug for Now {
     }
 }
 
-/// A service by the name that its operator gave it.
+/// A named service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What its name stands on.
+    /// Background colour of the name.
     pub colour: Option<Colour>,
 }
 
-/// A way to look at the list of events, in the service's own words.
+/// A view of the list of events, in terms of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Which events; empty means all.
+    /// The filter; empty for all events.
     pub filter: String,
-    /// `lastSeen`, `startTime` or `severity`; empty means `lastSeen`.
+    /// Sort key: `lastSeen`, `startTime` or `severity`; empty for `lastSeen`.
     pub sort: String,
-    /// Whether the oldest or least severe come first.
+    /// Whether the order is ascending.
     pub ascending: bool,
-    /// Whether closed ones are shown as well.
+    /// Whether closed events are included.
     pub includes_closed: bool,
-    /// The field that they are counted by; empty shows the events themselves.
+    /// Field to count events by; empty to list them.
     pub group_by: String,
-    /// The titles of the columns that are shown; empty leaves the choice to the console.
+    /// Titles of the visible columns; empty for the console's choice.
     pub columns: Vec<String>,
 }
 
 impl View {
-    /// What events can be sorted by, the usual one first.
+    /// The sort keys, the default first.
     pub const SORTS: &[&str] = &["lastSeen", "startTime", "severity"];
 }
 
-/// How a shell reaches the service, in its own words.
+/// Access to the service from a shell.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// The address of REST, if it is known.
+    /// Address of REST, if known.
     pub rest: Option<String>,
-    /// The key, as a word that a shell expands between double quotes.
+    /// The key, as text that a shell expands within double quotes.
     pub key: String,
-    /// The `bellwether` command with what leads it to the service.
+    /// The `bellwether` command with the flags for this service.
     pub bellwether: String,
 }
 
@@ -144,75 +145,77 @@ impl Default for Shell {
     }
 }
 
-/// How long Esc waits on a terminal of this machine.
+/// Default time to wait after Esc on a local terminal.
 pub const ESCAPE_DELAY: Duration = Duration::from_millis(40);
-/// How long it waits over ssh.
+/// Default time to wait after Esc over ssh.
 pub const ESCAPE_DELAY_FAR: Duration = Duration::from_millis(100);
-/// How long it may be set to wait.
+/// Maximum time to wait after Esc.
 pub const ESCAPE_DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// What a console is started with.
+/// Options of a console.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "switches that have nothing to do with each other"
 )]
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The service's gRPC address, with TLS settings if any.
+    /// gRPC address of the service, with TLS settings if any.
     pub endpoint: Endpoint,
-    /// The key every call carries; none is sent without one.
+    /// API key sent with every call; `None` to send none.
     pub key: Option<Key>,
-    /// Asks for it again before each connection, and now and then while one stands; without it, it
-    /// stays as it is.
+    /// Reads the key again before each connection and periodically; `None` if it never changes.
     pub renewal: Option<Renewal>,
-    /// Whether the service is asked for signs of life, so that a connection that broke unnoticed is
-    /// found out within 3 s. For a service in this process it wakes an idle console for nothing.
+    /// Whether to ping the service, so that a broken connection is detected within 3 s. For a
+    /// service in this process, it would only wake an idle console.
     pub keep_alive: bool,
-    /// Whether nothing may be changed, whatever the key allows.
+    /// Whether changes are disabled, regardless of the key's role.
     pub read_only: bool,
-    /// Whether clicks and the wheel are the console's from the start; else the terminal's.
+    /// Whether the console handles clicks and the wheel from the start; otherwise the terminal
+    /// does.
     pub mouse: bool,
-    /// How long to wait after Esc for the rest of a sequence that it may begin; zero waits for nothing.
+    /// Time to wait after Esc for the rest of a sequence; zero to treat it as a key immediately.
     pub escape_delay: Duration,
-    /// Whether the terminal has kitty's keyboard protocol, which tells Esc from what begins with it.
+    /// Whether the terminal supports kitty's keyboard protocol, which distinguishes Esc from the
+    /// start of a sequence.
     pub kitty_keys: bool,
-    /// Whether it is a wall that no one stands before: the overview alone, going through its spans.
+    /// Whether it is an unattended wall display, which shows only the overview and cycles through
+    /// its periods.
     pub wall: bool,
-    /// How it looks.
+    /// The theme.
     pub theme: Theme,
-    /// How many colours the terminal has.
+    /// Colour depth of the terminal.
     pub depth: Depth,
-    /// Whether it shows ASCII alone.
+    /// Whether the terminal supports ASCII only.
     pub is_ascii: bool,
-    /// What the terminal writes on, if that is known. It is asked when the theme depends on it.
+    /// Background of the terminal, if known. Otherwise the terminal is queried if the theme depends
+    /// on it.
     pub background: Option<Background>,
-    /// A shell command that sends an event to the service, for the screen that lacks one.
+    /// Shell command that sends an event to the service, shown while there are none.
     pub sending: Option<String>,
-    /// How a shell reaches the service, for commands that are copied.
+    /// Access to the service from a shell, for copied commands.
     pub shell: Shell,
-    /// What the service is called, and how it is distinguished from others.
+    /// Name and colour of the service.
     pub context: Option<Context>,
-    /// The names of the contexts that can be gone to; empty where leaving would end the service.
+    /// Contexts to switch to; empty if leaving would stop the service.
     pub contexts: Vec<String>,
-    /// The operator's own views of events; those that people share come from the service.
+    /// Views of events from the configuration file, in addition to shared ones from the service.
     pub views: Vec<View>,
-    /// Which keys do what.
+    /// Key bindings.
     pub keys: Keymap,
-    /// The zone that moments are shown in.
+    /// Time zone for display.
     pub time_zone: TimeZone,
-    /// The one clock of the console.
+    /// The clock.
     pub now: Now,
-    /// The command that edits a text file, as `$VISUAL` or `$EDITOR` name it; it may have
-    /// arguments.
+    /// Command of the external editor, such as from `$VISUAL` or `$EDITOR`; may contain arguments.
     pub editor: String,
 }
 
 impl Options {
-    /// A console on this service, with the defaults: no key, may write, the terminal's colours, the
+    /// Returns the default options for a service: no key, writable, the terminal's colours, the
     /// system's time zone, `vi`.
     ///
     /// # Errors
-    /// The address is not a URI.
+    /// Returns an error if the address is not a valid URI.
     pub fn new(address: &str) -> Result<Self, Error> {
         let endpoint =
             Endpoint::from_shared(address.to_owned()).map_err(|source| Error::Address {
@@ -246,22 +249,22 @@ impl Options {
     }
 }
 
-/// Why a console could not start, or had to stop.
+/// The error of a console that could not start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Give another address.
+    /// The address is invalid.
     #[error("`{address}` is not an address such as http://127.0.0.1:8481")]
     Address {
-        /// What was given.
+        /// The address given.
         address: String,
-        /// What is wrong with it.
+        /// The cause.
         source: tonic::transport::Error,
     },
-    /// Give another key.
+    /// The key is invalid.
     #[error("invalid character in the API key")]
     Key,
-    /// There is no terminal, or it is gone.
+    /// There is no terminal, or it was closed.
     #[error("failed to use the terminal")]
     Terminal(#[source] io::Error),
 }

@@ -1,4 +1,4 @@
-//! A frame as a picture: cells become an SVG that looks the same wherever it is shown.
+//! Frames as SVG images, which look the same everywhere.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -7,21 +7,19 @@ use ratatui::{
     style::{Color, Modifier},
 };
 
-/// Points of a cell, and of the margin.
+/// Size of a cell and width of the margin, in points.
 const CELL: (usize, usize) = (9, 19);
 const MARGIN: usize = 8;
-/// Where the line that letters stand on is in a cell.
+/// Baseline of text within a cell.
 const BASE: usize = 14;
-/// What a terminal writes on, and with, by default.
 const GROUND: &str = "#15161a";
 const TEXT: &str = "#d6d8dd";
-/// A terminal's own sixteen colours.
 const OWN: [&str; 16] = [
     "#000000", "#cd3131", "#0dbc79", "#e5e510", "#2472c8", "#bc3fbc", "#11a8cd", "#e5e5e5",
     "#666666", "#f14c4c", "#23d18b", "#f5f543", "#3b8eea", "#d670d6", "#29b8db", "#ffffff",
 ];
 
-/// How a cell is drawn; neighbours that are drawn alike are drawn together.
+/// The style of a cell; adjacent cells with the same style are drawn together.
 #[derive(Clone, PartialEq, Eq)]
 struct Look {
     text: String,
@@ -31,7 +29,6 @@ struct Look {
     underlined: bool,
 }
 
-/// Draws the frame.
 pub(crate) fn svg(buffer: &Buffer) -> String {
     let mut out = begun(buffer);
     for y in 0..buffer.area.height {
@@ -41,8 +38,8 @@ pub(crate) fn svg(buffer: &Buffer) -> String {
     out
 }
 
-/// Draws frames one after the other, each for a while, again and again. A row that stays as it is over
-/// several frames is drawn once.
+/// Draws an animation of frames, repeated endlessly. A row that is equal in several frames is drawn
+/// once.
 pub(crate) fn recording(frames: &[Buffer]) -> String {
     let Some(first) = frames.first() else {
         return String::new();
@@ -89,7 +86,7 @@ pub(crate) fn recording(frames: &[Buffer]) -> String {
     out
 }
 
-/// How long a frame of a recording is shown.
+/// Time per frame of an animation.
 const FRAME_SECONDS: f64 = 1.2;
 
 #[expect(clippy::cast_precision_loss, reason = "a few frames")]
@@ -103,7 +100,6 @@ fn cells(buffer: &Buffer, y: u16) -> impl PartialEq + use<> {
     cells.collect::<Vec<Cell>>()
 }
 
-/// The beginning of a picture as large as the frame.
 fn begun(buffer: &Buffer) -> String {
     let area = buffer.area;
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
@@ -119,7 +115,6 @@ fn begun(buffer: &Buffer) -> String {
     out
 }
 
-/// Draws a row of the frame.
 fn row(out: &mut String, buffer: &Buffer, y: u16) {
     let mut x = 0;
     while x < buffer.area.width {
@@ -134,7 +129,7 @@ fn row(out: &mut String, buffer: &Buffer, y: u16) {
     }
 }
 
-/// Draws cells that are alike: their ground, their blocks as shapes, their letters as text.
+/// Draws cells of the same style: the background, block characters as shapes, and text.
 fn run(out: &mut String, (start, end, y): (u16, u16, u16), look: &Look, text: &str) {
     let (left, top) = (
         MARGIN + usize::from(start) * CELL.0,
@@ -195,7 +190,7 @@ fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize
     );
 }
 
-/// Where a block begins in its cell, and how high it is.
+/// Returns the offset and height of a block character within its cell.
 fn block(char: char) -> Option<(usize, usize)> {
     let eighths = |number: usize| {
         let size = (number * CELL.1).div_ceil(8);

@@ -1,5 +1,4 @@
-//! The console as lines of text: nothing moves, nothing is drawn, and what is typed are lines. For
-//! screen readers, logs and pipes.
+//! Plain mode: a console that reads commands and prints lines, for screen readers, logs and pipes.
 
 mod announce;
 mod command;
@@ -32,19 +31,19 @@ use crate::{
     terminal, text,
 };
 
-/// The size that pages are written for: lines are long, because nothing has to fit.
+/// The size that pages are laid out for; long lines are fine.
 const SIZE: (u16, u16) = (200, 50);
 
-/// Runs a console on lines: commands come from standard input, everything is printed to standard
-/// output. Returns how it stood with the service when standard input ended or the operator left.
+/// Runs a console in plain mode, on standard input and output. Returns the state of the service
+/// when the input ended or the operator quit.
 ///
 /// # Errors
-/// Standard input cannot be read, or signals cannot be listened to.
+/// Returns an error if standard input cannot be read, or signal handlers cannot be installed.
 pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let editor = options.editor.clone();
     let backend = TestBackend::new(SIZE.0, SIZE.1);
     let Ok(mut console) = Console::start(options, backend);
-    // Nothing moves on lines: what was done is not seen to be done.
+    // In plain mode, an accidental change would go unnoticed.
     console.ask_always();
     let mut plain = Plain {
         console,
@@ -65,13 +64,12 @@ struct Plain {
     talk: Talk,
     reader: Reader,
     editor: String,
-    /// Whether a user types, with the cursor and the text that was typed.
+    /// Whether input comes from a terminal.
     is_typed: bool,
-    /// Whether the place to type at stands at the end of the output.
+    /// Whether the prompt is at the end of the output.
     prompted: bool,
-    /// When the hint is shown that a response is awaited.
+    /// Time at which a hint is shown that the console waits for a response.
     busy_until: Option<Instant>,
-    /// When changes of the list are printed.
     announce_at: Option<Instant>,
 }
 
@@ -90,7 +88,7 @@ impl Plain {
             }
             self.go_on();
             if self.flush().is_err() {
-                // Who read is gone.
+                // The reader of the output has exited.
                 return Ok(());
             }
             let wake = self.console.wake_in_ms();
@@ -114,7 +112,7 @@ impl Plain {
         }
     }
 
-    /// Reports the result of what was typed when it is there, and lets the next line be read.
+    /// Prints the result of a command when it is complete, and lets the next line be read.
     fn go_on(&mut self) {
         self.talk.link(self.console.model());
         if let Some(notice) = self.console.take_notice() {
@@ -134,7 +132,7 @@ impl Plain {
         } else {
             self.busy_until
                 .get_or_insert_with(|| Instant::now() + limits::STILL_BUSY);
-            // Lines of a file wait for what those before them do.
+            // Lines of a file wait until the previous command is complete.
             if self.is_typed && question::may_be_stopped(self.console.model()) {
                 self.reader.want_line();
             }
@@ -143,7 +141,7 @@ impl Plain {
 
     fn line(&mut self, line: &str) {
         if self.is_typed {
-            // Enter has ended the line with the place to type at.
+            // Enter has ended the line with the prompt.
             self.prompted = false;
         } else {
             self.talk.say(format!("> {line}"));
@@ -170,7 +168,7 @@ impl Plain {
     async fn carry_out(&mut self, outward: Outward) {
         match outward {
             Outward::Copy(copied) => self.talk.say(copied),
-            // There is no screen to leave, and the mouse is the terminal's.
+            // There is no screen to suspend, and no mouse.
             Outward::Suspend => self.console.handle(Msg::Resumed),
             Outward::Mouse(_) => {}
             Outward::Edit(edit) => {
@@ -184,7 +182,6 @@ impl Plain {
         }
     }
 
-    /// Writes what there is to say, and where to type.
     fn flush(&mut self) -> io::Result<()> {
         let lines = self.talk.take_lines();
         let mut out = io::stdout().lock();
@@ -203,7 +200,6 @@ impl Plain {
     }
 }
 
-/// Waits for a moment, or for ever when there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

@@ -1,38 +1,35 @@
-//! Where a page is.
+//! Routes of pages.
 
 use crate::{data::Kind, keymap::ActionPlace};
 
-/// Where a page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Overview,
-    /// Who is on call, and what waits for an answer.
     OnCall,
     Events,
-    /// How many events a filter leaves, by what a field holds.
+    /// The events that match a filter, counted by a field.
     EventGroups {
         field: String,
         filter: String,
     },
-    /// By the occurrence's id, or by the event's for its newest one.
+    /// An event, by occurrence id, or by event id for its newest occurrence.
     Event(String),
     /// The resources of a kind.
     List(Kind),
-    /// One of them, by its name.
+    /// A resource, by name.
     Object(Kind, String),
     Deliveries,
     Delivery(String),
     /// The reference topics.
     Reference,
-    /// One of them, by its name.
+    /// A topic of the reference, by name.
     Topic(String),
     Form,
-    /// What a test, a try or a preview brought.
+    /// The result of a test or another report.
     Report,
 }
 
 impl Route {
-    /// The screens about people on call, with their titles as tabs, in order.
     pub(crate) const ON_CALL: [(&'static str, Self); 6] = [
         ("Now", Self::OnCall),
         ("Schedules", Self::List(Kind::Schedule)),
@@ -42,7 +39,7 @@ impl Route {
         ("Heartbeats", Self::List(Kind::Heartbeat)),
     ];
 
-    /// The screen this belongs to, by its title.
+    /// Returns the title of its screen.
     pub(crate) fn screen(&self) -> &'static str {
         match self {
             Self::Overview => "Overview",
@@ -56,7 +53,7 @@ impl Route {
         }
     }
 
-    /// The list or index that this is one of.
+    /// Returns the list or index that it belongs to.
     pub(crate) fn above(&self) -> Option<Self> {
         Some(match self {
             Self::Event(_) | Self::EventGroups { .. } => Self::Events,
@@ -67,7 +64,7 @@ impl Route {
         })
     }
 
-    /// The name or id below the screen; empty for the screen itself.
+    /// Returns the name or id below the screen; empty for the screen itself.
     pub(crate) fn object(&self) -> &str {
         match self {
             Self::Event(id)
@@ -79,7 +76,6 @@ impl Route {
         }
     }
 
-    /// The kind of resource that it is about.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self {
             Self::List(kind) | Self::Object(kind, _) => Some(*kind),
@@ -87,7 +83,6 @@ impl Route {
         }
     }
 
-    /// Whether it shows a list.
     pub(crate) fn is_list(&self) -> bool {
         matches!(
             self,
@@ -95,7 +90,7 @@ impl Route {
         )
     }
 
-    /// Where actions look for their keys here, the most particular place first.
+    /// Returns the places whose key bindings apply, most specific first.
     pub(crate) fn places(&self) -> [ActionPlace; 3] {
         let own = match self {
             Self::Overview => ActionPlace::Overview,

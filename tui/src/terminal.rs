@@ -1,4 +1,4 @@
-//! The real terminal: its modes, its keys, its signals, and the loop that joins them to a console.
+//! The terminal: its modes, keys and signals, and the main loop.
 
 mod background;
 mod child;

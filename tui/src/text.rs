@@ -1,4 +1,4 @@
-//! Makes text from outside safe to draw: nothing hidden, nothing acted on, widths by grapheme.
+//! Makes external text safe to draw: without hidden or control characters, measured by graphemes.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -8,13 +8,13 @@ use unicode_width::UnicodeWidthStr;
 
 const TAB_STOP: usize = 4;
 
-/// Whether the text is printable ASCII alone, of which each character takes one cell.
+/// Whether the text is printable ASCII, so that each character is one cell wide.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// Whether each character of the text takes one cell, is seen as it is and stands for itself: printable ASCII
-/// and signs of ours. Such text is drawn without a look at what Unicode knows of it.
+/// Whether the text consists only of printable ASCII and our symbols, each one cell wide. Such text
+/// is drawn without Unicode lookups.
 pub(crate) fn is_simple(text: &str) -> bool {
     let simple = |c: char| {
         let sign = matches!(c, '·' | '—' | '…' | '‹' | '›' | '✓' | '✗' | '←'..='⇿' | '─'..='◷');
@@ -23,8 +23,8 @@ pub(crate) fn is_simple(text: &str) -> bool {
     text.chars().all(simple)
 }
 
-/// The text on one line: tabs expanded, line ends, control, bidi and invisible characters shown as marks,
-/// combining marks beyond what one character bears left out.
+/// Returns the text on one line: tabs expanded; newlines, control, bidirectional and invisible
+/// characters replaced by symbols; excess combining marks removed.
 pub(crate) fn clean(text: &str) -> String {
     cleaned(text).into_owned()
 }
@@ -57,7 +57,7 @@ fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cells that cleaned text takes.
+/// Returns the width of cleaned text in cells.
 pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) {
         text.len()
@@ -68,9 +68,9 @@ pub(crate) fn width(text: &str) -> usize {
     }
 }
 
-/// The cleaned text cut to `cells`, with an ellipsis when something is missing.
+/// Cleans the text and truncates it to `cells`, with an ellipsis.
 pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
-    // A character of ASCII takes a cell: what lies behind the cut is not looked at.
+    // An ASCII character is one cell wide, so text beyond the cut is not scanned.
     let end = text
         .bytes()
         .take(cells + 1)
@@ -103,7 +103,8 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The cleaned text in lines of at most `cells`, broken at spaces where possible; line ends kept.
+/// Cleans the text and wraps it to lines of at most `cells`, at spaces if possible; newlines are
+/// kept.
 pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
@@ -120,8 +121,8 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// The cleaned text in rows of at most `cells`, broken anywhere, so that rows of its beginning are the first
-/// of its rows; line ends kept.
+/// Cleans the text and splits it into rows of at most `cells`, anywhere, so that the rows of a
+/// prefix are the first rows; newlines are kept.
 pub(crate) fn rows(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut rows = Vec::new();
@@ -168,7 +169,7 @@ fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
     lines.push(current);
 }
 
-/// The line in runs of spaces and runs of anything else.
+/// Splits a line into runs of spaces and runs of other characters.
 fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -180,7 +181,7 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Counts as bars in so many cells, each the sum of its share of them; nothing where all are 0.
+/// Draws counts as this many bars, each the sum of several; empty if all are 0.
 pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let each = counts.len().div_ceil(cells.max(1)).max(1);
@@ -197,12 +198,12 @@ pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
             .unwrap_or(0)
             .min(7)
     };
-    // Nothing is no line.
+    // Zero is drawn as a space.
     let bar = |sum: i64| if sum > 0 { LEVELS[level(sum)] } else { ' ' };
     sums.into_iter().map(bar).collect()
 }
 
-/// A number with its thousands parted.
+/// Formats a number with thousands separators.
 pub(crate) fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -215,7 +216,7 @@ pub(crate) fn grouped(number: i64) -> String {
     out
 }
 
-/// What went wrong, as a column or a short line has room for it: without the words that all of them begin with.
+/// Shortens an error for a column by removing common prefixes.
 pub(crate) fn brief(reason: &str) -> String {
     let breaker = "circuit breaker open: the destination has been ";
     let reason = reason.strip_prefix(breaker).unwrap_or(reason);
@@ -223,7 +224,6 @@ pub(crate) fn brief(reason: &str) -> String {
     reason.replacen("the receiver answered ", "", 1)
 }
 
-/// A number in few cells: `940`, `94k`, `2M`.
 pub(crate) fn rough(number: i64) -> String {
     match number {
         ..1_000 => number.to_string(),
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(bars(&[0, 7, 14], 3), " ▅█");
         assert_eq!(bars(&[1, 1, 7, 7], 2), "▂█");
         assert_eq!(bars(&[1, 1_000], 2), "▂█");
-        // What is left over is at the beginning.
+        // The first bar covers fewer counts.
         assert_eq!(bars(&[5, 0, 0, 5, 5], 3), "▅ █");
     }
 

@@ -1,4 +1,4 @@
-//! Colours by meaning. Every meaning that matters also shows without colour.
+//! Colours by meaning. Everything important is also visible without colour.
 
 mod colour;
 mod depth;
@@ -15,10 +15,11 @@ pub use self::{
     glyphs::{is_ascii_alone, is_colourless},
 };
 
-/// The looks a console can have.
+/// A theme of a console.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark where the terminal has 24 bits, light where it says that it is light; else its own colours.
+    /// Dark on a terminal with 24-bit colour, light if its background is light; else its own
+    /// colours.
     Auto,
     /// The terminal's own sixteen colours.
     #[default]
@@ -27,16 +28,16 @@ pub enum Theme {
     Dark,
     /// Dark on light.
     Light,
-    /// As far apart as colours go.
+    /// Maximum contrast.
     Contrast,
     /// Warm on blue-green.
     Dusk,
-    /// No colour at all: bold, dim, underline and reverse carry the meaning (`NO_COLOR`).
+    /// No colours: bold, dim, underline and reverse instead (`NO_COLOR`).
     Mono,
 }
 
 impl Theme {
-    /// All of them.
+    /// All themes.
     pub const ALL: [Self; 7] = [
         Self::Auto,
         Self::Terminal,
@@ -47,7 +48,7 @@ impl Theme {
         Self::Mono,
     ];
 
-    /// Its name in a configuration.
+    /// Returns the name in a configuration file.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -62,7 +63,7 @@ impl Theme {
     }
 }
 
-/// What a piece of text means.
+/// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Token {
     #[default]
@@ -79,11 +80,9 @@ pub(crate) enum Token {
     Critical,
     Selected,
     Bar,
-    /// The tab of the screen that is shown.
     Tab,
-    /// The name of a service that has a separate colour.
+    /// The name of a service with its own colour.
     Mark(Colour),
-    /// That nothing can be changed.
     ReadOnly,
     Field,
 }

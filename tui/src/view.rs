@@ -1,4 +1,4 @@
-//! Draws the model. Decides nothing: everything shown is in the model already.
+//! Draws the model. Contains no decisions: everything shown is in the model.
 
 mod dialog;
 mod document;
@@ -27,10 +27,9 @@ use crate::{
     theme::glyphs,
 };
 
-/// The smallest screen that a console can be used on.
+/// The smallest usable screen.
 const SMALLEST: (u16, u16) = (40, 8);
 
-/// Draws one frame.
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cursor = {
@@ -77,7 +76,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// A list, and where there is room beside it what is selected.
+/// Draws a list, with the selected item beside it if there is room.
 fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let is_split = model.is_split && area.width >= limits::SPLIT_COLUMNS;
     let beside = is_split.then(|| {
@@ -93,7 +92,7 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     panel(&title, &shown, pen, right);
 }
 
-/// A form, and where there is room beside it the result from the service.
+/// Draws a form, with the service's result beside it if there is room.
 fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
         return form_and_bench(model, form, pen, area);
@@ -111,7 +110,7 @@ fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// The form of a destination beside its test bench, or one of them where there is no room for both.
+/// Draws the form of a destination and its test bench, or one of them if there is no room for both.
 fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let columns = [Constraint::Fill(1), Constraint::Fill(1)];
     let [left, right] = Layout::horizontal(columns).areas(area);
@@ -149,7 +148,7 @@ fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     panel(&format!("Test{place}{tested}"), &response, pen, below);
 }
 
-/// A document in a frame, from its first line.
+/// Draws a page in a panel, from its first line.
 fn panel(title: &str, shown: &Document, pen: &mut Pen<'_>, area: Rect) {
     let inside = pen.panel(area, title);
     for (line, y) in shown.lines.iter().zip(inside.top()..inside.bottom()) {

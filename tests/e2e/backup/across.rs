@@ -1,4 +1,4 @@
-//! A backup moves a store from one engine to another, and nothing of it is changed.
+//! A backup moves a store from one engine to another without changes.
 
 use std::{fs, path::Path};
 
@@ -12,14 +12,13 @@ use crate::{crash, samples};
 
 const EVENTS: usize = 60;
 
-/// A world whose store is in that.
 fn world(engine: Engine) -> World {
     let mut made = None;
     engine.within(|| made = Some(World::start()));
     made.expect("it can be used")
 }
 
-/// What a service says of all that a backup takes along.
+/// Returns the contents of a backup, as reported by a service.
 async fn kept(rest: &Rest) -> Vec<Value> {
     let mut kept = vec![Value::from_iter(crash::stored_hosts(rest).await)];
     let mut deliveries = crash::deliveries(rest).await;
@@ -78,7 +77,7 @@ async fn a_store_moves_between_a_folder_and_databases_as_it_is() {
     }
 }
 
-/// A service on what the backup became, with the key of the first client that its clients keep.
+/// Starts a service on the restored backup, with the key of the original admin client.
 fn moved(into: Engine, copy: &Path, secret_key: &Path, key: &str) -> World {
     let world = World::restored(into, copy, secret_key);
     fs::write(world.data_dir().join("admin.key"), key).unwrap();

@@ -1,5 +1,5 @@
-//! Stored secrets stay with the whole address that they are stored for, whichever way a draft says the
-//! secret and whichever deed sends it: a property over all of them, against receivers that record.
+//! Stored secrets are only sent to the address that they are stored for, however a draft omits the
+//! secret and whichever operation sends it. Checked for all of them against recording receivers.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bellwether_tests::{
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 
 const DESTINATIONS: &str = "/v1/notification/destinations";
 const CANARY: &str = "canary-bound-5e1f";
-/// What the token of a stored grant is.
+/// The token of a stored OAuth 2 grant.
 const TOKEN: &str = "canary-token-77ab";
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 const MASK: &str = "********";
-/// Where the stored destinations lead: path and query.
+/// Path and query of the stored destinations.
 const HOOK: &str = "/hook/a?b=c";
 const CLEAR: &str = "/clear/a?b=c";
 const TOKENS: &str = "/tokens/a?b=c";
 
-/// A stored secret: the destination, where it is in it, and the addresses that it is sent to.
+/// A stored secret: the destination, the field, and the addresses that it is sent to.
 struct Case {
     kind: Value,
     secret: &'static str,
@@ -128,7 +128,7 @@ fn cases(home: &Receiver) -> Vec<Case> {
     ]
 }
 
-/// An address with one part changed, each in turn.
+/// Returns the address with one part changed at a time.
 fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
     let (_, path) = address
         .strip_prefix("http://")
@@ -149,7 +149,7 @@ fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
     ]
 }
 
-/// The drafts that leave the secret out, each in its own way.
+/// Returns drafts that omit the secret in different ways.
 fn ways(draft: &Value, secret: &str) -> Vec<Value> {
     let (parent, name) = secret.rsplit_once('/').unwrap();
     let with = |change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
@@ -177,12 +177,12 @@ fn ways(draft: &Value, secret: &str) -> Vec<Value> {
     ways
 }
 
-/// Every deed that may send or store a draft; those that only check as well.
+/// Runs every operation that may send or store a draft, and those that only validate.
 async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answer)> {
     deeds_of(rest, &json!({"name": name, "type": kind})).await
 }
 
-/// The same of a whole destination.
+/// Runs the operations for a complete destination.
 async fn deeds_of(rest: &Rest, draft: &Value) -> Vec<(&'static str, Answer)> {
     let name = draft["name"].as_str().unwrap();
     let apply = |validate_only: bool| {
@@ -203,7 +203,6 @@ async fn deeds_of(rest: &Rest, draft: &Value) -> Vec<(&'static str, Answer)> {
     ]
 }
 
-/// Whether a request shows anything that was built from a stored secret.
 fn shows_secret(request: &Received) -> bool {
     let basic = STANDARD.encode(format!("ops:{CANARY}"));
     let text = format!("{:?} {}", request.headers, request.text());
@@ -256,7 +255,7 @@ async fn no_stored_secret_leaves_for_an_address_that_it_was_not_given_for() {
             now["destination"]["etag"], stored["destination"]["etag"],
             "{name}"
         );
-        // To the same address each of them is lent, and the receiver gets it.
+        // For the same address, each operation may use it, and the receiver gets it.
         home.forget();
         for kind in ways(&case.kind, case.secret) {
             for (deed, answer) in deeds(&rest, &name, &kind).await {
@@ -295,7 +294,7 @@ async fn a_secret_that_is_given_again_goes_along_and_one_of_another_name_is_not_
     let headers = json!({"authorization": CANARY});
     let stored = json!({"name": "d", "type": hook(&home, headers.clone(), "")});
     rest.post(DESTINATIONS, &stored).await.ok();
-    // Under another name nothing is stored, and a header of another name is another header.
+    // Nothing is stored under another name, and a renamed header is another header.
     let other = json!({"name": "e", "type": hook(&home, json!({"authorization": MASK}), "")});
     let copied = rest.post(DESTINATIONS, &other).await;
     assert_eq!(copied.status, 400, "{}", copied.text());
@@ -312,14 +311,15 @@ async fn a_secret_that_is_given_again_goes_along_and_one_of_another_name_is_not_
     for (deed, answer) in deeds(&rest, "d", &pagerduty).await {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
     }
-    // What is not stored unencrypted cannot be read by listing it as plain.
+    // A secret header cannot be revealed by listing it as plain.
     let mut plain = hook(&home, json!({"x-team": MASK}), "");
     plain["webhook"]["plainHeaders"] = json!(["x-team"]);
     for (deed, answer) in deeds(&rest, "d", &plain).await {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
     }
     assert!(home.received().is_empty() && away.received().is_empty());
-    // A draft that names other headers drops it; one that gives it again may go where it likes.
+    // A draft with other headers drops the secret; one that includes the secret again may change
+    // the address.
     let test = format!("{DESTINATIONS}:test");
     let dropped = json!({"name": "d", "type": hook(&away, json!({"x-env": "lab"}), "")});
     rest.post(&test, &dropped).await.ok();
@@ -347,7 +347,7 @@ async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
     let kind = |default: &str, other: &str, header: &str| {
         kind_at("/{{values.where}}/hook", default, other, header)
     };
-    // What an address means depends on the language of its template.
+    // The meaning of an address depends on the template language.
     let other = recorder().await;
     let fixed = json!({"webhook": {
         "url": other.url("/hook"), "headers": {"authorization": CANARY},
@@ -365,7 +365,7 @@ async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
         }
     }
     assert!(other.received().iter().any(shows_secret));
-    // It may reach them in another way than by their whole names.
+    // Templates can reach them without their full names.
     let section = "/{{#values}}{{where}}{{/values}}/hook";
     let stored = json!({"name": "s", "type": kind_at(section, "ours", "a", CANARY)});
     rest.post(DESTINATIONS, &stored).await.ok();
@@ -396,7 +396,7 @@ async fn a_header_is_secret_unless_it_is_listed_and_does_not_look_like_a_credent
     let world = World::start();
     let rest = world.rest();
     let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln";
-    // The header, its value, whether `plainHeaders` lists it, and whether a read shows it.
+    // The header, its value, whether `plainHeaders` lists it, and whether reads show it.
     let table = [
         ("x-env", "lab", true, true),
         ("X-Env", "lab", true, true),
@@ -426,7 +426,7 @@ async fn a_header_is_secret_unless_it_is_listed_and_does_not_look_like_a_credent
         let shown = &read["type"]["webhook"]["headers"][header];
         let expected = if is_shown { value } else { MASK };
         assert_eq!(shown, expected, "{header}: {value}");
-        // What was read is written back as it is.
+        // A destination can be written back as read.
         let again = rest.put(&one, &read).await.ok();
         assert_eq!(
             again["destination"]["type"], read["type"],

@@ -1,4 +1,4 @@
-//! Connections that die, close and refuse: the next request goes over one that lives.
+//! Broken, closed and rejecting connections: the next request uses a working one.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -99,7 +99,7 @@ impl Stage {
         self.world.rest()
     }
 
-    /// Holds that whatever came more than once came with one identity: the body has the host and the id.
+    /// Asserts that duplicates have the same identity: the body contains host and id.
     fn is_identified(&self) {
         let bodies = self.receiver.bodies();
         let mut ids = BTreeMap::new();
@@ -111,7 +111,7 @@ impl Stage {
         }
     }
 
-    /// Sends so many messages; once all have arrived, the attempts of each.
+    /// Sends this many messages, and returns the attempts of each once all have arrived.
     async fn tell(&mut self, count: usize) -> Vec<Vec<String>> {
         let from = self.told;
         self.told += count;
@@ -143,7 +143,8 @@ impl Stage {
 const ONCE: [&str; 1] = ["OUTCOME_DELIVERED"];
 const AGAIN: [&str; 2] = ["OUTCOME_UNKNOWN", "OUTCOME_DELIVERED"];
 
-/// Answers the first request of the first connection; then that is done on it. Others answer.
+/// Responds to the first request of the first connection, then applies the action to it. Other
+/// connections respond.
 fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
     move |request| match (request.connection, request.number) {
         (1, 2..) => deed,
@@ -187,7 +188,7 @@ async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attemp
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
         assert_eq!(answered.len(), 4);
     }
-    // Also where the connection was never good for anything, and more than once.
+    // The same for connections that never worked, several times in a row.
     for deed in [ServerAction::Refuses, ServerAction::GoesAway] {
         let rule = move |request: Request| match request.connection {
             1..=3 => deed,
@@ -237,7 +238,7 @@ async fn what_is_refused_for_good_ends_the_attempt() {
 
 #[tokio::test]
 async fn idle_connections_that_died_take_one_attempt_and_no_more() {
-    // Eight connections, each of which answers once.
+    // Eight connections that each respond once.
     let rule = |request: Request| match (request.connection, request.number) {
         (1..=8, 2..) => ServerAction::FallsSilent,
         _ => ServerAction::Answers,
@@ -285,7 +286,7 @@ async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_n
     for welcome in [Welcome::Closes, Welcome::Resets, Welcome::Hangs] {
         let mut stage = Stage::http1_at(|_| ServerAction::Answers, first(welcome)).await;
         let attempts = stage.tell(1).await.remove(0);
-        // Whether the request was sent before the end is for the network to decide.
+        // Whether the request was sent before the connection closed depends on the network.
         assert!(
             attempts == AGAIN || (attempts == unreachable && welcome != Welcome::Hangs),
             "{welcome:?}: {attempts:?}"
@@ -302,7 +303,7 @@ async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_n
         Welcome::Hangs,
     ] {
         let mut stage = Stage::http2_at("1s", |_| ServerAction::Answers, first(welcome)).await;
-        // Nothing is sent before TLS is agreed on.
+        // Nothing is sent before the TLS handshake.
         assert_eq!(stage.tell(1).await, [unreachable], "{welcome:?}");
         assert_eq!(stage.tell(1).await, [ONCE], "{welcome:?}");
         assert_eq!(stage.receiver.bodies().len(), 2, "{welcome:?}");

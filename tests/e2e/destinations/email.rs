@@ -1,4 +1,4 @@
-//! Mail: over STARTTLS and over TLS, to a server that asks who sends, read by another parser.
+//! Mail over STARTTLS and TLS, to an authenticating server, verified with another parser.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -21,7 +21,6 @@ use super::stage::{SUMMARY, Stage};
 
 pub(super) const PASSWORD: &str = "canary-mail-password";
 
-/// The settings of a server that this service logs in to.
 pub(super) fn settings(server: &StrictMailServer) -> String {
     format!(
         "{}user = \"bell\"\npassword = \"{PASSWORD}\"\n",
@@ -104,7 +103,6 @@ async fn a_mail_server_with_a_certificate_of_our_own_takes_every_change() {
 const THREE: &str = "a@example.net, b@example.net, Cee <c@example.net>";
 const LIST: &str = "/v1/notification/deliveries";
 
-/// A server of these rules, and a service that tells these addresses through it.
 async fn staged(to: &str, settings: &str) -> (StrictMailServer, Stage) {
     let server = StrictMailServer::start(MailRules::default()).await;
     let world = World::with_settings(&format!("{}{settings}", server.settings()));
@@ -121,7 +119,6 @@ async fn destination(stage: &Stage) -> Value {
     answer["destination"].clone()
 }
 
-/// The only delivery, with its attempts, once that holds.
 async fn delivery(stage: &Stage, wanted: &str, holds: impl Fn(&Value) -> bool) -> Value {
     eventually(wanted, async || {
         let list = stage.rest.get(LIST).await.ok();
@@ -132,7 +129,7 @@ async fn delivery(stage: &Stage, wanted: &str, holds: impl Fn(&Value) -> bool) -
     .await
 }
 
-/// The status and the summary of the event of the service's own about refused addresses.
+/// Returns status and summary of the service's own event about rejected recipients.
 async fn own_event(stage: &Stage) -> Option<(String, String)> {
     let clause = json!({"equals": {"field": "name", "stringVal": "recipients refused"}});
     let query = json!({"query": {"clause": clause}});
@@ -183,7 +180,7 @@ async fn one_refused_address_of_several_is_named_and_stops_no_mail() {
         assert_eq!(event.0, "STATUS_OPEN");
         assert!(event.1.contains("b@example.net"), "{event:?}");
 
-        // A temporary refusal is tried again, for that address alone.
+        // A temporary rejection is retried, only for this address.
         server.misbehave(None);
         let ended = delivery(&stage, "the end", |one| one["endTime"].is_string()).await;
         assert_eq!(ended["state"], "DELIVERED", "{ended}");
@@ -336,7 +333,7 @@ async fn a_mail_has_the_sender_and_the_headers_of_its_destination() {
         text.replace("\r\n", "\n").trim_end(),
         "See the runbook (https://runbooks.example/disk).\n\nfull \u{2013} now"
     );
-    // A closing is not urgent, and belongs to its opening.
+    // A closing is not urgent, and refers to its opening.
     let raw = String::from_utf8(closing.data.clone()).expect("ASCII");
     assert!(!raw.contains("X-Priority"), "{raw}");
     let answers = parsed(&closing).in_reply_to().as_text().map(str::to_owned);
@@ -369,7 +366,7 @@ async fn addresses_that_are_too_many_for_one_mail_get_the_next_one_in_the_same_c
 
 #[tokio::test]
 async fn addresses_that_are_too_many_do_not_get_a_mail_again_that_they_have() {
-    // The second mail of the conversation is refused: only its addresses get another attempt.
+    // The second mail of the session is rejected: only its recipients get another attempt.
     let (server, stage) =
         staged(THREE, "[delivery]\nschedule = [\"0s\", \"10ms\", \"1h\"]\n").await;
     server.misbehave(MailMischief::TakesOneMail(2));
@@ -398,7 +395,7 @@ async fn a_provider_of_xoauth2_gets_a_token_and_after_a_refusal_a_new_one() {
         if !is_right.iter().all(|part| form.contains(part)) {
             return Reply::answer(400, Vec::new(), "{\"error\": \"invalid_request\"}".into());
         }
-        // The first token is one that the mail server does not know any more.
+        // The mail server no longer accepts the first token.
         let token = match asked.fetch_add(1, Ordering::SeqCst) {
             0 => "canary-stale-token",
             _ => "canary-fresh-token",

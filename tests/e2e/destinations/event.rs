@@ -1,4 +1,4 @@
-//! Event destinations: a new event of this service, until a rule meets itself.
+//! Event destinations: an event of this service, until the loop guard stops the rule.
 
 use bellwether_tests::{eventually::eventually, world::World};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Addresses of inner networks, in every spelling, over both wires; also where variables name a proxy.
+//! Addresses of internal networks in every notation, over REST and gRPC, also with proxy variables
+//! set.
 
 use bellwether_tests::{
     engine::Engine,
@@ -13,7 +14,7 @@ use tonic::Code;
 
 use crate::samples;
 
-/// Inner addresses, and what only looks like an outer one.
+/// Internal addresses in unusual notations.
 const INWARD: [&str; 18] = [
     "http://10.0.0.1/",
     "http://10.1/",
@@ -34,7 +35,6 @@ const INWARD: [&str; 18] = [
     "http://[fd00:ec2::254]/",
     "http://[fe80::1]/",
 ];
-/// The variables by which programs in a terminal find a proxy.
 const VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 #[tokio::test(flavor = "multi_thread")]

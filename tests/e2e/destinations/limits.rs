@@ -1,4 +1,4 @@
-//! What is longer than a provider takes: cut where the provider allows it, and said in the preview.
+//! Text beyond a provider's limits: truncated where possible, with a warning in the preview.
 
 use bellwether_tests::{
     providers::{StandIn, servicenow::ServiceNow},
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::{msteams, pagerduty, servicenow, slack};
 
-/// More than any provider takes, and in Slack's answer more than is read: letters beyond ASCII take
-/// six bytes there.
+/// Returns more text than any provider accepts, and more than is read of Slack's response:
+/// non-ASCII characters take six bytes there.
 fn long_message() -> String {
     "\u{fc}".repeat(20_000) + &"x".repeat(25_000)
 }
 
-/// An event with as much in it as is accepted.
+/// Returns an event of the maximum size.
 fn big_event() -> Value {
     let many: serde_json::Map<_, _> = (0..60)
         .map(|at| (format!("dimension-{at}"), Value::from("\"x\n".repeat(300))))
@@ -58,7 +58,6 @@ impl Providers {
         }
     }
 
-    /// Each type with its test server.
     fn kinds(&self) -> [(&'static str, Value, &StandIn); 4] {
         [
             (

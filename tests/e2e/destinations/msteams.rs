@@ -1,4 +1,4 @@
-//! Microsoft Teams: cards, to a workflow and to an incoming webhook.
+//! Microsoft Teams: cards, for a workflow and for an incoming webhook.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -45,7 +45,7 @@ async fn teams_shows_a_card_for_every_change() {
         stage.closes().await;
         let closing = stage.told(&teams, 3).await.json()["attachments"][0]["content"].clone();
 
-        // No tag of the event's text is one for Teams.
+        // Tags in the event's text are escaped for Teams.
         let summary = SUMMARY.replace('<', "<\u{2060}");
         assert_eq!(opening["body"][0]["text"], summary);
         assert_eq!(opening["body"][0]["color"], "Attention");
@@ -108,7 +108,7 @@ async fn a_disabled_workflow_is_the_destinations_fault_and_ends_no_message() {
         let place = stage.rest.get(path).await.ok();
         let health = &place["destination"]["health"];
         assert_eq!(health["state"], "FAILING", "{body}: {health}");
-        // It arrives once the workflow is enabled.
+        // It is delivered once the workflow is enabled.
         teams.misbehave(None);
         let id = ended["id"].as_str().expect("an id");
         let retry = format!("/v1/notification/deliveries/{id}:retry");

@@ -1,4 +1,4 @@
-//! PagerDuty: one alert that is opened, acknowledged, raised and resolved.
+//! PagerDuty: an alert that is triggered, acknowledged, updated and resolved.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -68,7 +68,6 @@ async fn pagerduty_sees_one_alert_from_its_opening_to_its_end() {
     stage.delivered(4).await;
 }
 
-/// How PagerDuty says that it knows no such key.
 const UNKNOWN_KEY: [&str; 5] = [
     r#"{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect (should be 32 characters)"]}"#,
     r#"{"status":"invalid key","message":"Invalid routing key","errors":["Invalid routing key"]}"#,
@@ -118,7 +117,7 @@ async fn a_key_that_was_rotated_loses_no_page() {
             "{health}"
         );
 
-        // The new key, as an operator saves it.
+        // The operator saves a new key.
         pagerduty.misbehave(None);
         destination["type"]["pagerduty"]["routingKey"] = json!(ROUTING_KEY);
         rest.put("/v1/notification/destinations/place", &destination)

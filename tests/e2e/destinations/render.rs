@@ -1,4 +1,4 @@
-//! Requests that are rendered as they would be sent, without a network; and the times of those that are sent.
+//! Requests rendered without a network, and durations of those sent.
 
 use bellwether_tests::{receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -56,12 +56,12 @@ async fn the_request_of_every_type_is_rendered_without_a_network_and_without_sec
     assert!(url.ends_with("/api/chat.postMessage"), "{url}");
     let authorization = &slack["request"]["headers"]["authorization"];
     assert_eq!(*authorization, "Bearer ********");
-    // The one hindrance that is known without a network is named.
+    // The only obstacle known without a network is named.
     let mail = rendered(&rest, &json!({"type": {"email": kinds()[1].1}})).await;
     assert_eq!(mail["request"]["headers"]["to"], "ops@example.com");
     let warning = mail["warnings"][0].as_str().unwrap_or_default();
     assert!(warning.contains("smtp.host"), "{mail}");
-    // Nothing was recorded of any of them.
+    // None of them was recorded.
     let found = rest.get("/v1/notification/deliveries").await.ok();
     assert_eq!(found["deliveries"].as_array().map_or(0, Vec::len), 0);
 }
@@ -102,7 +102,7 @@ async fn what_is_rendered_is_what_a_test_sends_and_nothing_is_sent_by_it() {
     }
     assert_eq!(rendered["request"]["headers"]["x-team"], "ops");
     assert_eq!(receiver.received().len(), 1);
-    // The times of the parts of the exchange.
+    // The durations of the phases of the exchange.
     let seconds = |part: &str| {
         let text = tested["times"][part].as_str();
         let text = text.unwrap_or_else(|| panic!("{part}: {tested}"));

@@ -1,4 +1,4 @@
-//! ServiceNow: a token, then records that open, change and close one alert.
+//! ServiceNow: a token, then records that open, change and close an alert.
 
 use bellwether_tests::{
     providers::{StandIn, servicenow::ServiceNow},
@@ -13,7 +13,7 @@ const REFRESH: &str = "canary-refresh-token";
 
 #[tokio::test]
 async fn servicenow_gets_a_record_for_every_change_and_a_new_token_when_one_has_expired() {
-    // Every second record meets an expired token.
+    // Every second record is rejected with an expired token.
     let servicenow = StandIn::start(ServiceNow::new(SECRET, None, 1)).await;
     let kind = json!({"servicenow": {
         "instanceUrl": servicenow.url("/"),
@@ -65,7 +65,7 @@ async fn servicenow_gets_a_record_for_every_change_and_a_new_token_when_one_has_
             "a new token is no new attempt: {delivery}"
         );
     }
-    // Four records, four tokens, and three records that met an expired one.
+    // Four records, four tokens, and three rejections for expired ones.
     assert_eq!(servicenow.requests(), 11);
 }
 

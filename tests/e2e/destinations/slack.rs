@@ -1,4 +1,4 @@
-//! Slack: messages to a channel, by default and as the rule words them.
+//! Slack: messages to a channel, with the default text and with the rule's.
 
 use bellwether_tests::{
     providers::{StandIn, slack::Slack},
@@ -26,7 +26,7 @@ async fn stage(slack: &StandIn, message: &str) -> Stage {
     Stage::new(world, kind, message).await
 }
 
-/// The texts of the fields: severity, status, acknowledged.
+/// Returns the texts of the fields: severity, status, acknowledged.
 fn fields(message: &Received) -> Vec<Value> {
     let attachment = &message.json()["attachments"][0];
     let fields = attachment["blocks"][0]["fields"].as_array().cloned();

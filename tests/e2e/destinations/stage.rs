@@ -1,4 +1,4 @@
-//! A service with one rule that tells one destination what happens to one thing.
+//! A service with a rule that notifies a destination of one event.
 
 use bellwether_tests::{
     eventually::eventually, providers::StandIn, receiver::Received, rest::Rest, world::World,
@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// What everything is about.
 pub(super) const SUMMARY: &str = "disk /var is 97 % full & \"hot\" <!channel>";
 
 pub(super) struct Stage {
@@ -16,7 +15,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// A service that tells the destination of that type, with updates.
+    /// Sets up a destination of this type and a rule with updates.
     pub(super) async fn new(world: World, kind: Value, message: &str) -> Self {
         let rest = world.rest();
         let destination = json!({"name": "place", "type": kind});
@@ -34,7 +33,6 @@ impl Stage {
         }
     }
 
-    /// The thing is reported to be so.
     pub(super) async fn say(&self, severity: &str, status: &str) {
         let mut event = samples::event("full", "db-1", severity, SUMMARY);
         event["type"] = json!("disk");
@@ -72,7 +70,6 @@ impl Stage {
         assert_eq!(answer["statusResponses"][0]["success"], true, "{answer}");
     }
 
-    /// The thing as the service knows it.
     pub(super) async fn event(&self) -> Value {
         let query =
             json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "full"}}}});
@@ -80,7 +77,6 @@ impl Stage {
         found["results"][0].clone()
     }
 
-    /// Waits for so many messages; the last of them.
     pub(super) async fn told(&self, provider: &StandIn, count: usize) -> Received {
         let wanted = format!("message {count}");
         let told = eventually(&wanted, async || {
@@ -92,7 +88,8 @@ impl Stage {
         told[count - 1].clone()
     }
 
-    /// Waits until so many deliveries have arrived; newest first, with their attempts.
+    /// Waits until this many deliveries have arrived, and returns them newest first, with their
+    /// attempts.
     pub(super) async fn delivered(&self, count: usize) -> Vec<Value> {
         let list = "/v1/notification/deliveries";
         let ended = eventually("the deliveries to end", async || {

@@ -1,4 +1,4 @@
-//! Certificates: a separate authority is trusted when it is named, and nothing wrong is.
+//! Certificates: a private authority is trusted if configured, and invalid certificates are not.
 
 use std::{
     io::Write as _,
@@ -25,7 +25,7 @@ use super::{email, pagerduty};
 const DESTINATIONS: &str = "/v1/notification/destinations";
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-/// An authority, and the file that holds its certificate.
+/// Creates an authority, and a file with its certificate.
 fn authority() -> (Authority, TempDir, PathBuf) {
     let authority = Authority::new("ours");
     let folder = tempfile::tempdir().expect("a folder");
@@ -49,7 +49,7 @@ async fn webhook(tls: ServerConfig) -> (StandIn, Value) {
     (receiver, kind)
 }
 
-/// Certificates that are wrong, and what is reported about them.
+/// Returns invalid certificates, and the expected errors.
 fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 4] {
     [
         (
@@ -96,7 +96,7 @@ async fn webhooks_and_providers_with_a_certificate_of_our_own_are_reached() {
 }
 
 /// Whether nothing arrived. A client without a certificate gets the error after its own part of the
-/// handshake is done, so a request may have been on its way by then.
+/// handshake, so a request may already have been sent.
 fn is_refused(outcome: &Value) -> bool {
     outcome == "OUTCOME_UNREACHABLE" || outcome == "OUTCOME_UNKNOWN"
 }
@@ -128,7 +128,7 @@ async fn a_receiver_that_asks_for_a_certificate_is_shown_it_and_its_key_stays_he
     assert_eq!(auth["privateKey"], "********");
 }
 
-/// A webhook that presents a certificate.
+/// Returns a webhook with a client certificate.
 fn showing(kind: &Value, (certificate, key): &(String, String)) -> Value {
     let mut kind = kind.clone();
     let mtls = json!({"certificate": certificate, "privateKey": key});
@@ -175,7 +175,8 @@ async fn a_webhook_with_a_wrong_certificate_is_sent_nothing() {
     }
 }
 
-/// A certificate that `openssl` makes for a server, and its key, both in PEM; none without `openssl`.
+/// Creates a server certificate with `openssl`, and returns it and its key in PEM; `None` without
+/// `openssl`.
 pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, String)> {
     let (key, certificate) = (folder.join("key.pem"), folder.join("certificate.pem"));
     let mut command = Command::new("openssl");
@@ -213,7 +214,7 @@ pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, 
 #[tokio::test]
 async fn a_self_signed_certificate_of_a_server_is_good_where_it_is_named() {
     const NAMES: &str = "subjectAltName=DNS:localhost";
-    // As `openssl req -x509` makes them: they call themselves authorities. The last does not.
+    // Certificates created by `openssl req -x509` are marked as authorities; the last one is not.
     for (arguments, outcome, says) in [
         (
             &["-x509", "-days", "30", "-addext", NAMES][..],
@@ -265,7 +266,7 @@ async fn a_self_signed_certificate_of_a_server_is_good_where_it_is_named() {
             "{arguments:?}: {explanation}"
         );
         assert!(explanation.contains(says), "{arguments:?}: {explanation}");
-        // Another one of the same name is not meant.
+        // Another certificate with the same name is not trusted.
         let other = tempfile::tempdir().expect("a folder");
         let other = self_signed(other.path(), arguments).expect("as before");
         std::fs::write(&file, &other.0).expect("a file");

@@ -1,4 +1,4 @@
-//! What a test of a destination says about every way in which it can end: a table for each type.
+//! The results of tests of a destination for every possible outcome: a table for each type.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{email, msteams, pagerduty, servicenow, slack};
 
-/// What is done to a message, the outcome, and words of the explanation.
+/// The behaviour of the server, the outcome, and parts of the explanation.
 type Row<M> = (M, &'static str, &'static str);
 
 const DELIVERED: &str = "DELIVERED";
@@ -37,7 +37,7 @@ fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<
     }))
 }
 
-/// What every type over HTTP has in common.
+/// Returns the rows common to all types over HTTP.
 fn common() -> Vec<Row<Option<Mischief>>> {
     let to = [("location", "http://127.0.0.1:1/elsewhere")];
     vec![
@@ -67,7 +67,7 @@ fn common() -> Vec<Row<Option<Mischief>>> {
     ]
 }
 
-/// Tests a destination of that type, not stored. No secret may show in what is answered.
+/// Tests an unsaved destination of this type. The response must not contain a secret.
 async fn test(rest: &Rest, kind: &Value, what: &str) -> Value {
     let destination = json!({"name": "place", "type": kind, "delivery": {"timeout": "1s"}});
     let answer = rest
@@ -96,11 +96,11 @@ fn check(tested: &Value, outcome: &str, says: &str, what: &str) {
     assert!(said, "{what}: {explanation}");
     let duration = tested["duration"].as_str().expect("a duration");
     let seconds: f64 = duration.trim_end_matches('s').parse().expect("seconds");
-    // A second is what the destination may take; the machine that runs this may be busy.
+    // The destination has a timeout of a second; the machine running the test may be busy.
     assert!(seconds < 4.0, "{what} took {duration}");
 }
 
-/// Goes through the rows of a type: what is common, and what is its own.
+/// Checks the rows of a type: the common ones and its own.
 async fn table(
     world: &World,
     provider: &StandIn,
@@ -296,7 +296,7 @@ async fn servicenow_is_judged_by_what_it_says() {
     let world = world("");
     let rest = world.rest();
 
-    // The time is that of all requests of an attempt together.
+    // The duration covers all requests of an attempt.
     instance.misbehave(Mischief::HangsAt("/api/"));
     let tested = test(&rest, &kind(servicenow::SECRET), "slow, then hanging").await;
     check(
@@ -423,7 +423,7 @@ async fn an_event_destination_says_which_event_it_made() {
     assert_eq!(event["result"]["name"], "disk-full-again");
 }
 
-/// Every type that leaves the house, with its providers at that host and port.
+/// Tests every external type, with its provider at this host and port.
 async fn everywhere(host: &str, port: u16, outcome: &str, says: &str) {
     let base = format!("http://{host}:{port}");
     let world = world(&format!(

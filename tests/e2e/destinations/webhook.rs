@@ -1,5 +1,4 @@
-//! Webhooks: the standard document, signatures that another implementation verifies, separate
-//! bodies.
+//! Webhooks: the default document, signatures verified by another implementation, custom bodies.
 
 use bellwether_tests::{
     providers::{Mischief, StandIn, standard_webhooks::Verifier},
@@ -126,7 +125,7 @@ async fn while_a_secret_rotates_receivers_with_either_one_verify() {
         assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
         assert_eq!(receiver.taken().len(), 1);
     }
-    // The verifier can tell: another secret is refused.
+    // The verifier rejects a different secret.
     let tested = tested(&rest, json!({"url": new.url("/"), "signingSecret": OLD})).await;
     assert_eq!(tested["outcome"], "OUTCOME_REJECTED", "{tested}");
     assert_eq!(new.refused()[0].1, ["no signature matches"]);
@@ -139,7 +138,7 @@ async fn a_body_of_ones_own_is_what_its_content_type_says() {
     let rest = world.rest();
     let quoted = json!({"text": "Sample: disk /var is 97.5 % full", "host": "db-1.example.com"});
     let template = r#"{"text": "{{event.summary}}", "host": "{{event.dimensions.host}}"}"#;
-    // Method, content type, payload; the method, content type and body that arrive.
+    // Method, content type and payload; then the method, content type and body received.
     let cases = [
         (
             "PUT",

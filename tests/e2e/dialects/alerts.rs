@@ -1,4 +1,4 @@
-//! Alerts that are lost by other services' clocks, severities and texts, and are not here.
+//! Clocks, severities and texts with which other services lose alerts, but this one does not.
 
 use bellwether_tests::{
     eventually::eventually, process, receiver::Receiver, rest::Rest, tree, world::World,
@@ -13,7 +13,7 @@ use crate::samples;
 const WEBHOOK: &str = "/v1/intake/alertmanager";
 const ALERTS: &str = "/api/v2/alerts";
 
-/// Has messages sent there of every alert of that name, and of its end.
+/// Notifies a URL of every opening and closing of alerts of this name.
 async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     let trigger = json!({"name": "alerts", "type": {"event": {"filter": filter}}});
     let mut rule = samples::rule("alerts", "alerts", "hook", "");
@@ -28,7 +28,7 @@ async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     }
 }
 
-/// A time so many seconds from now.
+/// Returns the time this many seconds from now.
 fn at(seconds: i64) -> String {
     let now = Timestamp::now().as_millisecond();
     Timestamp::from_millisecond(now + seconds * 1_000)
@@ -36,7 +36,7 @@ fn at(seconds: i64) -> String {
         .to_string()
 }
 
-/// Whether each of the messages is about an end, once there are so many.
+/// Waits for this many messages, and returns whether each is a closing.
 async fn told(receiver: &Receiver, count: usize) -> Vec<bool> {
     receiver.until_received(count).await;
     let received = receiver.received();
@@ -65,7 +65,7 @@ async fn alert_that_fires_again_after_its_expiry_notifies_again() {
     };
     send("http://am-1:9093", None).await;
     send("http://am-1:9093", Some(&ended)).await;
-    // A twin that is late reopens nothing.
+    // A delayed duplicate of the twin does not reopen the alert.
     send("http://am-2:9093", None).await;
     assert_eq!(told(&receiver, 2).await, [false, true]);
     send("http://am-1:9093", None).await;
@@ -73,7 +73,7 @@ async fn alert_that_fires_again_after_its_expiry_notifies_again() {
     let open = json!({"query": {"filter": "name=Down status=open"}});
     let count = async || rest.post("/v1/events:count", &open).await.ok()["count"].clone();
     assert_eq!(count().await, 1);
-    // Neither does its late end close what fires again.
+    // A delayed resolution does not close an alert that fires again.
     send("http://am-2:9093", Some(&ended)).await;
     assert_eq!(count().await, 1);
     send("http://am-1:9093", Some(&at(0))).await;
@@ -111,7 +111,6 @@ async fn alert_of_a_prometheus_with_a_wrong_clock_closes_at_once() {
     }
 }
 
-/// The inhibitions of kube-prometheus.
 const KUBE_PROMETHEUS: &str = r#"
 inhibit_rules:
 - equal: [namespace, alertname]
@@ -186,7 +185,7 @@ async fn warning_and_critical_of_one_alert_are_two_events_and_inhibited() {
     );
     assert_eq!(critical.1["severity"], "SEVERITY_CRITICAL");
     assert_eq!(critical.1["count"], "5");
-    // The critical one ends, the warning stays.
+    // The critical alert resolves, the warning remains.
     let both = json!([alert("warning", 240), alert("critical", 0)]);
     prometheus.post(ALERTS, &both).await.text();
     let found = events(&rest, "KubePersistentVolumeFillingUp").await;
@@ -373,7 +372,7 @@ async fn malformed_text_is_replaced_on_every_way_in() {
     let query = json!({"query": {"filter": "summary=\"a\u{fffd}b\""}});
     let found = rest.post("/v1/events:search", &query).await.ok();
     let found = found["results"].as_array().unwrap();
-    // Four of the ways make the same event.
+    // Four of the paths create the same event.
     assert_eq!(found.len(), 5 * 3, "{found:#?}");
     let metrics = rest.get("/metrics").await.text();
     let count = metrics.lines().find_map(|line| {
@@ -401,7 +400,7 @@ async fn granted_dialect_is_sent_by_a_client_of_any_role() {
     assert_eq!(sent.status, 200, "{}", sent.text());
     let listed = grafana.get(ALERTS).await.ok();
     assert_eq!(listed[0]["labels"]["alertname"], "A");
-    // What it was not granted stays refused, and so do native events.
+    // Other dialects, and native events, stay forbidden.
     assert_eq!(grafana.post(ALERTS, &json!([])).await.status, 403);
     let event = json!({"events": [{"name": "n", "dimensions": {"host": "a"}}]});
     assert_eq!(

@@ -1,5 +1,5 @@
-//! What holds on every path that a sender of another dialect uses, as it does on our own: nothing that
-//! was answered is lost, what is wrong is refused, a client's rate and idempotency keys count.
+//! Guarantees that hold for the paths of all dialects as for the native one: accepted events are
+//! not lost, invalid input is rejected, and rate limits and idempotency keys apply.
 
 use std::{
     collections::BTreeSet,
@@ -21,17 +21,16 @@ use tokio::task::JoinSet;
 
 use super::sender;
 
-/// A way to send one event about a host.
 struct Way {
     dialect: &'static str,
     path: &'static str,
     content_type: &'static str,
-    /// What events are called that come this way.
+    /// Name of the resulting events.
     name: &'static str,
     body: fn(host: &str, key: &str) -> Value,
-    /// What no event can be made of, in addition to what is no JSON.
+    /// JSON that is not a valid event.
     wrong: &'static str,
-    /// What the sender waits and comes again for.
+    /// The status that makes the sender retry.
     later: u16,
 }
 
@@ -143,7 +142,7 @@ async fn world(rate: &[&str]) -> (World, String) {
 impl Way {
     async fn send(&self, rest: &Rest, extra: &[(&str, &str)], body: String) -> Option<Answer> {
         let headers = [&[("content-type", self.content_type)][..], extra].concat();
-        // A connection that was closed with the answer before is found out by trying.
+        // A connection closed with the previous response is only detected by trying.
         for _ in 0..3 {
             let sent = rest.try_send(Method::POST, self.path, &headers, body.clone());
             if let Ok(answer) = sent.await {
@@ -154,7 +153,7 @@ impl Way {
     }
 }
 
-/// Every event that is stored, as its name and what one of its dimensions says, and how often it came.
+/// Returns name, one dimension and count of every stored event.
 async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -208,7 +207,7 @@ async fn what_is_wrong_is_refused_and_nothing_of_it_is_taken_in() {
 async fn a_repeat_under_one_idempotency_key_is_one_and_a_rate_is_one_for_all_paths() {
     let (world, key) = world(&["--events-per-second", "1"]).await;
     let rest = world.rest().with_key(Some(&key));
-    // More than a second's worth is accepted once, and paid for afterwards on every path.
+    // A burst beyond the rate is accepted once, and then delays requests on every path.
     let event = |at: usize| json!({"name": "native", "dimensions": {"host": at.to_string()}});
     let many: Vec<_> = (0..600).map(event).collect();
     let first = rest
@@ -236,7 +235,7 @@ async fn a_repeat_under_one_idempotency_key_is_one_and_a_rate_is_one_for_all_pat
             let answer = way.send(&rest, &once, body.clone()).await.unwrap();
             (answer.status.as_u16() != way.later).then_some(answer)
         };
-        // The debt of before is paid off by and by.
+        // The excess is worked off over time.
         let first = eventually("the rate", send).await;
         assert!(
             first.status.is_success(),
@@ -263,7 +262,7 @@ async fn the_same_alert_by_two_dialects_is_one_event() {
     let prometheus = json!([{"labels": labels, "annotations": {"summary": "full"}}]);
     let taken = rest.post("/api/v2/alerts", &prometheus).await;
     assert_eq!(taken.status, 200, "{}", taken.text());
-    // As Grafana 11 sends it: more beside the alerts, values, a year-1 end.
+    // As sent by Grafana 11: with additional fields, values, and an end in the year 1.
     let grafana = json!({
         "receiver": "bellwether", "status": "firing", "orgId": 1, "version": "1",
         "groupLabels": {"alertname": "DiskFull"}, "commonLabels": labels, "commonAnnotations": {},
@@ -302,7 +301,7 @@ async fn nothing_that_was_answered_on_any_path_is_lost_when_the_service_is_kille
         let (rest, key) = (world.rest().with_key(Some(&key)), key.clone());
         let (answered, count) = (Arc::clone(&answered), Arc::clone(&count));
         sending.spawn(async move {
-            // Until the service is gone.
+            // Until the service has stopped.
             for number in 0.. {
                 let host = format!("h{number}");
                 let body = (way.body)(&host, &key).to_string();

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use super::{events, sender};
 use crate::samples;
 
-/// Files of a Prometheus that sends one alert, to this service and to an Alertmanager, which sends
-/// it to this service as well.
+/// Files of a Prometheus that sends an alert to this service and to an Alertmanager, which forwards
+/// it to this service.
 struct Stage {
     folder: tempfile::TempDir,
     prometheus: u16,
@@ -33,7 +33,7 @@ impl Stage {
             prometheus: port(),
             alertmanager: port(),
         };
-        // The examples, with this test's addresses and key, and without their patience.
+        // The examples, with this test's addresses and key, and without delays.
         for name in ["prometheus.yml", "alertmanager.yml"] {
             let path = tree::root().join("tests/examples/prometheus").join(name);
             let text = fs::read_to_string(path).unwrap();
@@ -54,7 +54,7 @@ impl Stage {
         fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    /// An alert that fires, or one that does not.
+    /// Writes an alerting rule that fires, or one that does not.
     fn rule(&self, fires: bool) {
         let most = if fires { 90 } else { 99 };
         self.write(
@@ -98,7 +98,7 @@ impl Stage {
     }
 }
 
-/// Has messages sent there of every disk that is full, and of its end.
+/// Notifies a URL of every opening and closing of full disks.
 async fn tell_of_disks(rest: &Rest, url: &str) {
     let clause = json!({"equals": {"field": "name", "stringVal": "DiskFull"}});
     let trigger = json!({"name": "disks", "type": {"event": {"query": {"clause": clause}}}});
@@ -157,7 +157,7 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
     assert_eq!(found[0].1["status"], "STATUS_OPEN");
 
     stage.rule(false);
-    // It reads its files again.
+    // It reloads its files.
     signal("-HUP", prometheus.id());
     let closing = told(true).await;
     assert_eq!(closing["event"]["id"], opening["event"]["id"]);
@@ -261,7 +261,7 @@ async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
     for host in ["gone", "here"] {
         send(&world, host, short).await;
     }
-    // It is there to be ended: what ends it lies in a file.
+    // The alert is open, and its expiry time is stored.
     let open = events(&world.rest(), "DiskFull").await;
     assert_eq!(open[0].1["closeReason"], Value::Null, "{open:#?}");
     assert!(open[0].1["expireTime"].is_string(), "{open:#?}");
@@ -282,7 +282,6 @@ async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
     assert_eq!(found[1].1["status"], "STATUS_OPEN");
 }
 
-/// Files of one of a pair of Prometheus.
 struct Replica {
     folder: tempfile::TempDir,
     listen: u16,
@@ -333,7 +332,7 @@ impl Replica {
         );
     }
 
-    /// Has the alert end, and waits until it has by its own account.
+    /// Resolves the alert, and waits until Prometheus reports that.
     async fn end(&self) {
         self.rule(false);
         signal("-HUP", self.running.as_ref().unwrap().id());
@@ -363,7 +362,7 @@ async fn an_alert_of_a_pair_of_prometheus_is_told_once_and_ends_with_the_last_of
         let text = found.first()?.1["count"].as_str()?.to_owned();
         text.parse::<u64>().ok()
     };
-    // Each reports it once a second.
+    // Each reports it once per second.
     let more = async |than: u64| {
         let counted = async || count().await.filter(|it| *it >= than);
         eventually("more reports", counted).await
@@ -371,7 +370,7 @@ async fn an_alert_of_a_pair_of_prometheus_is_told_once_and_ends_with_the_last_of
     more(6).await;
     replicas[0].end().await;
     let now = count().await.unwrap();
-    // The one repeats the end, the other one the alert.
+    // One repeats the resolution, the other one the alert.
     more(now + 20).await;
     let found = events(&rest, "DiskFull").await;
     assert_eq!(found.len(), 1, "{found:#?}");
@@ -436,7 +435,7 @@ async fn amtool_adds_an_alert_and_ends_it() {
         state(&closed[0].1),
         json!(["SEVERITY_ERROR", "STATUS_CLOSED"])
     );
-    // Why it was refused reaches who asked.
+    // The caller gets the reason for the rejection.
     fs::write(&settings, "authorization: {credentials: wrong}\n").unwrap();
     let (done, text) = amtool(&add);
     assert!(!done && text.contains("401"), "{text}");

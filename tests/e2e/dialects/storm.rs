@@ -1,4 +1,4 @@
-//! What is too much for other services: large requests and long texts are accepted on every path.
+//! Large requests and long texts that other services reject are accepted on every path.
 
 use std::fs;
 
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::{client, events, sender};
 
-/// How many events of that name there are.
 async fn count(rest: &Rest, name: &str) -> u64 {
     let clause = json!({"equals": {"field": "name", "stringVal": name}});
     let query = json!({"query": {"clause": clause}});
@@ -115,7 +114,7 @@ async fn many_alerts_in_one_request_are_stored_and_count_as_one_for_a_rate() {
     let answer = eventually("the rate", taken).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(count(&rest, "Direct").await, 1_001);
-    // The interface of our own keeps its limit.
+    // The native API keeps its limit.
     let event = |at| json!({"name": "own", "dimensions": {"host": format!("h{at}")}});
     let own: Vec<_> = (0..1_001).map(event).collect();
     let answer = rest
@@ -149,7 +148,7 @@ async fn a_collectors_batch_by_grpc_with_gzip_is_stored() {
     assert_eq!(attributes["attribute 3"], "value 8191 3");
 }
 
-/// A sender of long texts: what it sends of a text that names something, and of one that describes it.
+/// A request with a long text, used as an identity and as a description.
 type Long = fn(identity: &str, text: &str, key: &str) -> (&'static str, &'static str, Value);
 
 const SENDERS: [Long; 6] = [
@@ -217,7 +216,7 @@ async fn long_texts_lose_no_event_and_long_names_stay_what_they_are() {
     let rest = world.rest();
     let as_sender = rest.with_key(Some(&key));
     let text = "long text ".repeat(10_000);
-    // 90 characters of three bytes, and two names that begin alike.
+    // 90 characters of three bytes, and two names with the same beginning.
     let long = "\u{78c1}".repeat(90);
     let names = [
         long.clone(),
@@ -265,7 +264,6 @@ async fn long_texts_lose_no_event_and_long_names_stay_what_they_are() {
     assert_ne!(kept(0), kept(1));
 }
 
-/// How many events there are.
 async fn all(rest: &Rest) -> u64 {
     let answer = rest
         .post("/v1/events:count", &json!({"query": {}}))

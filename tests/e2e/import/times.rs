@@ -1,4 +1,4 @@
-//! Time intervals of Alertmanager beside the calendars that they become.
+//! Time intervals of Alertmanager compared with the calendars that they become.
 
 use std::fs;
 
@@ -19,10 +19,9 @@ const WEEKDAYS: [&str; 7] = [
     "saturday",
 ];
 
-/// A range of numbers, both ends included; none for all.
+/// An inclusive range of numbers; `None` for all.
 type Range = Option<(i32, i32)>;
 
-/// A time interval, as its fields are to be read.
 #[derive(Debug)]
 struct Interval {
     zone: &'static str,
@@ -55,7 +54,6 @@ impl Interval {
         }
     }
 
-    /// As a file has it.
     fn written(&self) -> Value {
         let text = |range: Range| range.map(|(first, last)| json!([format!("{first}:{last}")]));
         let clock = |minutes: i32| format!("{:02}:{:02}", minutes / 60, minutes % 60);
@@ -72,7 +70,8 @@ impl Interval {
         })
     }
 
-    /// Whether it holds, read from its documentation: every field that is given has to.
+    /// Whether the interval is active, implemented from Alertmanager's documentation: all given
+    /// fields must match.
     fn holds(&self, at: Timestamp) -> bool {
         let local = Zoned::new(at, TimeZone::get(self.zone).unwrap());
         let within = |range: Range, value: i32| {
@@ -97,7 +96,7 @@ impl Interval {
     }
 }
 
-/// Whether a calendar has a window at each of these times.
+/// Returns whether a calendar has a window at each of these times.
 async fn spans(rest: &Rest, name: &str, times: &[Timestamp]) -> Vec<bool> {
     let mut found = Vec::new();
     for at in times {

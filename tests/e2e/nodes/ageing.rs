@@ -1,4 +1,4 @@
-//! Each node closes and deletes the events that it owns when they are due, and others do that when it is gone.
+//! Each node closes and deletes due events that it owns, and others take over when it fails.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,10 @@ use super::{EVENTS, owners::sample, three};
 use crate::{postgres::Database, samples};
 
 const SETTINGS: &str = "/v1/settings";
-/// So many that each of three nodes owns some, if it owns any of the 16 slots.
+/// Enough events that each of three nodes owns some, if it owns any of the 16 slots.
 const DUE: usize = 1_500;
-/// Events in a request.
 const BATCH: usize = 500;
-/// How long everything that is due may take on a busy machine, beside the loss of a node.
+/// Time limit for processing all due events on a busy machine, without the failover.
 const WITHIN: Duration = Duration::from_secs(60);
 
 async fn put(rest: &Rest, round: &str) {
@@ -28,7 +27,7 @@ async fn put(rest: &Rest, round: &str) {
     }
 }
 
-/// Has events close and be deleted soon.
+/// Configures events to close and be deleted soon.
 async fn set(rest: &Rest) {
     let mut settings = rest.get(SETTINGS).await.ok()["settings"].clone();
     settings["errorAgeMax"] = json!("3s");
@@ -36,7 +35,6 @@ async fn set(rest: &Rest) {
     rest.put(SETTINGS, &settings).await.ok();
 }
 
-/// Waits until no event with such states is left.
 async fn until_none(rest: &Rest, filter: &str) -> Duration {
     let begin = Instant::now();
     let query = json!({"query": {"filter": filter, "pageInput": {"limit": 1}}});
@@ -49,7 +47,7 @@ async fn until_none(rest: &Rest, filter: &str) -> Duration {
     begin.elapsed()
 }
 
-/// How many decisions about events nodes have made.
+/// Returns the number of evaluations of each node.
 async fn decided(worlds: &[World]) -> Vec<usize> {
     let mut all = Vec::new();
     for world in worlds {
@@ -78,12 +76,12 @@ async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_
         .map(|(is, was)| is - was)
         .collect();
     eprintln!("{DUE} events closed by {closed:?} after {took:.1?}");
-    // A node that the machine holds up for seconds hands over what it owns.
+    // A node delayed for seconds hands over what it owns.
     let nodes = closed.iter().filter(|it| **it > 0).count();
     assert!(nodes >= 2, "{closed:?}");
     assert_eq!(closed.iter().sum::<usize>(), DUE, "none was closed twice");
 
-    // The leader is lost while it has some that are due, and nothing stays.
+    // The leader fails while it owns due events, and none remains.
     put(&rest, "second").await;
     worlds[0].kill();
     let took = until_none(&worlds[1].rest(), "name=full").await;

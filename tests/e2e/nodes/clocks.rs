@@ -1,6 +1,6 @@
-//! Nodes whose clocks are wrong: the database's time counts. Their clocks are set by Debian's
-//! `faketime`, which stands between a program and the system; where it is not installed the tests
-//! report it.
+//! Nodes with wrong clocks: the database's time is used. Their clocks are changed by Debian's
+//! `faketime`, a library between a program and the system; without it, the tests are skipped with a
+//! message.
 
 use std::{
     fs,
@@ -19,10 +19,10 @@ use bellwether_tests::{
 use super::leader;
 use crate::{journey, postgres::Database, samples};
 
-/// How long a retry waits, and how far off it may be.
+/// Delay of a retry, and its tolerance.
 const WAITS: Duration = Duration::from_secs(4);
 const OFF_MAX: Duration = Duration::from_secs(1);
-/// What a busy machine may add.
+/// Additional tolerance for a busy machine.
 const BUSY: Duration = Duration::from_millis(500);
 
 fn faketime() -> Option<PathBuf> {
@@ -30,14 +30,14 @@ fn faketime() -> Option<PathBuf> {
     let mut found = folders.map(|it| it.path().join("faketime/libfaketime.so.1"));
     let found = found.find(|it| it.exists());
     if found.is_none() {
-        // Written past the capture of the test's output: a skipped test is seen.
+        // Written to standard error directly, so that a skipped test is visible.
         let notice = "skipped: no faketime here; `.ci/run` installs it\n";
         drop(std::io::stderr().write_all(notice.as_bytes()));
     }
     found
 }
 
-/// A node whose clock is off by what that file says, also when it says something else later.
+/// Starts a node whose clock is offset by the contents of a file, which may change later.
 fn node(
     database: &Database,
     first: Option<&World>,
@@ -99,7 +99,8 @@ async fn a_retry_comes_when_it_is_due_whatever_the_clock_of_the_node_says() {
         let leads = leader(first).await;
         let at = worlds.iter().position(|(name, _)| *name == leads).unwrap();
         let name = worlds[at].0;
-        // Twice while its clock is as it was at the start, or is set ahead and back amid the wait.
+        // Twice with the clock unchanged since the start, and with it set forward and back during
+        // the wait.
         for step in ["+1800", "-1800"] {
             let rest = worlds[at].1.rest();
             let host = format!("{name}{step}");

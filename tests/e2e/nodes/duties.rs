@@ -1,4 +1,4 @@
-//! A node that cannot work leaves what it owns to others, and a node is ready while it has what it works with.
+//! A node that cannot work hands over what it owns; it is ready only while its dependencies work.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::postgres::{Database, refused, serve, settings};
 
-/// Until a node that does not advance has left what it owns.
+/// Time limit until a stuck node has handed over what it owns.
 const LEFT_WITHIN: Duration = Duration::from_secs(60);
-/// Until a node that reaches no receiver has.
+/// Time limit until a node that reaches no receiver has done so.
 const UNREACHED_WITHIN: Duration = Duration::from_secs(90);
 
-/// A node that connects as a role which is not the owner.
+/// Starts a node that connects with a role other than the owner.
 fn clerk(database: &Database, first: &World, name: &str) -> World {
     let server = &database.server;
     server.execute(&format!(
@@ -51,7 +51,7 @@ async fn a_node_that_does_not_advance_leaves_what_it_owns_to_another() {
     let receiver = Receiver::start().await;
     routes(&three.rest(), &receiver).await;
     all_own(&[&two, &three]).await;
-    // It lives, reads and renews its lease, and can record no delivery.
+    // It runs, reads and renews its lease, but cannot record a delivery.
     database
         .server
         .execute("REVOKE UPDATE ON bellwether.delivery FROM clerk");
@@ -100,7 +100,7 @@ async fn a_node_without_the_connection_for_what_it_owns_is_not_ready() {
     })
     .await;
 
-    // What it cannot have from the start is said at the start.
+    // Missing permissions are reported at the start.
     assert!(two.terminate().success());
     limit(3);
     refused(serve(&two.data_dir()), "too many connections");
@@ -116,7 +116,7 @@ async fn a_node_whose_network_is_broken_leaves_what_it_owns_to_one_that_reaches_
         let lines = database.settings_of(name);
         lines.replace("schedule = [\"0s\"]", &schedule)
     };
-    // Nothing listens there: whatever this node sends gets no further.
+    // Nothing listens there, so all deliveries of this node fail.
     let broken = ("BELLWETHER_EGRESS_PROXY", "http://127.0.0.1:9".into());
     let one = Database::node(None, &lines("one"), vec![broken]);
     assert_eq!(leader(&one).await, "one");
@@ -136,7 +136,7 @@ async fn a_node_whose_network_is_broken_leaves_what_it_owns_to_one_that_reaches_
     assert_eq!(leader(&two).await, "two");
     let log = one.service().log();
     assert!(log.contains("`two` can connect to that of"), "{log}");
-    // While that lasts it gets nothing back.
+    // While that lasts, it gets no destinations back.
     tokio::time::sleep(2 * UNREACHED_WITHIN).await;
     assert_eq!(owned(&one).await, 0);
 }

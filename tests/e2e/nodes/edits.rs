@@ -1,4 +1,4 @@
-//! Rules that are edited while all nodes decide, and watches that continue at another node.
+//! Rules edited while all nodes evaluate events, and watches resumed at another node.
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +18,11 @@ use tokio::{task::JoinSet, time::timeout};
 use super::{put, three};
 use crate::{journey, lives, postgres::Database, samples};
 
-/// Edits, unless `BELLWETHER_TEST_EDITS` says otherwise.
+/// Default number of edits; `BELLWETHER_TEST_EDITS` overrides it.
 const EDITS: usize = 60;
-/// How long news may take, also on a busy machine.
+/// Time limit for changes to be visible, also on a busy machine.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
-/// Senders at each node.
+/// Senders per node.
 const SENDERS: usize = 2;
 
 fn edits() -> usize {
@@ -31,7 +31,7 @@ fn edits() -> usize {
     asked.map_or(EDITS, |asked| asked.parse().unwrap())
 }
 
-/// The edits between which an event was decided.
+/// The range of edits that may have decided an event.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     answered_before: usize,
@@ -47,8 +47,8 @@ async fn every_decision_is_by_a_rule_that_was_in_force_while_three_nodes_decide(
     let rests: Vec<_> = worlds.iter().map(World::rest).collect();
     let receiver = Receiver::start().await;
     journey::set_up(&rests[0], &receiver).await;
-    // An event is decided by the edit that was answered before it was sent or a later one, and by none
-    // that was begun after it was answered.
+    // An event is decided by the last edit completed before it was sent or a later one, but not by
+    // one begun after its acceptance.
     let (begun, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let rule = |revision: usize| samples::rule("disks", "disk", "hook", &format!("{revision}"));
     let path = "/v1/notification/rules/disks";
@@ -126,7 +126,7 @@ async fn a_watch_goes_on_at_another_node_without_a_gap() {
         let (at, next) = (&worlds[round % 3], &worlds[(round + 1) % 3]);
         let host = format!("h{round}");
         put(&at.rest(), "full", &host).await;
-        // A token from before the event, and one that the other node may not have followed to.
+        // A token from before the event, and one that the other node may not have reached yet.
         let newest = token(at).await.resume_token;
         assert!(
             !lives::first(next.grpc(), &newest).await.gap,
@@ -137,7 +137,7 @@ async fn a_watch_goes_on_at_another_node_without_a_gap() {
     }
 }
 
-/// Whether a watch that continues from a token has no gap and comes to an event.
+/// Whether a watch resumed from a token has no gap and reaches an event.
 async fn goes_on_to(world: &World, token: &str, host: &str) -> bool {
     let request = WatchEventsRequest {
         query: None,

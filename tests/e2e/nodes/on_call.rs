@@ -1,5 +1,5 @@
-//! Heartbeats and escalations over several nodes: beats arrive at any of them, and what the one that leads
-//! began another one continues, once.
+//! Heartbeats and escalations over several nodes: any node accepts beats, and a new leader
+//! continues what the previous one began, without duplicates.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,15 +23,15 @@ use crate::{
 
 const NOTIFICATION: &str = "/v1/notification";
 const NAMES: [&str; 3] = ["one", "two", "three"];
-/// The shortest time between two beats that may be asked for, and the grace.
+/// The minimum interval between beats, and the grace.
 const EVERY: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
-/// How much later an event may open or close: another node leads first, and the time of service that it
-/// knows is some seconds old.
+/// Maximum delay of an opening or closing: another node must become leader first, and its recorded
+/// service time is some seconds old.
 const LATE_MAX: Duration = Duration::from_secs(35);
-/// How long nothing more has to come, after which nothing will.
+/// Time without a message after which none is expected.
 const QUIET: Duration = Duration::from_secs(5);
-/// Contacts, each of which is a step.
+/// Contacts, each the target of a step.
 const PEOPLE: [&str; 5] = ["ana", "ben", "cleo", "dora", "emil"];
 
 async fn at_leader(worlds: &[World]) -> usize {
@@ -39,7 +39,6 @@ async fn at_leader(worlds: &[World]) -> usize {
     NAMES.iter().position(|it| *it == leads).unwrap()
 }
 
-/// Kills the node that leads, and starts it again beside the others.
 async fn kill_leader(worlds: &mut [World]) {
     let leads = at_leader(worlds).await;
     worlds[leads].kill();
@@ -52,7 +51,6 @@ async fn beat(rest: &Rest) {
     assert_eq!(answer["succeeded"], 1, "{answer}");
 }
 
-/// The occurrences of the event that a missing beat opens.
 async fn alarms(rest: &Rest) -> Vec<Value> {
     let query = json!({"query": {"filter": "name=\"backup missing\""}});
     let found = rest.post("/v1/events:search", &query).await.ok();
@@ -71,7 +69,7 @@ async fn until_alarm_is(rest: &Rest, status: &str, within: Duration) {
     .await;
 }
 
-/// Whether each message opens or closes, by the id of its delivery.
+/// Returns whether each message is a closing, by delivery id.
 fn clear(receiver: &Receiver) -> BTreeMap<String, bool> {
     let received = receiver.received();
     let all = received.iter();
@@ -110,7 +108,7 @@ async fn a_missing_beat_alarms_once_and_closes_once_whichever_node_leads() {
         rest.post(&path, &body).await.ok();
     }
 
-    // Beats at one node after the other, for longer than one of them may be late, and a new leader amid them.
+    // Beats at alternating nodes for longer than the tolerance, with a change of the leader.
     let begin = Instant::now();
     for round in 0_u32.. {
         if begin.elapsed() > EVERY + 2 * GRACE {
@@ -127,7 +125,8 @@ async fn a_missing_beat_alarms_once_and_closes_once_whichever_node_leads() {
     let rest = worlds[1].rest();
     assert!(alarms(&rest).await.is_empty(), "every beat came");
 
-    // The last beat, and the leader dies just before it is missed, and once more when it comes again.
+    // After the last beat, the leader is killed just before the beat is missed, and again when
+    // beats resume.
     let last = Instant::now();
     tokio::time::sleep(EVERY).await;
     kill_leader(&mut worlds).await;
@@ -149,7 +148,8 @@ async fn a_missing_beat_alarms_once_and_closes_once_whichever_node_leads() {
     assert!(messages.contains(&true) && messages.contains(&false));
 }
 
-/// Contacts, one of them by a schedule, each a step of a policy, and a rule that follows it.
+/// Creates contacts, one of them in a schedule, a policy with a step for each, and a rule with that
+/// policy.
 async fn page_all(rest: &Rest, url: &str) {
     let create = async |path: &str, body: &Value| {
         let path = format!("{NOTIFICATION}/{path}");
@@ -192,7 +192,7 @@ async fn the_steps_of_a_response_continue_once_each_after_the_loss_of_the_node_t
         let rest = worlds[at % 3].rest();
         rest.post(EVENTS, &samples::events(&[disk])).await.ok();
     }
-    // Once in the first steps, and once in later ones.
+    // Once during the first steps, and once during later ones.
     receiver.until_received(hosts.len()).await;
     kill_leader(&mut worlds).await;
     receiver.until_received(3 * hosts.len()).await;
@@ -206,7 +206,7 @@ async fn the_steps_of_a_response_continue_once_each_after_the_loss_of_the_node_t
     })
     .await;
     tokio::time::sleep(QUIET).await;
-    // A killed node may have sent what is sent again; it is the same delivery.
+    // A killed node may have sent a message that is sent again; it has the same delivery id.
     let mut ids: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for it in receiver.received() {
         let to = it.json()["to"].as_str().unwrap_or_default().to_owned();
@@ -219,7 +219,7 @@ async fn the_steps_of_a_response_continue_once_each_after_the_loss_of_the_node_t
     let expected: BTreeMap<_, _> = all.iter().map(|to| (&**to, hosts.len())).collect();
     assert_eq!(counts, expected, "one delivery a step and event");
 
-    // Each contact that was notified is notified of the end, once.
+    // Each notified contact is notified of the closing once.
     for host in &hosts {
         let mut disk = samples::event("disk", host, "SEVERITY_CRITICAL", "full");
         disk["status"] = json!("STATUS_CLOSED");

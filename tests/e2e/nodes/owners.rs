@@ -1,5 +1,5 @@
-//! Each node delivers to the destinations that it owns: all of them together what one would, by the same
-//! limits and in the same order, also while a destination gets another owner.
+//! Each node delivers to the destinations that it owns. Together they behave like a single node,
+//! with the same limits and order, even while destinations change owners.
 
 use std::{
     borrow::Borrow,
@@ -30,17 +30,18 @@ use crate::{
     samples,
 };
 
-/// So many that each of three nodes owns some: it is chance, and no other outcome was seen in 10^6.
+/// Enough destinations that each of three nodes owns some; ownership is random, but no other result
+/// occurred in 10^6 trials.
 pub(super) const DESTINATIONS: usize = 24;
 const IN_FLIGHT: usize = 2;
-/// Longest pause of the deliveries of a lost node, on a machine that does nothing else.
+/// Longest pause of a failed node's deliveries, on an otherwise idle machine.
 const PAUSE_MAX: Duration = Duration::from_secs(8);
-/// The longest that a destination waits whose owner stays.
+/// Longest pause of a destination that keeps its owner.
 const STEADY_MAX: Duration = Duration::from_secs(4);
-/// How soon after it is stopped another node has what a node owned.
+/// Time limit for another node to take over from a stopped one.
 const STOPPED_WITHIN: Duration = Duration::from_secs(90);
 
-/// Destinations with a rule each: of events whose host ends with their number.
+/// Creates destinations, each with a rule for events whose host ends with the destination's number.
 pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
     for number in 0..DESTINATIONS {
         let name = format!("d{number:02}");
@@ -61,17 +62,16 @@ pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
     }
 }
 
-/// Sends events that open, each to one of the destinations in turn.
+/// Sends openings, to each of the destinations in turn.
 pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
     assert!(tried(rest, numbers, "STATUS_OPEN").await);
 }
 
-/// The host of an event; its destination is the number's.
 fn host(number: usize) -> String {
     format!("h{number}-d{:02}", number % DESTINATIONS)
 }
 
-/// Whether a node answers that it has such events.
+/// Sends events and returns whether the node accepted them.
 async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     let event = |number: usize| {
         let host = host(number);
@@ -85,7 +85,7 @@ async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     answer.is_ok_and(|it| it.status == 200 && it.json()["succeeded"] == events.len())
 }
 
-/// The host that a message is about, and whether it reports the end.
+/// Returns the host of a message, and whether it is a closing.
 fn about(message: &Received) -> Told {
     let body = message.json();
     let host = body["event"]["dimensions"]["host"].as_str().unwrap();
@@ -99,17 +99,15 @@ pub(super) async fn sample(world: &World, name: &str) -> usize {
     values.sum()
 }
 
-/// How many attempts a node has made.
 pub(super) async fn attempts(world: &World) -> usize {
     sample(world, "bellwether_attempts_total").await
 }
 
-/// How many slots a node owns.
 pub(super) async fn owned(world: &World) -> usize {
     sample(world, "bellwether_slots_owned").await
 }
 
-/// Waits until every slot has the owner that it is to have: none moves any more.
+/// Waits until every slot has its final owner.
 pub(super) async fn all_own(worlds: &[impl Borrow<World>]) {
     let mut before = Vec::new();
     eventually("every slot to have its owner", async || {
@@ -160,20 +158,20 @@ async fn each_of_three_nodes_delivers_some_and_all_together_each_message_once() 
     assert_eq!((all, receiver.count()), (events, events));
 }
 
-/// A message: the host that it is about, and whether it reports the end.
+/// The host of a message, and whether it is a closing.
 type Told = (String, bool);
 
-/// What came to each destination and when, and the most that was under way to one at a time.
+/// Arrival times by destination, and the maximum number of concurrent messages to one.
 #[derive(Debug, Default)]
 struct Arrivals {
     at: BTreeMap<String, Vec<Instant>>,
     under_way: usize,
-    /// In their order, with the ids of their deliveries.
+    /// In order of arrival, with their delivery ids.
     messages: Vec<(Told, String)>,
 }
 
 impl Arrivals {
-    /// The longest time without a message to each destination, in a span.
+    /// Returns the longest time without a message to each destination, within a span.
     fn gaps(&self, from: Instant, until: Instant) -> Vec<Duration> {
         let gaps = self.at.values().map(|arrivals| {
             let within = arrivals.iter().copied();
@@ -189,7 +187,7 @@ impl Arrivals {
     }
 }
 
-/// A receiver that notes what comes, and takes so long for each.
+/// Starts a receiver that records arrivals and takes some time for each.
 async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     let arrivals = Arc::new(Mutex::new(Arrivals::default()));
     let noted = Arc::clone(&arrivals);
@@ -200,7 +198,7 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
         noted.messages.push((message, id));
         let of_it = noted.at.entry(request.path.clone()).or_default();
         of_it.push(now);
-        // Those that have not been answered yet.
+        // Messages not yet responded to.
         let under_way = of_it.iter().filter(|at| now - **at < takes).count();
         noted.under_way = noted.under_way.max(under_way);
         Reply {
@@ -212,14 +210,14 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     (receiver, arrivals)
 }
 
-/// Opens, and then closes, events for all destinations over each of some nodes, until it is stopped.
+/// Senders that open and close events for all destinations on several nodes, until stopped.
 struct Sending {
     tasks: JoinSet<BTreeSet<Told>>,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
 impl Sending {
-    /// Begins with the next of the numbers; all but the node that is lost answer each time.
+    /// Starts the senders; all nodes except the one to be lost must accept every request.
     fn begin(
         worlds: &[World],
         lost: Option<usize>,
@@ -252,15 +250,15 @@ impl Sending {
         Self { tasks, stop }
     }
 
-    /// Ends it; answers what nodes have answered.
+    /// Stops the senders, and returns the accepted events.
     async fn end(self) -> BTreeSet<Told> {
         self.stop.send_replace(true);
         self.tasks.join_all().await.into_iter().flatten().collect()
     }
 }
 
-/// What was answered was reported, each end after its beginning, each by one delivery however often that was
-/// tried.
+/// Asserts that every accepted event was reported, each closing after its opening, each by one
+/// delivery regardless of retries.
 async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Told>) {
     let late = Duration::from_secs(90);
     let messages = eventually_within(late, "all messages", async || {
@@ -283,7 +281,8 @@ async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered
     }
 }
 
-/// A round: a node is killed or stopped under load and comes back; what nodes answered meanwhile.
+/// Runs a round: a node is killed or stopped under load and restarted. Returns the events accepted
+/// during the round.
 #[expect(
     clippy::print_stderr,
     reason = "what rounds came to is read by who asked for them"
@@ -303,7 +302,7 @@ async fn lose(
     } else {
         process::signal("-STOP", worlds[lost].service().id());
     }
-    // Nothing that the lost node had in flight arrives as late as this.
+    // Nothing that the lost node had in flight arrives this late.
     let resumed = begin + Duration::from_secs(1);
     eventually("a message to every destination", async || {
         let arrivals = arrivals.lock().unwrap();
@@ -365,7 +364,7 @@ async fn limits_and_order_hold_while_destinations_get_other_owners() {
     let (receiver, arrivals) = noting(Duration::from_millis(80)).await;
     routes(&worlds[0].rest(), &receiver).await;
     let sending = Sending::begin(&worlds, None, &Arc::default(), Duration::from_millis(300));
-    // Nodes come, and go again.
+    // Nodes join, and leave again.
     for name in ["two", "three"] {
         worlds.push(join(&database, &worlds[0], name));
         all_own(&worlds).await;
@@ -382,7 +381,7 @@ async fn limits_and_order_hold_while_destinations_get_other_owners() {
     }
     let answered = sending.end().await;
     each_came_in_order_by_one_delivery(&arrivals, &answered).await;
-    // None was interrupted, so none came twice.
+    // None was interrupted, so nothing was sent twice.
     assert_eq!(receiver.count(), answered.len());
     assert!(arrivals.lock().unwrap().under_way <= IN_FLIGHT);
     for world in &worlds {

@@ -1,4 +1,4 @@
-//! Limits of a destination, which hold over all nodes and over the end of the one that owns it.
+//! Limits of a destination apply across all nodes, and when its owner changes.
 
 use std::{
     io::Write,
@@ -21,15 +21,16 @@ use crate::{journey, postgres::Database, samples};
 
 const IN_FLIGHT: usize = 2;
 const PER_MINUTE: usize = 20;
-/// How long the receiver takes for each.
+/// Response time of the receiver.
 const TAKES: Duration = Duration::from_millis(150);
-/// How exactly a receiver knows when a message was sent.
+/// Accuracy of arrival times.
 const MARGIN: Duration = Duration::from_millis(50);
-/// The minute of who owned it before, one of who owns it then, and what a busy machine adds.
+/// Time limit: a minute each of the old and the new owner's limit, with tolerance for a busy
+/// machine.
 const COMES_WITHIN: Duration = Duration::from_secs(300);
 
-/// When each message came that three nodes were sent the events of, while the one that delivers is killed
-/// after so many.
+/// Returns the arrival times of events sent to three nodes, while the owner is killed after some of
+/// them.
 async fn arrivals(limits: Value, events: usize, killed_after: usize) -> Option<Vec<Instant>> {
     let database = Database::start()?;
     let mut worlds = three(&database);
@@ -103,7 +104,7 @@ async fn no_more_are_in_flight_than_a_destination_takes_over_all_nodes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_more_go_out_in_a_minute_than_a_destination_takes_over_all_nodes() {
     if std::env::var_os("BELLWETHER_TEST_STOPS").is_none() {
-        // Written past the capture of the test's output: a skipped test is seen.
+        // Written to standard error directly, so that a skipped test is visible.
         let notice = "skipped: minutes of a destination pass when `just stops` asks for it\n";
         return drop(std::io::stderr().write_all(notice.as_bytes()));
     }

@@ -1,4 +1,4 @@
-//! Settings that delete or bind everyone: the stored ones apply on every node, whatever its file says.
+//! Shared settings: the stored values apply on every node, whatever its file contains.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{journey, postgres::Database, samples};
 
 const SETTINGS: &str = "/v1/settings";
 const EVENTS: usize = 12;
-/// From the answer to an edit until each node works by it.
+/// Time limit until each node applies an edit.
 const IN_FORCE_WITHIN: Duration = Duration::from_secs(60);
 
 async fn put(rest: &Rest, host: &str) {
@@ -33,7 +33,7 @@ async fn settings(rest: &Rest) -> Value {
     rest.get(SETTINGS).await.ok()["settings"].clone()
 }
 
-/// The status of what a node reports about its file.
+/// Returns the status of a node's event about its settings file.
 async fn said(rest: &Rest) -> Option<String> {
     let query = json!({"query": {}});
     let found = rest.post("/v1/events:search", &query).await.ok();
@@ -93,7 +93,7 @@ async fn a_node_that_comes_to_lead_deletes_by_the_stored_retention_and_not_by_th
     .await;
     assert_eq!(deliveries(&rest).await, EVENTS);
 
-    // By the stored value it deletes, without a restart.
+    // The stored value takes effect without a restart.
     let mut edited = settings(&rest).await;
     edited["deliveryRetention"] = json!("1s");
     rest.put(SETTINGS, &edited).await.ok();
@@ -125,7 +125,7 @@ async fn an_edit_of_the_settings_is_in_force_on_every_node_and_outlives_them() {
         for other in &rests {
             assert_eq!(settings(other).await["tenant"], tenant);
         }
-        // Whoever has read what was before loses.
+        // An edit based on the previous version fails.
         edited["etag"] = etag;
         let refused = rests[(at + 1) % 3].put(SETTINGS, &edited).await;
         assert_eq!(refused.status, 409);

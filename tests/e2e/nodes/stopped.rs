@@ -1,5 +1,5 @@
-//! Nodes that stand still or are held amid a commit: the others continue, and nothing is lost or
-//! done twice.
+//! Nodes that are suspended, or blocked during a commit: the others continue, and nothing is lost
+//! or done twice.
 
 use std::{
     collections::BTreeSet,
@@ -23,15 +23,15 @@ use crate::{
     postgres::{ANSWERED, Database, Told, answered, none_is_lost, send},
 };
 
-/// Longest response of another node, on a machine that does nothing else.
+/// Longest response time of another node, on an otherwise idle machine.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
 
-/// Whether the test was requested alone, and so may judge times.
+/// Whether the test runs alone, so that its times are meaningful.
 fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_STOPS").is_some()
 }
 
-/// How long nodes stand still: for 5 s, unless `BELLWETHER_TEST_STOPS` asks for all.
+/// Returns how long nodes are suspended: 5 s, or several times with `BELLWETHER_TEST_STOPS`.
 fn stops() -> Vec<Duration> {
     let seconds = if is_measured() {
         &[5, 15, 60][..]
@@ -41,7 +41,6 @@ fn stops() -> Vec<Duration> {
     seconds.iter().copied().map(Duration::from_secs).collect()
 }
 
-/// The slowest answer of a node within so long.
 async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
     let begin = Instant::now();
     let mut slowest = Duration::ZERO;
@@ -56,7 +55,7 @@ async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
     slowest
 }
 
-/// What was answered is stored and reported, each event by one delivery.
+/// Asserts that accepted events are stored and reported, each by one delivery.
 async fn all_is_told(world: &World, receiver: &Receiver, told: &Mutex<Told>) {
     let stored = none_is_lost(&world.rest(), told).await;
     let probes = |it: &&String| !it.starts_with("probe");
@@ -116,7 +115,7 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
     let (stop, ends) = tokio::sync::watch::channel(false);
     let senders = send(&second.rest(), "held", &told, &ends);
     answered(&told, ANSWERED).await;
-    // In the order of the log, so that others wait for it.
+    // It holds the lock of the commit order, so that others wait for it.
     let is_amid = || {
         let text = "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid) \
                     WHERE a.state = 'idle in transaction' AND l.mode = 'RowShareLock' \
@@ -127,11 +126,11 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
     for round in 0..rounds(2) {
         cutter.set(Fate::StandsBefore("COMMIT"));
         eventually("a commit to be met in the middle", async || {
-            // The second time what was under way as the bytes stopped is over.
+            // Checked twice, as a commit in progress when the bytes stopped may still end.
             (is_amid() && is_amid()).then_some(())
         })
         .await;
-        // Nor does it come back by another connection.
+        // The node does not return over another connection either.
         cutter.set(Fate::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);
@@ -142,7 +141,7 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
     eprintln!("held amid a commit: the slowest answer of another node took {worst:?}");
     assert!(!is_measured() || worst <= OTHERS_WAIT_MAX, "{worst:?}");
 
-    // Who is cut off for long reports it, and comes back automatically.
+    // A node cut off for long reports it, and recovers automatically.
     cutter.set(Fate::Stands);
     let rest = second.rest();
     eventually("it not to be ready", async || {

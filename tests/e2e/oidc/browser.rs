@@ -1,4 +1,4 @@
-//! People who sign in at the page by a browser, and what a browser is refused.
+//! Users who sign in by browser, and attacks that must fail.
 
 mod flood;
 
@@ -13,28 +13,25 @@ use serde_json::json;
 use super::{Provider, settings};
 use crate::samples;
 
-/// The address that the gateway is reported to have; nothing listens there, so a browser is led to
-/// it by hand.
+/// The configured address of the gateway. Nothing listens there, so requests to it are redirected.
 const PAGE: &str = "http://127.0.0.1:9";
 
-/// A user's browser: it keeps cookies for each site and follows redirects.
+/// A user's browser: it keeps cookies per site and follows redirects.
 struct Browser {
     gateway: String,
     cookies: BTreeMap<(String, String), String>,
 }
 
-/// One answer.
 struct Answer {
     status: u16,
-    /// Where it is sent.
+    /// The target of the redirect, if any.
     next: Option<String>,
-    /// What it is to keep.
+    /// The cookies to set.
     set: Vec<String>,
     body: String,
 }
 
 impl Answer {
-    /// Whether who signed in is kept from then on.
     fn signs_in(&self) -> bool {
         let kept = |it: &String| it.contains("bellwether=") && !it.contains("bellwether=;");
         self.set.iter().any(kept)
@@ -53,8 +50,7 @@ impl Browser {
         self.ask(Method::GET, path, "", "none").await
     }
 
-    /// Asks for a path of the page, as one that leads there from a page of that site, and goes where it
-    /// is sent.
+    /// Requests a path from a page of this site, and follows redirects.
     async fn ask(&mut self, method: Method, path: &str, form: &str, site: &str) -> (u16, String) {
         let mut answer = self
             .step(method, &format!("{PAGE}{path}"), form, site)
@@ -68,7 +64,7 @@ impl Browser {
         panic!("it is sent from place to place without an end");
     }
 
-    /// Asks once, and goes nowhere.
+    /// Makes a request without following redirects.
     async fn step(&mut self, method: Method, address: &str, form: &str, site: &str) -> Answer {
         let uri: http::Uri = address.replacen(PAGE, &self.gateway, 1).parse().unwrap();
         let host = uri.authority().unwrap().to_string();
@@ -111,7 +107,7 @@ impl Browser {
         }
     }
 
-    /// Begins to sign in, and comes back from the provider as far as the address that brings the code.
+    /// Starts a sign-in, and returns the provider's redirect with the code.
     async fn comes_back(&mut self, to: &str) -> String {
         let address = format!("{PAGE}/sign-in?to={to}");
         let mut answer = self.step(Method::GET, &address, "", "none").await;
@@ -125,7 +121,7 @@ impl Browser {
         panic!("it does not come back");
     }
 
-    /// Asks for an address that the provider sent it to.
+    /// Requests an address that the provider redirected to.
     async fn arrives(&mut self, address: &str) -> Answer {
         self.step(Method::GET, address, "", "cross-site").await
     }
@@ -157,8 +153,7 @@ async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
     let (status, shown) = ada.open("/").await;
     assert!(status == 200 && shown.contains("0 open"), "{shown}");
 
-    // What a browser sends automatically opens nothing else, and no one else's page can make use of
-    // it.
+    // The cookie gives no other access, and is not accepted from other sites.
     assert_eq!(ada.open("/v1/notification/rules").await.0, 401);
     for (site, expected) in [
         ("same-origin", 200),
@@ -218,7 +213,7 @@ async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_n
     assert!(told.contains("does not answer"), "{told}");
 }
 
-/// A service that people sign in to at its page.
+/// Starts a service with sign-in at its page.
 fn at_page(provider: &Provider) -> World {
     let settings = settings(&provider.issuer);
     World::with_settings(&format!("{settings}page = {PAGE:?}\n"))
@@ -240,7 +235,7 @@ async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
     };
     let (code, state) = (parameter(&back, "code"), parameter(&back, "state"));
 
-    // Not with a state that is another's or none, nor in a browser that began nothing.
+    // A wrong or missing state is rejected, also in a browser that started no sign-in.
     let cases = [
         back.replace(&state, &parameter(&theirs, "state")),
         back.replace(&state, ""),
@@ -262,7 +257,7 @@ async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
         "{}",
         answer.body
     );
-    // Not a code that was got for another browser, brought in place of one's own (PKCE).
+    // A code obtained for another browser is rejected (PKCE).
     let stolen = theirs.replace(&parameter(&theirs, "code"), &code);
     let answer = mallory.arrives(&stolen).await;
     assert!(
@@ -276,7 +271,7 @@ async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
         answer.body
     );
 
-    // A provider that was asked for one code twice takes back what it gave, so it is another one here.
+    // The provider revokes tokens if a code is used twice, so use a new code.
     let back = ada.comes_back("%2F").await;
     let cookies = ada.cookies.clone();
     let answer = ada.arrives(&back).await;
@@ -351,7 +346,7 @@ async fn a_browser_keeps_what_no_script_reads_and_is_led_to_no_other_place() {
             assert!(session.contains("; Path=/; Max-Age="), "{session}");
             assert!(session.contains("; HttpOnly; SameSite=Lax"), "{session}");
             assert!(session.ends_with(end), "{session}");
-            // No longer than the token is taken.
+            // The session expires with the token.
             let age = session.split("Max-Age=").nth(1).unwrap();
             let age: u32 = age.split(';').next().unwrap().parse().unwrap();
             assert!(age > 0 && age <= 600 + 60, "{session}");
@@ -365,7 +360,7 @@ async fn a_browser_keeps_what_no_script_reads_and_is_led_to_no_other_place() {
     }
 }
 
-/// What a browser keeps is no key for REST.
+/// Asserts that the session cookie is not accepted by REST.
 async fn is_no_key(rest: &Rest, token: &str) {
     let stranger = rest.with_key(None);
     let cookie = format!("bellwether={token}");

@@ -1,4 +1,4 @@
-//! A console and a command that are open for longer than the token that they began with.
+//! A console and a command that run longer than the token that they started with.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -19,13 +19,13 @@ use serde_json::json;
 use super::{Provider, Terminal, settings};
 use crate::samples;
 
-/// Seconds that a token lives, and those that clocks may be apart: so long the service takes it.
+/// Validity of a token in seconds, and the tolerated clock difference, during which the service
+/// still accepts it.
 const LIFE: u32 = 8;
 const LEEWAY: u64 = 60;
-/// How long something may take that takes milliseconds.
+/// Generous timeout for something that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The console on a user's service, in a user's home.
 fn console(terminal: &Terminal) -> Screen {
     Screen::start(terminal.home.path(), &["--connect", &terminal.address])
 }
@@ -68,7 +68,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
         }
         Some(told)
     };
-    // It reports on what happens once it follows.
+    // The command reports events once it follows the stream.
     let begun = async || {
         happen(&world, "begun").await;
         hears("it is begun", Duration::from_millis(500))
@@ -78,7 +78,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
     console.shows(&["it is early"]);
     hears("it is early", PATIENCE).expect("it follows");
 
-    // Until no one takes the first token any more.
+    // Until the first token is no longer accepted.
     let end = Duration::from_secs(u64::from(LIFE) + LEEWAY + 5);
     while start.elapsed() < end {
         let screen = console.screen();
@@ -96,7 +96,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
     watch.wait().unwrap();
     console.press("q");
     assert!(console.ended().success());
-    // What it was refused with would be there too.
+    // A rejected token would be logged too.
     let log = world.service().log();
     let token = terminal.kept()["token"].clone();
     assert!(!log.contains(token.as_str().unwrap()), "{log}");
@@ -126,7 +126,7 @@ async fn a_console_says_that_the_sign_in_ended_and_goes_on_when_somebody_signs_i
     };
     says("Connected as oidc:otto@example.org");
 
-    // It has ended, nothing renews it, and the connection breaks.
+    // The token has expired, there is no refresh token, and the connection breaks.
     let mut past = terminal.kept();
     past["ends"] = json!("2026-01-01T00:00:00Z");
     past.as_object_mut().unwrap().remove("refresh_token");
@@ -150,7 +150,7 @@ async fn a_console_says_that_the_sign_in_ended_and_goes_on_when_somebody_signs_i
     assert!(console.ended().success());
     says(&sentence);
     says("Connected as oidc:ada@example.org");
-    // It ends with what it reads.
+    // The command exits at the end of its input.
     drop(lines.stdin.take());
     assert!(lines.wait().unwrap().success());
 }

@@ -1,4 +1,4 @@
-//! What hostile clients send, byte by byte.
+//! Hostile clients at the byte level.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a write may be blocked before the other side has stopped reading.
+/// Time for which a write may block before the peer counts as not reading.
 const BLOCKED: Duration = Duration::from_secs(3);
 
-/// How often: the first by default, the second when the variable asks for it.
+/// Returns the first number by default, and the second with `BELLWETHER_TEST_HOSTILE`.
 pub(crate) fn hostile_times(short: usize, long: usize) -> usize {
     match std::env::var_os("BELLWETHER_TEST_HOSTILE") {
         Some(_) => long,
@@ -19,16 +19,16 @@ pub(crate) fn hostile_times(short: usize, long: usize) -> usize {
     }
 }
 
-/// The head of a request with that further header.
 pub(crate) fn post_head(path: &str, header: &str) -> Vec<u8> {
     format!("POST {path} HTTP/1.1\r\nhost: a\r\n{header}\r\n\r\n").into_bytes()
 }
 
-/// Opens connections, sends the same on each, and keeps them. What the service closes stays closed.
+/// Opens connections, sends the same on each, and keeps them open. Those closed by the service stay
+/// closed.
 pub(crate) async fn hold_open(address: &str, sent: &[u8], count: usize) -> Vec<TcpStream> {
     let mut held = Vec::with_capacity(count);
     for _ in 0..count {
-        // A full backlog is what an attacker gets, and no fault of the service.
+        // A full backlog is the attacker's own problem.
         let Ok(Ok(mut stream)) = timeout(BLOCKED, TcpStream::connect(address)).await else {
             break;
         };
@@ -38,8 +38,8 @@ pub(crate) async fn hold_open(address: &str, sent: &[u8], count: usize) -> Vec<T
     held
 }
 
-/// Sends a beginning and then the same piece again and again; how often until the other side has
-/// had enough.
+/// Sends a beginning and then the same piece repeatedly; returns how often until the peer closed
+/// the connection.
 pub(crate) async fn send_until_refused(
     address: &str,
     beginning: &[u8],
@@ -85,7 +85,7 @@ impl Http2 {
         Self(stream)
     }
 
-    /// A connection on which no byte of a body can be answered.
+    /// Connects with a flow-control window of zero, so that the peer cannot send any body.
     pub(crate) async fn without_window(address: &str) -> Self {
         const INITIAL_WINDOW_SIZE: [u8; 6] = [0, 4, 0, 0, 0, 0];
         let mut client = Self::connect(address).await;
@@ -94,8 +94,8 @@ impl Http2 {
         client
     }
 
-    /// Makes calls on separate streams, with these headers and each with this body; how many the
-    /// other side took.
+    /// Makes calls on separate streams with these headers and this body; returns how many were
+    /// accepted.
     pub(crate) async fn ask(
         &mut self,
         headers: &[(&str, &str)],
@@ -131,11 +131,12 @@ impl Http2 {
         count
     }
 
-    /// Sends headers that never end; answers after how many frames the other side had enough.
+    /// Sends headers that never end; returns the number of frames until the peer closed the
+    /// connection.
     pub(crate) async fn continuations(&mut self, most: usize) -> usize {
         let begin = frame(HEADERS, END_STREAM, 1, &HEADER_BLOCK);
         self.0.write_all(&begin).await.unwrap();
-        // A header that is not to be indexed, with a name and a value of one letter.
+        // A literal header that is not indexed, with a name and value of one letter.
         let more = [0x10, 1, b'x', 1, b'y'].repeat(3_000);
         let more = frame(CONTINUATION, 0, 1, &more);
         for sent in 0..most {
@@ -147,7 +148,7 @@ impl Http2 {
         most
     }
 
-    /// Asks and takes it back, again and again, as long as the other side puts up with it.
+    /// Makes and resets requests, until the peer closes the connection.
     pub(crate) async fn rapid_reset(&mut self, most: usize) {
         const CANCEL: [u8; 4] = [0, 0, 0, 8];
         let mut answers = vec![0; 64 * 1024];
@@ -161,7 +162,7 @@ impl Http2 {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return,
             }
-            // What is answered is thrown away, so that the other side is not held up by it.
+            // Responses are discarded, so that the peer is not blocked by them.
             while self.0.try_read(&mut answers).is_ok_and(|count| count > 0) {}
         }
         drop(timeout(Duration::from_millis(100), self.0.read(&mut answers)).await);

@@ -1,5 +1,5 @@
-//! Messages and bodies that are compressed, bombs among them: what is not taken is refused before it is
-//! unfolded, over both listeners.
+//! Compressed messages and bodies, including bombs, over both listeners: unsupported ones are
+//! rejected before they are decompressed.
 
 use std::io::Write as _;
 
@@ -14,7 +14,6 @@ use serde_json::json;
 
 use super::{EVENTS, hostile_times, is_whole, withstands};
 
-/// What a bomb unfolds to.
 const UNFOLDED: usize = 256 * 1024 * 1024;
 /// Methods of every kind of streaming, one of which needs no key.
 const METHODS: [&str; 5] = [
@@ -25,7 +24,7 @@ const METHODS: [&str; 5] = [
     "grpc.health.v1.Health/Check",
 ];
 
-/// So many zeros, or so many spaces, compressed.
+/// Returns this many bytes of one value, compressed.
 pub(super) fn packed(byte: u8, bytes: usize) -> Vec<u8> {
     let mut packing = GzEncoder::new(Vec::new(), Compression::best());
     let piece = vec![byte; 64 * 1024];
@@ -35,13 +34,13 @@ pub(super) fn packed(byte: u8, bytes: usize) -> Vec<u8> {
     packing.finish().unwrap()
 }
 
-/// A message that says of itself that it is compressed.
+/// Returns a gRPC message with the compressed flag.
 pub(super) fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
     [&[1], &length[..], message].concat()
 }
 
-/// How a call ends: its status, as a number, and what compression the service says that it takes.
+/// Makes a call; returns its status code, and the encodings that the service accepts.
 async fn called(
     address: &str,
     method: &str,
@@ -53,7 +52,7 @@ async fn called(
     answered.expect("an answer")
 }
 
-/// The same; nothing when the connection breaks.
+/// Makes a call; returns `None` if the connection breaks.
 pub(super) async fn tried(
     address: &str,
     method: &str,
@@ -99,19 +98,20 @@ async fn compressed_messages_are_unfolded_up_to_the_limit_of_their_call() {
     for method in METHODS {
         let needs_key = !method.starts_with("grpc.health");
         for (encoding, expected) in [
-            // Zeros are no message, once they are unfolded.
+            // Zeros are not a valid message when decompressed.
             (Some("gzip"), INVALID_ARGUMENT),
             (Some("deflate"), UNIMPLEMENTED),
             (Some("zstd"), UNIMPLEMENTED),
             (Some("x"), UNIMPLEMENTED),
-            // Compressed, as it says, and by nothing that it says.
+            // A compressed message with an encoding that does not compress, and without one.
             (Some("identity"), INVALID_ARGUMENT),
             (None, INVALID_ARGUMENT),
         ] {
             for body in [&small, &bomb] {
                 let case = format!("{method} {encoding:?} {} bytes", body.len());
                 let (status, taken) = called(address, method, Some(&key), encoding, body).await;
-                // What needs no key is given less room than this takes, compressed or not.
+                // Methods without a key have a smaller limit, which this exceeds, compressed or
+                // not.
                 let is_too_large = !needs_key && body.len() > small.len();
                 let is_bomb = encoding == Some("gzip") && (body.len() > small.len() || !needs_key);
                 let expected = match expected {
@@ -129,12 +129,13 @@ async fn compressed_messages_are_unfolded_up_to_the_limit_of_their_call() {
             }
         }
     }
-    // The same by a browser's kind of gRPC, over both kinds of it.
+    // The same with gRPC-Web, in both its forms.
     let web = Rest::new(address, Some(&key));
     for kind in ["application/grpc-web+proto", "application/grpc-web-text"] {
         let headers = [("content-type", kind), ("grpc-encoding", "gzip")];
         let path = format!("/{}", METHODS[0]);
-        // Of a large one a browser may see no answer: the service does not wait for its end.
+        // A browser may not get the response to a large body, as the service does not read it to
+        // the end.
         let body = if kind.ends_with("text") {
             STANDARD.encode(&small).into_bytes()
         } else {
@@ -150,7 +151,7 @@ async fn compressed_messages_are_unfolded_up_to_the_limit_of_their_call() {
     }
     let many = 0..hostile_times(40, 1_000);
     let many = many.map(|_| tried(address, METHODS[0], Some(&key), Some("gzip"), &bomb));
-    // Of so many concurrent connections the oldest may go before they were answered.
+    // With so many connections, the oldest may be closed before they get a response.
     let answered = futures_util::future::join_all(many).await;
     let answered: Vec<_> = answered.into_iter().flatten().collect();
     assert!(answered.len() >= 20, "{} were answered", answered.len());
@@ -208,7 +209,7 @@ async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
         ("gzip", &plain[..], 200),
         ("gzip", &bomb, 413),
         ("gzip", &bomb[..bomb.len() / 2], 413),
-        // What is in it is no JSON, and is not unfolded a second time.
+        // The contents are not JSON, and are not decompressed a second time.
         ("gzip", &twice, 400),
         ("gzip", event, 400),
         ("gzip, gzip", &twice, 415),
@@ -226,7 +227,7 @@ async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
     let headers = [("content-encoding", "gzip")];
     let refused = without.try_send(Method::POST, EVENTS, &headers, bomb.clone());
     assert_eq!(refused.await.unwrap().status, 401);
-    // A gRPC client of this listener finds nothing there, compressed or not.
+    // There is no gRPC at this listener, compressed or not.
     let key = world.admin_key();
     let address = world.service().address("rest");
     let (status, _) = called(
@@ -241,7 +242,7 @@ async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
     let many = (0..hostile_times(40, 400)).map(|_| send("gzip", &bomb));
     for answer in futures_util::future::join_all(many).await {
         let status = answer.status.as_u16();
-        // Many may be asked to retry at the same time.
+        // Many clients may be asked to retry.
         assert!(matches!(status, 413 | 429 | 503), "{}", answer.text());
     }
     withstands(&world, ()).await;

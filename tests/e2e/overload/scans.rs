@@ -1,5 +1,5 @@
-//! One client asks for all that costs most, again and again: ingest and others hardly notice, and
-//! what no one waits for any more ends.
+//! A client makes the most expensive requests repeatedly: ingest and other clients are hardly
+//! affected, and abandoned scans end.
 
 use std::{
     sync::Arc,
@@ -15,29 +15,25 @@ use tokio::{task::JoinSet, time::interval};
 
 use super::{EVENTS, attack::hostile_times, peak_mib};
 
-/// Calls concurrently.
 const CALLS: usize = 64;
-/// Clauses of each query, of the 500 that one may have.
 const CLAUSES: usize = 400;
-/// Bytes of the body of each event.
 const BODY_BYTES: usize = 30_000;
-/// Rounds of others during the calls.
+/// Rounds of other clients during the calls.
 const ROUNDS: usize = 15;
-/// How long others may wait on a machine that has other things to do, in a build that is not optimized;
-/// `just bench` has the figures of a release.
+/// Time limits for other clients on a busy machine, in a debug build; `just bench` has the figures
+/// of a release.
 const HEALTH_MAX: Duration = Duration::from_secs(10);
 const OTHERS_MAX: Duration = Duration::from_secs(30);
-/// How long what was given up may continue.
 const END_MAX: Duration = Duration::from_secs(30);
 
-/// A query that is true of nothing, and looks at the whole body in each clause.
+/// Returns a query that matches nothing, and scans the whole body in each clause.
 fn costly() -> Value {
     let clause =
         |at: usize| json!({"contains": {"field": "body", "value": format!("nEEdle {at}")}});
     json!({"or": {"clauses": (0..CLAUSES).map(clause).collect::<Vec<_>>()}})
 }
 
-/// What a viewer may ask for, by path, and what an operator may.
+/// Returns expensive calls of a viewer and of an operator, by path.
 fn calls(event: &str) -> Vec<(&'static str, String, Value)> {
     let clause = costly();
     let query = json!({"clause": clause});
@@ -106,8 +102,8 @@ async fn store_large(rest: &Rest, count: usize) {
     }
 }
 
-/// How long others waited at most: for a sign of life, for an event to be stored, and for another
-/// client's search.
+/// Longest waits of others: for a health check, for storing an event, and for another client's
+/// search.
 #[derive(Debug, Default)]
 struct Waited {
     health: Duration,
@@ -133,7 +129,7 @@ async fn others(rest: &Rest, reader: &Rest) -> Waited {
     waited
 }
 
-/// Makes a call, and notes when it took longest.
+/// Makes a call and updates the longest duration.
 async fn timed(longest: &mut Duration, call: impl Future<Output = Answer>) -> Answer {
     let start = Instant::now();
     let answer = call.await;
@@ -141,7 +137,7 @@ async fn timed(longest: &mut Duration, call: impl Future<Output = Answer>) -> An
     answer
 }
 
-/// The processor time of the threads for scans, in ticks of 10 ms.
+/// Returns the processor time of the scan threads, in ticks of 10 ms.
 fn scanned_ticks(world: &World) -> u64 {
     let tasks = format!("/proc/{}/task", world.service().id());
     let stats = std::fs::read_dir(tasks).unwrap().flatten();
@@ -156,7 +152,7 @@ fn scanned_ticks(world: &World) -> u64 {
     ticks.sum()
 }
 
-/// How long it takes until the threads for scans rest.
+/// Measures the time until the scan threads are idle.
 async fn until_rest(world: &World) -> Duration {
     let start = Instant::now();
     let mut pace = interval(Duration::from_millis(200));
@@ -165,7 +161,7 @@ async fn until_rest(world: &World) -> Duration {
     while start.elapsed() < 10 * END_MAX {
         pace.tick().await;
         let now = scanned_ticks(world);
-        // A fifth of a processor at the most.
+        // At most a fifth of a processor.
         if now - before <= 4 {
             return start.elapsed();
         }
@@ -209,7 +205,8 @@ async fn who_asks_for_all_that_costs_most_holds_up_neither_ingest_nor_others_and
                         "{path}: {}",
                         answer.text()
                     );
-                    // As an impatient client does; `unauthenticated` has what costs less than a refusal.
+                    // Like an impatient client; `unauthenticated` covers requests that cost less
+                    // than a rejection.
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });

@@ -1,4 +1,4 @@
-//! Hostile clients of all kinds together, while an honest one continues.
+//! Hostile clients of all kinds at the same time, while a regular client works.
 
 use std::{
     future::pending,
@@ -21,15 +21,14 @@ use super::{
 };
 use crate::samples;
 
-/// Rounds of the honest client, and how long all but the slowest in a hundred of its calls may take.
+/// Rounds of the regular client, and the limit of the 99th percentile of its calls.
 const ROUNDS: usize = 150;
 const P99_MAX: Duration = Duration::from_secs(20);
-/// Between two attempts of who tries again and again.
+/// Interval of repeated attempts.
 const PACE: Duration = Duration::from_millis(50);
-/// What a compressed bomb unfolds to.
 const UNFOLDED: usize = 128 * 1024 * 1024;
 
-/// What attackers know: where the service is, and the keys of clients that turned bad.
+/// The attackers' knowledge: the addresses of the service, and keys of compromised clients.
 struct Target {
     rest: String,
     grpc: String,
@@ -51,7 +50,7 @@ impl Target {
     }
 }
 
-/// Who connects, and neither asks in full nor reads; they hold on to what they have.
+/// Starts attackers that keep connections open, and neither complete requests nor read.
 fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     let it = Arc::clone(target);
     attack.spawn(async move {
@@ -106,7 +105,7 @@ fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
             let call = grpc_call(path, Some(key));
             for _ in 0..hostile_times(3, 9) {
                 let mut client = Http2::connect(&it.grpc).await;
-                // The length of a message whose last byte never comes.
+                // The length of a message whose last byte never arrives.
                 client
                     .ask(&call, Some(&[0, 0, 0, 0, 2, 0x0a]), false, PER_CONNECTION)
                     .await;
@@ -117,7 +116,7 @@ fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     });
 }
 
-/// Who asks again and again for what costs much.
+/// Starts attackers that repeat expensive requests.
 fn those_who_come_again(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     let it = Arc::clone(target);
     attack.spawn(async move {
@@ -167,7 +166,7 @@ fn those_who_come_again(attack: &mut JoinSet<()>, target: &Arc<Target>) {
                 drop(rest.try_send(Method::GET, "/v1/audit", &[], "").await);
                 drop(rules.list_rules(ListRulesRequest::default()).await);
             };
-            // An attacker does not wait for an answer that comes late.
+            // An attacker does not wait for slow responses.
             drop(tokio::time::timeout(PACE, both).await);
         }
     });

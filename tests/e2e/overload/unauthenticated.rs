@@ -1,5 +1,5 @@
-//! Who has no key costs nothing, and one client takes nothing from another: connections, calls,
-//! bodies and answers that no one finishes, while a user with a key is served.
+//! Clients without a key cost little, and no client can starve another: connections, calls, bodies
+//! and responses that are never finished, while a client with a key is served.
 
 use std::{
     io::Write,
@@ -27,13 +27,13 @@ use super::{
 };
 use crate::samples;
 
-/// How long a user with a key may have to wait while others attack.
+/// Time limit for a client with a key during an attack.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// What a service in which nothing happens may grow to under the short form of an attack.
+/// Memory limits of an otherwise idle service during the short and the long form of an attack.
 const SHORT_MEMORY_MAX_MIB: u64 = 450;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
-/// A user with a key comes again and is served over both listeners in time.
+/// Asserts that a new client with a key is served over both listeners in time.
 async fn a_newcomer_is_served(world: &World, key: &str) {
     let start = Instant::now();
     let served = async {
@@ -91,7 +91,7 @@ pub(super) fn grpc_call<'a>(path: &'a str, key: Option<&'a str>) -> Vec<(&'a str
     headers
 }
 
-/// Calls that a connection may have under way.
+/// Limit on the calls in flight per connection.
 pub(super) const PER_CONNECTION: usize = 250;
 /// An empty message.
 pub(super) const EMPTY: &[u8] = &[0; 5];
@@ -236,7 +236,7 @@ async fn what_one_client_does_not_finish_takes_no_place_from_another() {
         let call = grpc_call(path, Some(key));
         while count > 0 {
             let mut client = Http2::connect(world.service().address("grpc")).await;
-            // The length of a message whose last byte never comes.
+            // The length of a message whose last byte never arrives.
             let begun: &[u8] = &[0, 0, 0, 0, 2, 0x0a];
             client
                 .ask(&call, Some(begun), false, count.min(PER_CONNECTION))
@@ -246,12 +246,12 @@ async fn what_one_client_does_not_finish_takes_no_place_from_another() {
         }
     }
     a_newcomer_is_served(&world, &world.admin_key()).await;
-    // Nor do whole messages whose answers are not read.
+    // Complete calls whose responses are not read do not block others either.
     let lists = grpc_call("/bellwether.v1.RuleService/ListRules", Some(&viewer));
     let mut unread = Http2::without_window(world.service().address("grpc")).await;
     unread.ask(&lists, Some(EMPTY), true, 100).await;
     a_newcomer_is_served(&world, &world.admin_key()).await;
-    // Over REST, whole heads with bodies that never end.
+    // Over REST, complete heads with bodies that never end.
     let begun = post_head(
         EVENTS,
         &format!("content-length: 2000000\r\nauthorization: Bearer {sender}"),

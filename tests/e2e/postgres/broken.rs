@@ -1,5 +1,5 @@
-//! Connections that are cut off anywhere, a dump under way and a database that is killed: what was
-//! answered is there, and the change log has no gap.
+//! Connections broken anywhere, a running dump, and a killed database: everything accepted is
+//! stored, and the change log has no gap.
 
 use std::{
     process::{Child, Stdio},
@@ -19,12 +19,11 @@ use crate::{
     journey,
 };
 
-/// Each connection carries so many bytes each way at most, which is some tens of commits.
+/// Limit on the bytes per connection and direction, which is some tens of commits.
 const CUT_WITHIN_BYTES: usize = 100_000;
-/// Events that are to be answered meanwhile.
 const ANSWERED_MEANWHILE: usize = 40;
 
-/// A dump of the database that does not end, as no one reads it: it holds what it saw at its begin.
+/// A dump of the database that never ends, as no one reads it: it holds its snapshot.
 struct Dump(Child);
 
 impl Dump {
@@ -34,7 +33,7 @@ impl Dump {
         Self(dump.spawn().unwrap())
     }
 
-    /// Whether it still holds that.
+    /// Whether the dump is still running.
     fn is_under_way(server: &Postgres) -> bool {
         let text = "SELECT count(*) FROM pg_stat_activity \
                     WHERE application_name = 'pg_dump' AND xact_start IS NOT NULL";

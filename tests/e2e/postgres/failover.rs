@@ -1,4 +1,4 @@
-//! A failover to a standby that was behind: what the database has lost, no node keeps in memory.
+//! A failover to a standby that lagged: no node keeps lost data in memory.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Database, settings};
 use crate::samples;
 
-/// From the promotion until every node works from what the database holds.
+/// Time limit from the promotion until every node works from the database's state.
 const WORKS_AGAIN_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 const TRIGGERS: &str = "/v1/notification/triggers";
@@ -67,7 +67,7 @@ async fn nodes_start_again_from_a_standby_that_was_behind() {
     }
     database.server.kill();
     standby.run();
-    // A statement that waited for it could be cancelled by what is still replayed.
+    // Waiting in SQL could be cancelled by the replay.
     standby.execute("SELECT pg_promote(wait => false)");
     let begun = Instant::now();
     for rest in &rests {

@@ -1,4 +1,4 @@
-//! Definitions in the database that another program changed.
+//! Definitions in the database modified by another program.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Database, refused, serve};
 use crate::samples;
 
-/// One definition of each kind, by the table that it lies in.
+/// Creates one definition of each kind, and returns their tables.
 async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     let clause = json!({"equals": {"field": "host", "stringVal": "a"}});
     let query = json!({"clause": clause});
@@ -50,7 +50,7 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     for (path, draft) in drafts {
         rest.post(&format!("/v1/{path}"), &draft).await.ok();
     }
-    // An earlier revision is kept as long as there is an event that it may have been evaluated for.
+    // An earlier revision is kept as long as there is an event that it may have evaluated.
     let event = samples::event("idle", "a", "SEVERITY_INFO", "nothing to do");
     let body = samples::events(&[event]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
@@ -73,14 +73,15 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
 }
 
 /// A row of a table, whose value begins with a checksum over the number of its kind, its key and
-/// what follows.
+/// the rest.
 struct StoredRow {
     key: Vec<u8>,
     cell: Vec<u8>,
 }
 
 impl StoredRow {
-    /// The cell with another value; `with_checksum` as a writer makes it who knows how.
+    /// Returns the cell with a modified value; `with_checksum` as if by a writer who knows the
+    /// checksum.
     fn forged(&self, with_checksum: bool, forge: fn(&mut Vec<u8>)) -> Vec<u8> {
         let (sum, value) = self.cell.split_at(4);
         let sum_of = |kind: u8, value: &[u8]| {
@@ -151,7 +152,7 @@ async fn a_definition_that_somebody_else_wrote_into_the_database_is_reported_and
     assert!(is_whole, "{said}");
     let forgeries: [fn(&mut Vec<u8>); 2] = [
         |value| *value.last_mut().unwrap() ^= 1,
-        // As it was written before there were proofs.
+        // The form before values were authenticated.
         |value| drop(value.splice(..37, [1])),
     ];
     let stored: Vec<_> = tables.iter().map(|it| (*it, rows(&database, it))).collect();

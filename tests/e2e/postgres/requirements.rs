@@ -1,4 +1,5 @@
-//! What a database, a role and a connection must be like, said at start and before anything is made.
+//! Requirements of the database, the role and the connection, reported at start and before anything
+//! is created.
 
 use std::{fs, path::Path};
 
@@ -10,7 +11,7 @@ use bellwether_tests::{
 
 use super::{Database, init, init_again, refused, serve, settings, store};
 
-/// What a role that is not the owner is not given, and what is said of it.
+/// Permissions that a role other than the owner may lack, with the errors.
 const LACKING: [(&str, &str); 5] = [
     (
         "REVOKE USAGE ON SEQUENCE bellwether.version",
@@ -31,7 +32,7 @@ const GRANTS: &str = "GRANT USAGE ON SCHEMA \"bellwether\" TO clerk; \
      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"bellwether\" TO clerk; \
      GRANT USAGE ON ALL SEQUENCES IN SCHEMA \"bellwether\" TO clerk;";
 
-/// Writes settings that lead to the database in another way.
+/// Writes settings with another address of the database.
 fn reach_by(data_dir: &Path, database: &Database, url: &str) {
     let lines = settings(url, &database.key_file(), "one");
     fs::write(data_dir.with_file_name("bellwether.toml"), lines).unwrap();

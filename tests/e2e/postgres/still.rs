@@ -1,4 +1,4 @@
-//! A database that stands still, as one whose storage hangs: connections stay, nothing is answered.
+//! A database that hangs, as with blocked storage: connections stay open, and nothing responds.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,11 @@ use tokio::time::sleep;
 use super::Database;
 use crate::samples;
 
-/// Until who waits is answered.
+/// Time limit for pending requests to get a response.
 const ANSWERED_MAX: Duration = Duration::from_secs(10);
-/// Until the node is not ready.
+/// Time limit until the node is not ready.
 const NOT_READY_MAX: Duration = Duration::from_secs(6);
 
-/// How an event about a host is answered, and after how long.
 async fn send(rest: &Rest, host: &str) -> (u16, String, Duration) {
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
     let begun = Instant::now();
@@ -49,7 +48,7 @@ async fn a_database_that_stands_still_is_said_within_seconds_and_used_when_it_go
     assert!(not_ready <= NOT_READY_MAX, "{not_ready:?}");
     assert!(read.0 == 503 && read.1 <= ANSWERED_MAX, "{read:?}");
     for (status, text, after) in [first, second] {
-        // What was under way may be written; what was not sent is not.
+        // A request in flight may be written; one not sent is not.
         assert!(status == 503 || text.contains("OUTCOME_UNKNOWN"), "{text}");
         assert!(after <= ANSWERED_MAX, "{after:?}");
     }

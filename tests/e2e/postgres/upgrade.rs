@@ -1,8 +1,8 @@
-//! A rolling upgrade under load: nodes of an earlier version are replaced one after the other, with the
-//! migration of the schema between them, and nothing that was answered is lost.
+//! A rolling upgrade under load: nodes of an earlier version are replaced one by one, with the
+//! migration of the schema in between, and nothing accepted is lost.
 //!
-//! `BELLWETHER_TEST_EARLIER_BINARY` names the program of the earlier version. Without it the nodes are of the
-//! same version, and the migration finds nothing to do.
+//! `BELLWETHER_TEST_EARLIER_BINARY` names the program of the earlier version. Without it, all nodes
+//! have the same version, and the migration changes nothing.
 
 use std::{
     fs,
@@ -26,14 +26,13 @@ fn earlier() -> PathBuf {
     named.map_or_else(|| process::binary().to_owned(), PathBuf::from)
 }
 
-/// The layout of the tables.
 fn layout(database: &Database) -> String {
     let text = "SELECT version FROM bellwether.layout";
     let shown = tokio::task::block_in_place(|| database.server.execute(text));
     shown.trim().to_owned()
 }
 
-/// Senders to one node, which end with it.
+/// Senders for one node, which stop with it.
 struct Load(watch::Sender<bool>, JoinSet<()>);
 
 impl Load {
@@ -48,7 +47,7 @@ impl Load {
     }
 }
 
-/// Nodes of the earlier version over a store that it made.
+/// Starts nodes of the earlier version over a store created by it.
 fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
     let mut worlds: Vec<World> = Vec::new();
     for name in NAMES {
@@ -88,7 +87,7 @@ async fn a_rolling_upgrade_under_load_with_its_migration_loses_nothing() {
     assert!(migrated.status.success(), "{said}");
     let to = layout(&database);
     eprintln!("from layout {from} to {to}");
-    // The nodes of the earlier version continue or stop, and those that start are refused.
+    // Nodes of the earlier version continue or stop, and new ones are refused.
     let before = told.lock().unwrap().answered.len();
     let has_stopped = eventually("the nodes to continue or to stop", async || {
         let more = told.lock().unwrap().answered.len() - before;

@@ -1,5 +1,5 @@
-//! Receivers that keep incidents by key, through groups, releases, flapping, resends and kills: what a
-//! preset or a built-in type opens, it closes.
+//! Receivers with incidents by key, through groups, releases, flapping, resends and kills: every
+//! incident opened by a preset or a built-in type is closed.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ const ROUTING_KEY: &str = "0123456789abcdef0123456789abcdef";
 const SECRET: &str = "canary-client-secret";
 const TOKEN: &str = "xoxb-canary-token";
 
-/// Presets whose receivers keep incidents, and how each reads a message.
+/// Presets for receivers with incidents, with parsers of their messages.
 const PRESETS: [(&str, Read); 9] = [
     ("opsgenie", genie),
     ("jira-service-management", genie),
@@ -74,18 +74,18 @@ const PRESETS: [(&str, Read); 9] = [
         let change = if end <= jiff::Timestamp::now() {
             Change::Close
         } else {
-            // Longer than anybody leaves an alert open.
+            // Longer than any alert stays open.
             assert!(end > jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * 365));
             Change::Open
         };
-        // All labels are the identity.
+        // All labels together are the identity.
         (
             alert["labels"].to_string(),
             change,
             text(&alert["annotations"]["summary"]),
         )
     }),
-    // It keeps no incidents, but threads.
+    // It has threads rather than incidents.
     ("google-chat", |it| {
         let body = it.json();
         let said = text(&body["text"]);
@@ -151,7 +151,7 @@ fn servicenow(it: &Received) -> (String, Change, String) {
     )
 }
 
-/// A message of a chat; what answers none begins a thread.
+/// Parses a chat message; one that is not a reply starts a thread.
 fn slack(it: &Received) -> (String, Change, String) {
     let body = it.json();
     let is_closing = body.to_string().contains("closed");
@@ -164,7 +164,7 @@ fn slack(it: &Received) -> (String, Change, String) {
     (thread.to_owned(), change, text(&body["text"]))
 }
 
-/// A card of Teams: a channel has no threads, so that all of it is one matter.
+/// Parses a Teams card: a channel has no threads, so everything belongs together.
 fn teams(it: &Received) -> (String, Change, String) {
     let card = &it.json()["attachments"][0]["content"];
     let said = text(&card["body"][0]["text"]);
@@ -176,7 +176,7 @@ fn teams(it: &Received) -> (String, Change, String) {
     ("channel".to_owned(), change, said)
 }
 
-/// A webhook whose closings go elsewhere; both addresses have the key.
+/// Parses a webhook with a separate address for closings; both contain the key.
 fn on_clear(it: &Received) -> (String, Change, String) {
     let (path, key) = it.path.rsplit_once('/').unwrap();
     let change = match (it.method.as_str(), path) {
@@ -187,10 +187,10 @@ fn on_clear(it: &Received) -> (String, Change, String) {
     (key.to_owned(), change, text(&it.json()["text"]))
 }
 
-/// Types of one chat, in which a closing is a further message; and the events of ServiceNow.
+/// Types for which an occurrence has a single key, and a closing is a further message.
 const OF_ONE_KEY: [&str; 3] = ["servicenow", "slack", "msteams"];
 
-/// The destinations of built-in types, by name; their addresses, where they have one.
+/// Returns destinations of the built-in types, by name, with their addresses if any.
 fn builtin(now: &StandIn, channel: &StandIn, hook: &StandIn) -> [(&'static str, Value); 5] {
     [
         (
@@ -225,19 +225,18 @@ fn builtin(now: &StandIn, channel: &StandIn, hook: &StandIn) -> [(&'static str, 
     ]
 }
 
-/// A service with a rule to each receiver.
+/// A service with a rule for each receiver.
 struct Stage {
     world: World,
     receivers: Vec<(&'static str, StandIn, Board)>,
 }
 
 impl Stage {
-    /// Every rule has also these fields.
     async fn new(more: &Value) -> Self {
         Self::refusing_threads(more, None).await
     }
 
-    /// The same where Slack refuses messages in threads so.
+    /// Sets up the rules, with Slack rejecting messages in threads.
     async fn refusing_threads(more: &Value, refuses_threads: Option<&'static str>) -> Self {
         let (rules, board) = Incidents::new(
             PagerDuty {
@@ -308,7 +307,6 @@ impl Stage {
         self.world.rest()
     }
 
-    /// Sends events of these hosts in one request.
     async fn send(&self, hosts: impl IntoIterator<Item = usize>, status: &str) {
         let events = hosts.into_iter().map(|host| {
             let host = format!("h{host}");
@@ -326,7 +324,6 @@ impl Stage {
         assert_eq!(answer["succeeded"], events.len(), "{answer}");
     }
 
-    /// Waits until every receiver stands so.
     async fn until(&self, what: &str, stands: impl Fn(&Board) -> bool) {
         for (name, receiver, board) in &self.receivers {
             let wanted = format!("{name}: {what}");
@@ -347,7 +344,7 @@ impl Stage {
         self.until(&what, |board| board.open_count() == count).await;
     }
 
-    /// Waits until nothing waits and nothing is under way, and holds that nothing is open.
+    /// Waits until all deliveries have ended, and asserts that no incident is open.
     async fn ends(&self) {
         let rest = self.rest();
         eventually("all deliveries to end", async || {
@@ -374,7 +371,7 @@ async fn a_group_is_one_incident_that_ends_with_its_last_event() {
             stage.world.kill();
             stage.world.start_again();
         }
-        // The first that ends is not the end.
+        // The first closing does not close the group.
         stage.send([0], "CLOSED").await;
         stage.send([1, 2], "CLOSED").await;
         stage.until_open(0).await;
@@ -432,7 +429,7 @@ async fn what_flaps_is_one_incident_that_ends_when_it_settles() {
             stage.until_open(0).await;
         }
         if round == 3 {
-            // It flaps, and is open at every receiver.
+            // The event flaps, and is open at every receiver.
             stage.world.kill();
             stage.world.start_again();
         }
@@ -445,7 +442,8 @@ async fn what_flaps_is_one_incident_that_ends_when_it_settles() {
     stage.until_open(0).await;
     stage.ends().await;
     for (name, _, board) in &stage.receivers {
-        // ServiceNow knows the event, the chats here one thread, all others the occurrences.
+        // ServiceNow has one event, the chats here one thread, all others an incident per
+        // occurrence.
         let expected = if OF_ONE_KEY.contains(name) { 1 } else { 3 };
         let incidents = board.incidents();
         assert_eq!(incidents.len(), expected, "{name}: {incidents:#?}");
@@ -505,7 +503,7 @@ async fn an_opening_that_died_and_is_sent_again_after_its_end_leaves_nothing_ope
     stage
         .until("the opening and the end once more", |board| {
             let incidents = board.incidents();
-            // What was under way when it was killed may come twice.
+            // Messages in flight during the kill may arrive twice.
             incidents.len() == 1 && incidents.values().all(|it| it.texts.len() >= 2)
         })
         .await;
@@ -569,7 +567,7 @@ async fn what_keeps_incidents_takes_no_digest_that_nothing_would_close() {
         let mut draft = rest.get(&path).await.ok()["destination"].clone();
         draft["delivery"] = json!({"budget": {"messages": 1, "per": "60s"}});
         let saved = rest.put(&path, &draft).await;
-        // In a chat a digest is a message like any other.
+        // In a chat, a digest is a normal message.
         if ["slack", "msteams", "google-chat"].contains(name) {
             assert_eq!(saved.status, 200, "{name}: {}", saved.text());
             continue;

@@ -1,11 +1,10 @@
-//! The preset that watches the `Watchdog` of Prometheus: what it opens, the next Watchdog closes.
+//! The preset for Prometheus' `Watchdog` alert: its alarm is closed by the next Watchdog.
 
 use bellwether_tests::{eventually::eventually, process, rest::Rest, world::World};
 use serde_json::{Value, json};
 
 use super::folder;
 
-/// The preset, which is a heartbeat and no destination.
 pub(super) const WATCHDOG: &str = "watchdog";
 
 async fn status(rest: &Rest) -> Option<Value> {
@@ -39,7 +38,7 @@ async fn what_the_watchdog_opens_the_next_watchdog_closes_and_a_resolved_one_is_
         rest.get(path).await.ok()["heartbeat"]["lastBeatTime"].clone()
     };
     assert!(beat().await.is_null());
-    // A failure opens what a missing beat opens, without waiting for five minutes.
+    // A failure opens the same event as a missing beat, without waiting for five minutes.
     let failed = json!({"exit": 1});
     let path = "/v1/data-receiver/heartbeats/watchdog:beat";
     rest.post(path, &failed).await.ok();

@@ -1,4 +1,4 @@
-//! Every method, called by a key that is restricted to a tag, on what belongs to another team.
+//! Every method, called with a key restricted to a tag, on resources of another team.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +78,7 @@ const READING: [&str; 80] = [
     "TriggerService/TestTriggerWithProgress",
     "ViewService/GetView",
     "ViewService/ListViews",
-    // They need a link or an address, or lead to a key.
+    // They require a link or an address, or lead to a key.
     "HeartbeatService/BeatByKey",
     "LinkService/Acknowledge",
     "LinkService/OpenFeed",
@@ -86,7 +86,7 @@ const READING: [&str; 80] = [
     "SignInService/FinishSignIn",
     "SignInService/GetSignIn",
     "SignInService/StartSignIn",
-    // They need a role that is restricted to no tag.
+    // They require a role that cannot be restricted to a tag.
     "BackupService/ReadBackup",
     "CheckService/CheckStore",
     "ClientService/CreateClient",
@@ -99,13 +99,13 @@ const READING: [&str; 80] = [
     "SettingsService/SetQuiet",
     "SettingsService/UpdateSettings",
 ];
-/// They need the role `ingest`, which is restricted to sources.
+/// They require the role `ingest`, which is restricted to sources.
 const SENDING: [&str; 2] = [
     "HeartbeatService/Beat",
     "IntakeMappingService/ReceiveWebhook",
 ];
 
-/// The definitions of a team; those of `theirs` are what no one else may change or use.
+/// Returns the definitions of a team; no one else may change or use those of `theirs`.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static str, Value)> {
     let tags = json!([format!("team:{team}")]);
@@ -186,7 +186,7 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
     all
 }
 
-/// A draft of the caller, that a pointer makes refer to another team.
+/// Returns the caller's draft, with a reference at a pointer to another team's resource.
 fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Value) -> Value {
     let found = drafts.iter().find(|(_, it, _)| *it == word);
     let mut draft = found.expect("a draft of that kind").2.clone();
@@ -195,7 +195,7 @@ fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Val
     json!({ word: draft })
 }
 
-/// Calls that reach for what belongs to another team, by method; each has to be refused.
+/// Returns calls that attempt to use another team's resources, by method; each must be rejected.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn reaching(
     theirs: &[(&str, &str, Value)],
@@ -343,7 +343,7 @@ fn reaching(
     calls
 }
 
-/// What the other team has beside its definitions, by kind.
+/// Returns the other team's operational resources, by kind.
 async fn rows(admin: &Wire) -> BTreeMap<&'static str, String> {
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let found = eventually("a message, a group and a response", async || {
@@ -389,7 +389,7 @@ async fn every_method_refuses_a_scoped_key_what_others_own() {
         let draft = json!({ *word: draft });
         admin.ok(create, &draft).await;
     }
-    // Another rule of theirs that waits, and one of our own that is about everything.
+    // Another rule of theirs that is pending, and one of our own that matches everything.
     let slowly = json!({"rule": {
         "name": "slowly", "tags": ["team:web"], "enabled": true, "delay": "3600s",
         "triggerNames": ["theirs"], "destinationNames": ["theirs"],
@@ -437,7 +437,7 @@ async fn every_method_refuses_a_scoped_key_what_others_own() {
                 );
                 refusal.message
             }
-            // The outcome of each item is in the answer.
+            // The response contains the result of each item.
             Ok(answer) => {
                 let list = ["statusResponses", "annotationResponses"];
                 let item = list.iter().find_map(|it| answer[*it].as_array()?.first());
@@ -448,7 +448,7 @@ async fn every_method_refuses_a_scoped_key_what_others_own() {
         };
         assert!(why.contains("team:db"), "{method} {request}: {why}");
     }
-    // Nothing of it happened.
+    // Nothing was changed.
     let request = json!({"id": ids["event"]});
     let found = admin.ok("EventQueryService/GetEvent", &request).await;
     let occurrence = &found["result"]["occurrences"][0];

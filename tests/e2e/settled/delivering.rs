@@ -1,4 +1,4 @@
-//! Destinations: what a breaker counts, what it holds, and mails that belong together.
+//! Destinations: errors that a circuit breaker counts, deliveries that it holds, and mail threads.
 
 use std::{
     sync::{
@@ -23,11 +23,10 @@ use tonic::Code;
 
 use super::{event, send, set_status, with};
 
-/// How long a good message may wait beyond its own attempt, on a machine that is busy: far below the
-/// 10 s of a breaker that opens.
+/// Maximum delay of a good message beyond its own attempt on a busy machine, far below the 10 s of
+/// an open breaker.
 const HELD_MAX: Duration = Duration::from_secs(8);
 
-/// One event a message, each with its own thing.
 async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
     let destination = json!({
         "name": name, "type": {"webhook": {"url": url}}, "delivery": delivery,
@@ -51,7 +50,7 @@ async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
 
 async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let request = json!({"destinationNames": [name], "pageSize": 1_000});
-    // All tests here are one client, which has a share of the places for lists.
+    // All tests here share one client, which has a limited share of concurrent list calls.
     let list = eventually("a place for the list", async || {
         match wire.call("DeliveryService/ListDeliveries", &request).await {
             Ok(list) => Some(list),
@@ -89,8 +88,8 @@ fn host(request: &Received) -> String {
     host.as_str().expect("a host").to_owned()
 }
 
-/// How long an attempt takes, and after which time the next message comes: so few are under way
-/// concurrently that none waits for another one.
+/// Duration of an attempt and interval of messages, such that the concurrency limit is never
+/// reached.
 const ATTEMPT: Duration = Duration::from_millis(500);
 const BETWEEN: Duration = Duration::from_millis(120);
 
@@ -105,7 +104,7 @@ async fn refused_messages_end_themselves_and_hold_no_good_one() {
     join_all(runs).await;
 }
 
-/// Twelve refused messages among twenty good ones.
+/// Sends twelve rejected messages among twenty good ones.
 async fn refused_among_good(wire: &Wire, status: u16) {
     let receiver = Receiver::answering(move |request| {
         let bad = host(request).contains("bad");
@@ -117,7 +116,7 @@ async fn refused_among_good(wire: &Wire, status: u16) {
     .await;
     let name = format!("{} {status}", wire.name());
     set_up(wire, &name, &receiver.url("/"), json!({})).await;
-    // The first six in a row: more than a breaker stands.
+    // The first six are consecutive: more than the breaker's threshold.
     let is_bad = |at: usize| at < 6 || (at.is_multiple_of(3) && at < 24);
     for at in 0..32 {
         let kind = if is_bad(at) { "bad" } else { "good" };
@@ -198,7 +197,8 @@ async fn refusals_alone_leave_the_destination_open() {
 async fn a_wrong_destination_and_an_unwell_receiver_are_failing() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1h\"]\n");
     for wire in world.wires() {
-        // Those that say the destination is wrong, and those that say the receiver is unwell.
+        // Statuses that indicate a misconfigured destination, and those that indicate a failing
+        // receiver.
         for status in [401, 403, 404, 410, 408, 429, 500, 502, 503, 504] {
             let receiver = Receiver::answering(move |_| Reply::status(status)).await;
             let name = format!("{} unwell {status}", wire.name());
@@ -213,7 +213,7 @@ async fn a_wrong_destination_and_an_unwell_receiver_are_failing() {
             .await;
             let text = health["lastError"].as_str().unwrap_or_default();
             assert!(text.contains(&status.to_string()), "{name}: {health}");
-            // A breaker is open: the others wait, and use no attempt.
+            // The breaker is open: the others wait without using an attempt.
             let waiting = eventually("some to wait", async || {
                 let all = deliveries(&wire, &name).await;
                 let waits = |it: &&Value| it["attemptCount"] == 0 && it["endTime"].is_null();
@@ -264,7 +264,7 @@ async fn what_waits_goes_at_once_when_the_destination_leads_elsewhere() {
             let update = "DestinationService/UpdateDestination";
             wire.ok(update, &json!({"destination": destination})).await;
             let start = std::time::Instant::now();
-            // Those that were tried wait for their next attempt; the others are held by nothing.
+            // Those already tried wait for their next attempt; the others are not held.
             let untried = 12 - wrong.count();
             eventually("what was not tried", async || {
                 (right.count() >= untried).then_some(())
@@ -297,7 +297,7 @@ async fn probes(wire: &Wire, status: u16) {
     })
     .await;
     let opened = receiver.received().len();
-    // What comes later is young.
+    // A later message is new.
     send(wire, &[event(&format!("{name} young"))]).await;
 
     // The first probe comes after 10 s, the second 20 s later.
@@ -328,7 +328,6 @@ fn text(mail: &Mail) -> String {
     String::from_utf8_lossy(&mail.data).into_owned()
 }
 
-/// The value of a header of a mail, however it is folded.
 fn header(mail: &str, name: &str) -> Option<String> {
     let mail = mail.replace("\r\n", "\n");
     let head = mail.split("\n\n").next().unwrap_or_default();
@@ -374,7 +373,7 @@ async fn mails_about_one_occurrence_are_one_thread() {
         mails(1).await;
         set_status(&wire, &name, &json!({"acknowledged": true})).await;
         mails(2).await;
-        // It is known after a restart too.
+        // The thread is also known after a restart.
         world.kill();
         world.start_again();
         let wire = world.wires()[at].clone();
@@ -404,7 +403,7 @@ async fn mails_about_one_occurrence_are_one_thread() {
             assert!(references.contains(&opening), "{}", text(update));
             assert_ne!(message_id(at + 1), opening);
         }
-        // The next occurrence is a separate thread.
+        // The next occurrence starts a new thread.
         assert_eq!(
             header(&text(&mails[3]), "In-Reply-To"),
             None,

@@ -1,4 +1,4 @@
-//! Changes on a condition: with another version read, nothing changes, over both wires.
+//! Conditional updates: with an outdated etag, nothing changes, over REST and gRPC.
 
 use bellwether_tests::{
     rest::{Answer, Rest},
@@ -14,13 +14,11 @@ use super::{
     with,
 };
 
-/// The resource as it is stored.
 async fn stored(wire: &Wire, kind: &str, name: &str) -> Value {
     let got = wire.ok(&method("Get", kind), &json!({"name": name})).await;
     got[kind].clone()
 }
 
-/// Updates the description; with an etag, if it has not changed.
 fn update(kind: &str, name: &str, text: &str, etag: Option<&str>) -> Value {
     let mut resource = with(&definition(kind, name), &json!({"description": text}));
     if let Some(etag) = etag {
@@ -75,7 +73,7 @@ async fn a_change_with_an_etag_that_is_not_current_changes_nothing_and_says_what
             let current = stored(&wire, kind, &name).await["etag"].clone();
             let gone = json!({"name": name, "etag": current});
             wire.ok(&method("Delete", kind), &gone).await;
-            // One that is made again under the name is another one.
+            // A resource created again with the same name is a different one.
             wire.ok(&method("Create", kind), &create).await;
             let again = update(kind, &name, "never", current.as_str());
             let refusal = wire.refused(&method("Update", kind), &again).await;

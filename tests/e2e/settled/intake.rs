@@ -1,4 +1,4 @@
-//! Events: stamps ahead of their receipt, little in a close, one open at a time, what is refused.
+//! Events: timestamps in the future, sparse closings, a single open occurrence, rejections.
 
 use bellwether_tests::world::World;
 use serde_json::{Value, json};
@@ -7,8 +7,7 @@ use super::{PUT, event, in_seconds, newest, send, set_status, stored, with};
 
 const MINUTE: i64 = 60;
 
-/// Members over the event that are sent one after the other, and those of the newest occurrence
-/// that come of it.
+/// Fields of the events sent one after the other, and the expected fields of the newest occurrence.
 type Sequence = (&'static str, Vec<Value>, Value);
 
 async fn hold(sequences: impl Fn() -> Vec<Sequence>) {
@@ -18,7 +17,7 @@ async fn hold(sequences: impl Fn() -> Vec<Sequence>) {
             let host = format!("{}-{number}", wire.name());
             for members in sent {
                 let mut event = with(&event(&host), &members);
-                // What is to be left out.
+                // Fields to omit.
                 let members = event.as_object_mut().expect("an object");
                 members.retain(|_, value| !value.is_null());
                 send(&wire, &[event]).await;
@@ -35,7 +34,7 @@ async fn hold(sequences: impl Fn() -> Vec<Sequence>) {
 #[tokio::test]
 async fn what_counts_for_order_is_the_earlier_of_the_stamp_and_the_receipt() {
     hold(|| {
-        // Without a stamp an event is of the moment of its receipt.
+        // Without a timestamp, an event has the time of its receipt.
         let stamped = |seconds: i64, members: Value| {
             let stamp = (seconds != 0).then(|| in_seconds(seconds));
             with(&members, &json!({"timestamp": stamp}))
@@ -274,7 +273,7 @@ async fn an_older_occurrence_is_not_reopened_while_a_newer_one_is_open() {
             let expected = if allowed { wanted } else { "STATUS_CLOSED" };
             assert_eq!(found, expected, "{case}");
 
-            // What comes next is taken to the one that is open.
+            // The next event belongs to the open occurrence.
             if allowed && wanted == "STATUS_OPEN" {
                 send(&wire, &[event(&host)]).await;
                 let read = wire.ok(super::GET, &request).await;

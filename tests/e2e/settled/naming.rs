@@ -1,4 +1,4 @@
-//! Resources: the mask where nothing is stored, names beside each other, bodies of answers.
+//! Resources: the mask without a stored secret, similar names, bodies of responses.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -11,12 +11,11 @@ use tonic::Code;
 use super::{event, send, stored, with};
 
 const MASK: &str = "********";
-/// What is kept of the body of an answer.
+/// Stored size of a response's body.
 const KEPT_BYTES: usize = 16 * 1024;
 
 pub(super) const KINDS: [&str; 3] = ["trigger", "destination", "rule"];
 
-/// The smallest definition of a kind.
 pub(super) fn definition(kind: &str, name: &str) -> Value {
     let clause = json!({"equals": {"field": "name", "stringVal": "x"}});
     match kind {
@@ -97,7 +96,7 @@ async fn the_mask_is_refused_where_nothing_is_stored() {
                 );
             }
 
-            // Nor is it taken by an update of one that has no such secret.
+            // The mask is also rejected in an update of a resource without this secret.
             if ["signingSecret", "headers", "refreshToken"].contains(&field) {
                 let plain = json!({"destination": destination(&without)});
                 wire.ok("DestinationService/CreateDestination", &plain)
@@ -137,7 +136,7 @@ async fn names_that_differ_only_in_case_or_invisible_characters_are_rejected() {
                 ("composed and not", "caf\u{e9}", "cafe\u{301}"),
                 ("with a joiner", "क्ष", "क्\u{200d}ष"),
             ] {
-                // Each wire has separate names, with an ending that looks like nothing else.
+                // Different names for REST and gRPC, with an ending similar to no other.
                 let [first, second] = [first, second].map(|name| format!("{name} {}", wire.name()));
                 let create = method("Create", kind);
                 wire.ok(&create, &json!({kind: definition(kind, &first)}))
@@ -149,7 +148,7 @@ async fn names_that_differ_only_in_case_or_invisible_characters_are_rejected() {
                 assert_eq!(refusal.code, Code::AlreadyExists, "{case}");
                 assert!(refusal.message.contains(&first), "{case}");
 
-                // It can be named by its own name alone, and makes way when it is deleted.
+                // The resource can still be used by its exact name, and deleting it frees the name.
                 let get = method("Get", kind);
                 wire.ok(&get, &json!({"name": first})).await;
                 wire.ok(&method("Delete", kind), &json!({"name": first}))
@@ -242,7 +241,7 @@ async fn bodies_of_answers_are_kept_up_to_sixteen_kibibytes() {
                 if whole {
                     assert_eq!(kept, body, "{name}");
                 } else {
-                    // What is cut may report it.
+                    // A truncation notice may be appended.
                     assert!(kept.len() >= KEPT_BYTES - 64, "{name}: {}", kept.len());
                     assert!(kept.len() <= KEPT_BYTES + 64, "{name}: {}", kept.len());
                     assert!(kept.starts_with(&body[..KEPT_BYTES - 64]), "{name}");

@@ -1,7 +1,7 @@
-//! Who is notified: what opens, what updates, outstanding resolutions.
+//! Notifications: openings, updates, outstanding resolutions.
 //!
-//! A decision is in the commit of the change that causes it: what a step decides can be read as soon
-//! as the step is answered.
+//! A decision is part of the commit of the change that causes it, so it is readable as soon as the
+//! step's response arrives.
 
 mod changes;
 mod openings;
@@ -23,38 +23,32 @@ const UPDATE_RULE: &str = "RuleService/UpdateRule";
 const DELETE_RULE: &str = "RuleService/DeleteRule";
 const ANNOTATE: &str = "EventManagementService/Annotate";
 
-/// What happens, and what is decided by it: `opening` and `update` (whose messages say `clear`),
-/// one a delivery.
+/// Steps with the decided messages: `opening` and `update` (with `clear` where set), one per
+/// delivery.
 type Steps = Vec<(Step, &'static str)>;
 
 enum Step {
-    /// The sender's event with these members.
     Send(Value),
-    /// The operator sets this.
     Set(Value),
-    /// The rule with these members, as it is from now on.
     Rule(Value),
-    /// Like [`Step::Rule`], and what is open is to be reported.
+    /// Like [`Step::Rule`], and also notifies of open events.
     RuleForOpen(Value),
-    /// Whether the rule has its destination.
+    /// Adds or removes the rule's destination.
     Destination(bool),
-    /// The operator writes a note.
     Annotate,
-    /// The trigger has this clause from now on.
     Trigger(Value),
-    /// Like [`Step::Trigger`], and what is open is to be reported.
+    /// Like [`Step::Trigger`], and also notifies of open events.
     TriggerForOpen(Value),
-    /// The rule is deleted.
     DeleteRule,
-    /// The trigger is deleted, and taken out of the rule.
+    /// Deletes the trigger, and removes it from the rule.
     DeleteTrigger,
 }
 
 struct Case {
     name: &'static str,
-    /// Over a rule that is enabled and sends no updates.
+    /// Overrides for a rule that is enabled and sends no updates.
     rule: Value,
-    /// Beside what names the host; absent: nothing.
+    /// Clause in addition to that for the host, if any.
     clause: Option<Value>,
     steps: Steps,
 }
@@ -96,13 +90,13 @@ fn plain() -> Step {
     sent(json!({}))
 }
 
-/// One case on one wire, with separate definitions.
+/// A case over REST or gRPC, with its own definitions.
 struct Play {
     wire: Wire,
     host: String,
     trigger: Value,
     rule: Value,
-    /// Deliveries that earlier steps decided.
+    /// Number of deliveries decided by earlier steps.
     before: usize,
 }
 
@@ -185,7 +179,7 @@ impl Play {
         }
     }
 
-    /// Updates a definition; with `notify` what is open is counted first, and then reported.
+    /// Updates a definition; with `notify`, counts the open events first and then notifies of them.
     async fn update(&self, method: &str, kind: &str, definition: &Value, notify: bool) {
         if !notify {
             self.wire.ok(method, &json!({kind: definition})).await;
@@ -201,7 +195,7 @@ impl Play {
         assert_eq!(counted["notifyCount"], told, "{}: {counted}", self.host);
     }
 
-    /// All deliveries about the event, oldest first.
+    /// Returns all deliveries about the event, oldest first.
     async fn decided(&self) -> Vec<&'static str> {
         let found = json!({"query": {"clause": compares("dimensions.host", &self.host)}});
         let found = self.wire.ok(super::SEARCH, &found).await;

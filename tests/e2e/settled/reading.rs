@@ -1,4 +1,4 @@
-//! Reading: walks, spans of a frequency, warnings, times, hints, and the time that is left.
+//! Reading: paging, spans, warnings, times, hints, and deadlines.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use tokio::{task::JoinSet, time::sleep};
 
 use super::{PUT, SEARCH, event, in_seconds, send, stored, with};
 
-/// No walk over so few events needs more pages.
+/// Limit on the pages of a query over so few events.
 const PAGES_MAX: usize = 3_000;
 
 const ORDERS: [(&str, &str); 6] = [
@@ -26,7 +26,7 @@ const ORDERS: [(&str, &str); 6] = [
     ("startTime", "SORT_ORDER_ASC"),
 ];
 
-/// The pages of a walk, as the occurrences' ids.
+/// Returns all pages of a query, as ids of occurrences.
 async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut cursor = String::new();
@@ -49,7 +49,6 @@ fn sorted_by(field: &str, order: &str) -> Value {
     json!({"sortBy": [{"byField": {"field": field, "order": order}}]})
 }
 
-/// A field of an event's only occurrence that is a number of milliseconds.
 fn moment(item: &Value, field: &str) -> i64 {
     let text = item["occurrences"][0][field].as_str().expect("a text");
     text.parse().expect("a number")
@@ -60,7 +59,7 @@ fn id(item: &Value) -> String {
     id.expect("an id").to_owned()
 }
 
-/// Everything that a query finds, on one page.
+/// Returns all results of a query, as a single page.
 async fn found(wire: &Wire, query: &Value) -> Vec<Value> {
     let query = with(query, &json!({"pageInput": {"limit": 1_000}}));
     let answer = wire.ok(SEARCH, &json!({"query": query})).await;
@@ -113,7 +112,7 @@ async fn what_is_alike_in_an_order_follows_by_start_and_id() {
     }
 }
 
-/// Repeats events until it is stopped, now and then with another severity.
+/// Repeats events until stopped, sometimes with another severity.
 async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated: Arc<AtomicUsize>) {
     const AT_ONCE: usize = 10;
     for turn in 0.. {
@@ -126,14 +125,14 @@ async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated:
         });
         send(&wire, &events.collect::<Vec<_>>()).await;
         repeated.fetch_add(AT_ONCE, Ordering::Relaxed);
-        // The walks are to get on as well, on a machine with few cores.
+        // Leave time for the paging on a machine with few cores.
         sleep(std::time::Duration::from_millis(10)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn walks_end_and_miss_nothing_while_senders_repeat_what_they_walk_through() {
-    // The first of them in each order, unless more are asked for.
+    // The first of them in each order, unless more are requested.
     const SIZES: [usize; 17] = [
         1_000, 599, 64, 10, 250, 900, 700, 600, 400, 300, 200, 128, 100, 50, 33, 20, 1,
     ];
@@ -229,7 +228,7 @@ async fn a_walk_backwards_is_the_walk_forwards_turned_round() {
                 cursor = answer["pageInfo"]["startCursor"].clone();
             }
             let mut forwards: Vec<_> = forwards.concat().into_iter().map(Value::from).collect();
-            // The last one is where the way back begins.
+            // Backward paging starts at the last one.
             forwards.pop();
             forwards.reverse();
             assert_eq!(forwards, backwards, "{}: {field} {order}", wire.name());
@@ -319,7 +318,6 @@ async fn a_frequency_has_exactly_the_spans_that_were_asked_for() {
     }
 }
 
-/// The warnings of an answer, whether they are in it or in the resource that it holds.
 fn warnings(answer: &Value) -> String {
     let members = answer.as_object().expect("an object");
     let inside = members.values().filter_map(|value| value.get("warnings"));
@@ -347,13 +345,13 @@ async fn a_field_that_no_event_has_and_that_is_near_a_known_one_is_warned_of() {
             ("datacentre", "datacenter"),
             ("metadata.mout", "metadata.mount"),
             ("metadata.usage.percant", "metadata.usage.percent"),
-            // Known, however near to another one.
+            // Known fields, however similar to another.
             ("severitz", ""),
             ("dimensions.severitz", ""),
             ("dimensions.host", ""),
             ("metadata.usage.percent", ""),
             ("severity", ""),
-            // Near to none.
+            // Not similar to any field.
             ("zebra", "none"),
             ("dimensions.quartz", "none"),
         ]
@@ -570,7 +568,6 @@ async fn a_hint_is_near_and_a_length_is_told_with_the_one_allowed() {
     }
 }
 
-/// What a backend was reported about the time that is left, in milliseconds.
 fn milliseconds(timeout: &str) -> Option<u128> {
     let (number, unit) = timeout.split_at_checked(timeout.len().checked_sub(1)?)?;
     let number: u128 = number.parse().ok()?;

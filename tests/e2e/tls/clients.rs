@@ -1,4 +1,4 @@
-//! Certificates that stand for clients, over both listeners.
+//! Client certificates that authenticate clients, over both listeners.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Secured {
         }
     }
 
-    /// The REST status for a client that presents that.
+    /// Returns the REST status for a client certificate.
     async fn rest_status(&self, identity: Option<&Identity>, headers: &str) -> u16 {
         let address = self.address("rest");
         let connected = self.authority.connect(address, &["http/1.1"], identity);
@@ -47,7 +47,7 @@ impl Secured {
         answer.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// The gRPC identity of a caller that presents that.
+    /// Returns the gRPC identity for a client certificate.
     async fn grpc_name(
         &self,
         identity: Option<&Identity>,
@@ -63,7 +63,7 @@ impl Secured {
         let endpoint = endpoint.unwrap().tls_config(tls).unwrap();
         let mut client = ClientServiceClient::new(endpoint.connect().await.unwrap());
         let mut request = Request::new(GetCallerRequest {});
-        // What a caller says of itself in these headers is believed by no one.
+        // Headers in which a caller claims an identity are ignored.
         for (name, value) in [
             ("x-client-certificate", "dns:boss.example.net"),
             ("x-forwarded-for", "203.0.113.9"),
@@ -105,7 +105,7 @@ async fn a_certificate_stands_for_its_client_without_a_key_and_for_nobody_else()
         (Some(&stranger), "", 401),
         (None, "", 401),
         (None, forged, 401),
-        // A key that is shown counts, also when it is wrong.
+        // A key takes precedence, even if it is invalid.
         (Some(&reader), wrong, 401),
     ];
     for (identity, headers, expected) in rest {

@@ -1,4 +1,4 @@
-//! Who has no key and costs much, over TLS: others are served meanwhile, and the memory holds.
+//! Expensive clients without a key, over TLS: others are still served, within the memory limit.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use super::Secured;
 
 /// Connections of each kind.
 const MANY: usize = 300;
-/// Requests of the honest client, and how long the slowest but one of a hundred may take.
+/// Requests of the regular client, and the limit of their 99th percentile.
 const HONEST: usize = 100;
 const HONEST_P99_MAX: Duration = Duration::from_secs(1);
 const MEMORY_MAX_MIB: u64 = 512;
 
-/// The beginning of a handshake that shows how much more will come.
+/// The beginning of a handshake that announces a long message.
 const HELLO: &[u8] = &[0x16, 0x03, 0x01, 0x40, 0x00, 0x01, 0x00, 0x3f, 0xfc];
-/// An HTTP/2 client that takes no byte of an answer, and asks.
+/// An HTTP/2 client with a flow-control window of zero.
 const NO_WINDOW: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,7 +33,7 @@ async fn unauthenticated_clients_over_tls_take_nothing_from_authenticated_ones()
             let Ok(mut stream) = TcpStream::connect(address).await else {
                 break;
             };
-            // Every third says nothing at all, every third nothing that is TLS.
+            // Every third sends nothing, every third something other than TLS.
             let begun = [HELLO, b"", b"GET / HTTP/1.1\r\n\r\n"][at % 3];
             drop(stream.write_all(begun).await);
             plain.push(stream);
@@ -76,7 +76,7 @@ async fn unauthenticated_clients_over_tls_take_nothing_from_authenticated_ones()
         "{p99:?}, {peak} MiB"
     );
 
-    // A store that was attacked is whole.
+    // The attacked store is intact.
     let mut secured = secured;
     secured.world.kill();
     let checked = process::run(secured.world.command(&["check"]));

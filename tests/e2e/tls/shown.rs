@@ -1,4 +1,4 @@
-//! The certificate that commands, a gateway and the console show to a service that asks for one.
+//! Client certificates of commands, a gateway and the console.
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
 
@@ -14,10 +14,9 @@ use bellwether_tests::{
 use super::Secured;
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// Settings of a service that lets no one connect without a certificate.
+/// Settings of a service that requires client certificates.
 const ASKING: &str = "tls_client_ca = \"$/ca.crt\"\n";
 
-/// Writes a certificate and its key, which its owner alone may read.
 fn keep(identity: &Identity, folder: &Path, name: &str) -> [String; 2] {
     let files = identity.write(folder, name);
     set_mode(&files[1], 0o600);
@@ -28,7 +27,7 @@ fn set_mode(file: &Path, mode: u32) {
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What a command says that is run in a home without a data folder, and how it ends.
+/// Runs a command in a home without a data folder; returns its exit code and output.
 fn said(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = process::command(home, arguments);
     command.envs(variables.iter().copied());
@@ -54,14 +53,14 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     let reach = ["--connect", &url, "--tls-ca", &ca];
     let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
 
-    // With a key in addition, as the one in the data folder.
+    // With an additional key, from the data folder.
     let create = ["client", "create", "boss", "--role", "admin"];
     let certificate = ["--certificate", "dns:boss.example.net"];
     let arguments = [&create[..], &certificate, &reach, &shown].concat();
     let made = run(secured.world.command(&arguments));
     assert!(made.status.success(), "{made:?}");
 
-    // Elsewhere, where there is no key: the certificate stands for the client.
+    // On another machine without a key: the certificate authenticates the client.
     let home = tempfile::tempdir().unwrap();
     for command in [&["client", "list"][..], &["get", "rules"], &["status"]] {
         let (code, told) = said(home.path(), &[command, &reach, &shown].concat(), &[]);
@@ -71,7 +70,7 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
         assert_eq!(code, Some(4), "{command:?}: {told}");
         assert!(told.contains("no API key"), "{command:?}: {told}");
     }
-    // What is reported for that goes before what the listeners of this machine would show.
+    // A certificate set for clients takes precedence over that of the listeners.
     let foreign = Authority::new().issue();
     let [foreign_cert, foreign_key] = keep(&foreign, &folder, "foreign");
     let listeners = ["--tls-cert", &foreign_cert, "--tls-key", &foreign_key];
@@ -94,7 +93,7 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     })
     .await;
 
-    // By a context of the settings, to which the console goes from another one.
+    // With contexts in a settings file, between which the console switches.
     let file = home.path().join("settings.toml");
     let context = format!(
         "[contexts.prod]\nconnect = {url:?}\ntls_ca = {ca:?}\ntls_client_cert = {cert:?}\n\
@@ -126,7 +125,7 @@ async fn commands_without_a_certificate_say_that_the_service_asks_for_one() {
         secured.file("ca.crt"),
     );
     let reach = ["--connect", &url, "--tls-ca", &ca];
-    // Whether the alert or the end of the connection is read first differs from run to run.
+    // Whether the alert or the end of the connection is read first is random.
     let asked: [&[&str]; 5] = [
         &["client", "list"],
         &["get", "rules"],
@@ -144,8 +143,7 @@ async fn commands_without_a_certificate_say_that_the_service_asks_for_one() {
     }
 }
 
-/// A certificate and a key, by their files, and what is reported of them; `$` stands for the
-/// folder.
+/// Files of a certificate and a key, and the error; `$` stands for the folder.
 const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
@@ -249,7 +247,7 @@ async fn a_private_key_that_others_may_read_is_told_of_and_used() {
         listed.status.success() && told.contains(&sentence),
         "{told}"
     );
-    // In a terminal it is shown there when the console is left.
+    // In a terminal, the warning is printed after the console has closed.
     let admin = secured.world.data_dir().join("admin.key");
     let key_file = ["--key-file", admin.to_str().unwrap()];
     let arguments = [&reach[..], &shown, &key_file].concat();
@@ -257,7 +255,7 @@ async fn a_private_key_that_others_may_read_is_told_of_and_used() {
     console.shows(&["● connected"]);
     console.press("q");
     assert!(console.ended().success());
-    // Lines of the terminal are broken where they are full.
+    // The terminal wraps long lines.
     let written = console.written().replace(['\r', '\n'], "");
     assert!(written.contains(&sentence), "{written}");
 }

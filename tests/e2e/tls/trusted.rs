@@ -1,4 +1,4 @@
-//! A self-signed certificate that is trusted itself, and addresses that lead to another listener.
+//! A trusted self-signed certificate, and addresses of the wrong listener.
 
 use std::path::Path;
 
@@ -16,8 +16,7 @@ use crate::destinations::tls::self_signed;
 
 const NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1";
 
-/// A service with the certificate that `openssl req -x509` makes, and the file of it; none without
-/// `openssl`.
+/// Starts a service with a certificate from `openssl req -x509`; `None` without `openssl`.
 fn start(arguments: &[&str]) -> Option<(World, TempDir)> {
     let files = tempfile::tempdir().unwrap();
     let arguments = [&["-x509", "-days", "30"], arguments].concat();
@@ -31,7 +30,7 @@ fn start(arguments: &[&str]) -> Option<(World, TempDir)> {
     Some((World::with_settings(&settings), files))
 }
 
-/// The exit code of a command, and what it prints on standard error.
+/// Returns the exit code of a command, and its standard error.
 fn said(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(world.command(arguments));
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -74,7 +73,7 @@ async fn self_signed_certificate_named_as_trusted_is_accepted() {
         if refusal.is_none() {
             is_accepted_by_gateway(&url, &trusted).await;
         }
-        // Another one of the same name is not meant.
+        // Another certificate with the same name is not trusted.
         let other = tempfile::tempdir().unwrap();
         self_signed(other.path(), &[&["-x509"], arguments].concat()).unwrap();
         let other = other.path().join("certificate.pem");
@@ -98,7 +97,7 @@ async fn is_accepted_by_gateway(url: &str, trusted: &Path) {
     .await;
 }
 
-/// One line without what libraries call it.
+/// Asserts that an error is one line without internal terms of libraries.
 fn assert_is_a_sentence(errors: &str) {
     assert_eq!(errors.trim_end().lines().count(), 1, "{errors}");
     for internal in ["frame", "protocol error", "compression flag", "Other", "{"] {

@@ -1,5 +1,4 @@
-//! Who makes the journey: a console with a separate service, a receiver of webhooks, and the
-//! screens that were seen.
+//! The tour's console with its own service, a receiver of webhooks, and the recorded screens.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use tempfile::TempDir;
 
 use super::page::{self, Page};
 
-/// How long a screen may take until it is the one of the document.
+/// Timeout for a screen to become the one in the document.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Guide {
@@ -22,7 +21,7 @@ pub(super) struct Guide {
 }
 
 impl Guide {
-    /// Opens the console on a separate service, in a home where nothing is.
+    /// Opens the console with its own service, in an empty home.
     pub(super) async fn start(columns: u16, rows: u16) -> Self {
         let home = tempfile::tempdir().unwrap();
         let arguments = [
@@ -41,19 +40,17 @@ impl Guide {
         }
     }
 
-    /// Presses keys.
     pub(super) fn press(&mut self, keys: &str) -> &mut Self {
         self.console.press(keys);
         self
     }
 
-    /// Waits until the screen shows all of these.
     pub(super) fn sees(&mut self, texts: &[&str]) -> &mut Self {
         self.console.shows(texts);
         self
     }
 
-    /// Keeps the screen as a page of the document, once it is the current one.
+    /// Records the screen as a page of the document, once it is the expected one.
     pub(super) fn page(&mut self, title: &'static str, words: &'static str) {
         let parties = [
             (self.rest_address(), "http://127.0.0.1:48480"),
@@ -69,14 +66,13 @@ impl Guide {
         loop {
             let page = Page::new(title, words, &self.console.settled(), &parties);
             let is_it = stored.as_ref().is_none_or(|stored| page.shows(stored));
-            // What differs is reported when the whole document is compared.
+            // Differences are reported when the whole document is compared.
             if is_it || Instant::now() > deadline {
                 return self.pages.push(page);
             }
         }
     }
 
-    /// What was put on the clipboard last.
     pub(super) fn copied(&self) -> String {
         let written = self.console.written();
         let coded = written.rsplit("\x1b]52;c;").next().unwrap();
@@ -88,14 +84,13 @@ impl Guide {
         self.address("rest")
     }
 
-    /// Where a part of the console's service answers.
     fn address(&self, part: &str) -> String {
         let noted = std::fs::read(self.data_dir().join("addresses.json")).unwrap();
         let noted: Value = serde_json::from_slice(&noted).unwrap();
         noted[part].as_str().unwrap().to_owned()
     }
 
-    /// An application that sends to the console's service.
+    /// Returns a client of the console's service, like an application.
     pub(super) fn rest(&self) -> Rest {
         let key = std::fs::read_to_string(self.data_dir().join("admin.key")).unwrap();
         let address = self.rest_address();
@@ -106,7 +101,7 @@ impl Guide {
         self.home.path().join(".local/share/bellwether")
     }
 
-    /// Quits, and gives the pages.
+    /// Quits, and returns the pages.
     pub(super) fn leave(mut self) -> Vec<Page> {
         self.console.press("q");
         assert!(self.console.ended().success());

@@ -1,4 +1,4 @@
-//! The document that the journey makes: its screens as text, without what differs in each run.
+//! The document of the tour: screens as text, with varying parts masked.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use bellwether_tests::tree;
 use regex::{Captures, Regex};
 
 const PATH: &str = "docs/console/tour.md";
-/// Writes the document instead of holding the screens to it.
+/// Variable that makes the test write the document instead of comparing it.
 const UPDATE: &str = "BELLWETHER_UPDATE_TOUR";
 
 const HEAD: &str = "# A tour of the console
@@ -16,14 +16,13 @@ folded, at 100×30; times, ids and ports are normalized. `just tour` runs the st
 every screen.
 ";
 
-/// What stands where each run has something else, as long as that.
+/// Replacements of varying parts, of the same length.
 const TIME: &str = "09:41:00";
 const DATE: &str = "2031-05-06";
 const ULID: &str = "01K4QZ8J6N5T3V7W9X2Y1ABCDE";
 const DATE_HEADER: &str = "Tue, 06 May 2031 09:41:00 GMT";
 const SECONDS: &str = "1935999660";
 
-/// One screen of the journey.
 pub(super) struct Page {
     title: &'static str,
     words: &'static str,
@@ -31,7 +30,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A screen; the addresses of `parties` are replaced by those beside them.
+    /// Creates a page; addresses of `parties` are replaced.
     pub(super) fn new(
         title: &'static str,
         words: &'static str,
@@ -55,7 +54,7 @@ impl Page {
     }
 }
 
-/// The screen of this size that the document has as this page, unless it is rewritten.
+/// Returns the page of this size in the document, unless it is being rewritten.
 pub(super) fn stored(number: usize, (columns, _): (u16, u16)) -> Option<String> {
     if std::env::var_os(UPDATE).is_some() {
         return None;
@@ -66,10 +65,10 @@ pub(super) fn stored(number: usize, (columns, _): (u16, u16)) -> Option<String> 
     Some(screen.unwrap_or_default().to_owned())
 }
 
-/// Writes the document, or holds it to the pages.
+/// Writes the document, or compares it with the pages.
 ///
 /// # Panics
-/// When the document shows something else.
+/// Panics if the document differs.
 pub(super) fn document(small: &[Page], large: &[Page]) {
     let mut text = HEAD.to_owned();
     for (number, (small, large)) in small.iter().zip(large).enumerate() {
@@ -106,7 +105,6 @@ pub(super) fn document(small: &[Page], large: &[Page]) {
     );
 }
 
-/// The words in lines of at most 100 characters.
 fn wrapped(words: &str) -> String {
     let mut lines = String::new();
     let mut width = 0;
@@ -125,19 +123,19 @@ fn wrapped(words: &str) -> String {
     lines + "\n"
 }
 
-/// A text without the lines of tabs: the counts in them are up to five seconds old.
+/// Removes the lines of tabs, whose counts are up to five seconds old.
 fn steady(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with(" 1 Over"));
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
-/// A line of the screen without what differs in each run.
+/// Masks the varying parts of a line.
 fn masked(line: &str) -> String {
     let line = line.trim_end();
     if let Some((before, _)) = line.split_once("date: ") {
         return format!("{before}date: {DATE_HEADER}");
     }
-    // When in the hour something came.
+    // The position within the hour varies.
     if line.trim_start().starts_with("now ") && line.contains(", peak ") {
         return " now 0, peak 1".to_owned();
     }
@@ -161,7 +159,7 @@ fn masked(line: &str) -> String {
     numbered(&line, "size             ", " bytes", "970")
 }
 
-/// Puts `shown` wherever a text of this shape stands alone: `d` is a digit.
+/// Replaces each separate text of this shape, in which `d` is a digit.
 fn shaped(line: &str, shape: &str, shown: &str) -> String {
     let chars: Vec<char> = line.chars().collect();
     let shape: Vec<char> = shape.chars().collect();
@@ -193,7 +191,7 @@ fn shaped(line: &str, shape: &str, shown: &str) -> String {
     out
 }
 
-/// Puts the one id wherever there is another, also where it is cut off.
+/// Replaces all ids, including truncated ones.
 fn ids(line: &str) -> String {
     let is_part = |char: char| char.is_ascii_digit() || char.is_ascii_uppercase();
     let mut out = String::new();
@@ -214,7 +212,7 @@ fn ids(line: &str) -> String {
     out + rest
 }
 
-/// Drops fractions of a second, which have as many digits as it takes.
+/// Removes fractions of a second, whose number of digits varies.
 fn fractions(line: &str) -> String {
     let Some((before, after)) = line.split_once(&format!("T{TIME}.")) else {
         return line.to_owned();
@@ -223,7 +221,7 @@ fn fractions(line: &str) -> String {
     format!("{before}T{TIME}{}", fractions(rest))
 }
 
-/// Puts one number between two texts.
+/// Replaces a number between two texts.
 fn numbered(line: &str, before: &str, after: &str, shown: &str) -> String {
     let found = line.split_once(before).and_then(|(head, tail)| {
         let rest = tail.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.');

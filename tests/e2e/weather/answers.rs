@@ -1,4 +1,4 @@
-//! Answers that a console does not expect: too large, without end, and of a newer service.
+//! Unexpected responses: too large, endless, and of a newer service.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use prost::Message;
 
 use super::*;
 
-/// What a console may hold while answers come without end: many times what it needs.
+/// Memory limit of a console during endless responses: many times what it needs.
 const MEMORY_MAX_MIB: u64 = 256;
-/// A number that no enumeration has, and fields that no message has, as they are on the wire.
+/// An unknown enumeration value, and unknown fields as encoded.
 const NO_VALUE: i32 = 77;
 const NO_FIELDS: [u8; 9] = [0x80, 0x7d, 0x01, 0x8a, 0x7d, 0x03, b'n', b'e', b'w'];
 
@@ -22,7 +22,7 @@ fn console(world: &World, middleman: &Middleman) -> Terminal {
     console_at(world, &middleman.address().to_string())
 }
 
-/// Messages of this type as a newer service makes them.
+/// Modifies messages of this type like a newer service.
 fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
     Change::Message(Arc::new(move |bytes| {
         let mut message = M::decode(bytes).unwrap();
@@ -33,8 +33,7 @@ fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
     }))
 }
 
-/// Answers as a newer service does: with values and fields that no console of today knows, and
-/// without a method.
+/// Modifies responses like a newer service: with unknown values and fields, and without a method.
 fn speak_newer(middleman: &Middleman) {
     middleman.change(
         "OverviewService/GetOverview",

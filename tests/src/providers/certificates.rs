@@ -1,4 +1,4 @@
-//! A certificate authority of our own, and servers that show its certificates.
+//! A private certificate authority, and servers with its certificates.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,15 +13,15 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-/// An authority that no one trusts yet.
+/// An authority that nothing trusts by default.
 #[derive(Debug)]
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    /// A new one of that name.
+    /// Creates an authority of this name.
     ///
     /// # Panics
-    /// When there is no randomness for its key.
+    /// Panics if there is no randomness for its key.
     pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -32,17 +32,17 @@ impl Authority {
     /// Writes its certificate to a file.
     ///
     /// # Panics
-    /// When the file cannot be written.
+    /// Panics if the file cannot be written.
     pub fn write(&self, file: &Path) {
         std::fs::write(file, self.0.pem()).unwrap();
     }
 
-    /// A server that presents a certificate for that name.
+    /// Returns a server with a certificate for this name.
     pub fn server(&self, name: &str) -> ServerConfig {
         self.server_with(name, |_| {})
     }
 
-    /// A server whose certificate for that name ended years ago.
+    /// Returns a server whose certificate for this name expired years ago.
     pub fn expired_server(&self, name: &str) -> ServerConfig {
         self.server_with(name, |params| {
             params.not_before = date_time_ymd(2020, 1, 1);
@@ -50,10 +50,10 @@ impl Authority {
         })
     }
 
-    /// A server for that name that talks to clients with a certificate of the same authority.
+    /// Returns a server for this name that requires client certificates of the same authority.
     ///
     /// # Panics
-    /// When there is no randomness for its key.
+    /// Panics if there is no randomness for its key.
     pub fn asking_server(&self, name: &str) -> ServerConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
@@ -70,10 +70,10 @@ impl Authority {
         config
     }
 
-    /// A certificate and its key, in PEM, by which a user of that name is known.
+    /// Returns a client certificate for this name and its key, in PEM.
     ///
     /// # Panics
-    /// When there is no randomness for the key.
+    /// Panics if there is no randomness for the key.
     pub fn client(&self, name: &str) -> (String, String) {
         let params = CertificateParams::new([name.to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
@@ -81,17 +81,17 @@ impl Authority {
         (certificate.pem(), key.serialize_pem())
     }
 
-    /// A server with that certificate and key, in PEM.
+    /// Returns a server with this certificate and key, in PEM.
     ///
     /// # Panics
-    /// When they are none.
+    /// Panics if they are invalid.
     pub fn server_of(certificate: &str, key: &str) -> ServerConfig {
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
         let chain: Result<Vec<_>, _> = chain.collect();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         let provider = Arc::new(ring::default_provider());
         let key = provider.key_provider.load_private_key(key).unwrap();
-        // Unlike `with_single_cert`, this does not look into the certificate, which may be an odd one.
+        // Unlike `with_single_cert`, this does not parse the certificate, which may be unusual.
         let shown = SingleCertAndKey::from(CertifiedKey::new(chain.unwrap(), key));
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

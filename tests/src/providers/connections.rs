@@ -1,6 +1,6 @@
-//! A receiver that speaks HTTP/1.1, or HTTP/2 over TLS, byte by byte, so that it can do what a library
-//! would not: fall silent on one connection, refuse streams, end a connection before it came to a request,
-//! and close or reset it at any time.
+//! A receiver that implements HTTP/1.1, or HTTP/2 over TLS, byte by byte, so that it can do what a
+//! library would not: go silent on one connection, refuse streams, send GOAWAY before a request,
+//! and close or reset a connection at any time.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -30,48 +30,47 @@ const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const REFUSED_STREAM: u32 = 7;
-/// `:status: 200`, as the static table of HPACK has it.
+/// `:status: 200` in HPACK's static table.
 const OK: [u8; 1] = [0x88];
 
-/// What is done with one request.
+/// What the receiver does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerAction {
-    /// It is answered with 200.
+    /// Answers with 200.
     Answers,
-    /// The connection is silent from now on, as one is that a firewall forgot: nothing is read any more.
+    /// Stops reading from the connection, like a firewall that dropped its state.
     FallsSilent,
-    /// Its stream is refused. HTTP/2 alone.
+    /// Refuses the request's stream (HTTP/2 only).
     Refuses,
-    /// The connection ends, and names the request before this one as the last that it came to. HTTP/2
-    /// alone.
+    /// Sends GOAWAY with the preceding request as the last one processed (HTTP/2 only).
     GoesAway,
-    /// The connection ends, and names this request as the last that it came to. It is not answered. HTTP/2
-    /// alone.
+    /// Sends GOAWAY with this request as the last one processed, without answering it (HTTP/2
+    /// only).
     GoesAwayAfter,
-    /// The connection is closed without an answer.
+    /// Closes the connection without an answer.
     Closes,
-    /// It is answered with 200, and no more is sent over the connection.
+    /// Answers with 200 and shuts down the sending side of the connection.
     HalfCloses,
-    /// It is answered with 200, and the connection is reset while it is idle.
+    /// Answers with 200 and resets the connection once it is idle.
     Resets,
-    /// It is answered with 200, one byte after the other, with a pause before each.
+    /// Answers with 200 one byte at a time, with a pause before each.
     Dribbles(Duration),
 }
 
-/// What is done with a connection before its first request.
+/// What the receiver does with a connection before its first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Welcome {
-    /// It is served.
+    /// Serves it.
     Serves,
-    /// It is closed once it is accepted.
+    /// Closes it immediately after accepting it.
     Closes,
-    /// It is reset once it is accepted.
+    /// Resets it immediately after accepting it.
     Resets,
-    /// It is closed within the TLS handshake, after the first bytes of the client. TLS alone.
+    /// Closes it during the TLS handshake, after the client's first bytes (TLS only).
     ClosesInHandshake,
-    /// It is reset within the TLS handshake. TLS alone.
+    /// Resets it during the TLS handshake (TLS only).
     ResetsInHandshake,
-    /// It is accepted, and nothing more happens.
+    /// Accepts it and does nothing more.
     Hangs,
 }
 
@@ -79,16 +78,16 @@ type Door = Arc<dyn Fn(usize) -> Welcome + Send + Sync>;
 
 type Rule = Arc<dyn Fn(Request) -> ServerAction + Send + Sync>;
 
-/// A request as it is judged.
+/// A request's position, from which a rule chooses an action.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// Counts connections from 1.
+    /// Number of the connection, starting at 1.
     pub connection: usize,
-    /// Counts the requests of this connection from 1.
+    /// Number of the request on its connection, starting at 1.
     pub number: usize,
 }
 
-/// A receiver on a free port; it ends when it is dropped.
+/// A receiver on a free port, shut down when dropped.
 pub struct Connections {
     address: SocketAddr,
     scheme: &'static str,
@@ -100,9 +99,9 @@ pub struct Connections {
 #[derive(Debug, Default)]
 struct Seen {
     connections: usize,
-    /// The bodies of requests, and what was done with each.
+    /// Request bodies and what was done with each.
     requests: Vec<(Vec<u8>, ServerAction)>,
-    /// Requests without one identity, by their header fields.
+    /// Header fields of the requests whose ids are missing or differ.
     nameless: Vec<String>,
 }
 
@@ -118,12 +117,12 @@ impl std::fmt::Debug for Connections {
 }
 
 impl Connections {
-    /// Starts one that speaks HTTP/1.1 and does with each request what the rule says.
+    /// Starts an HTTP/1.1 receiver that handles each request according to `rule`.
     pub async fn http1(rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static) -> Self {
         Self::start(None, Arc::new(rule)).await
     }
 
-    /// Starts one that speaks HTTP/2 and does with each request what the rule says.
+    /// Starts an HTTP/2 receiver that handles each request according to `rule`.
     pub async fn http2(
         mut tls: ServerConfig,
         rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
@@ -152,20 +151,21 @@ impl Connections {
         }
     }
 
-    /// Does with each connection, counted from 1, what that says, before its first request.
+    /// Handles each new connection according to `door`, which receives the number of the
+    /// connection, starting at 1.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     #[must_use]
     pub fn welcoming(self, door: impl Fn(usize) -> Welcome + Send + Sync + 'static) -> Self {
         *self.door.lock().unwrap() = Arc::new(door);
         self
     }
 
-    /// Every body that came, however often, in order.
+    /// Returns all bodies received, repeated ones included, in order.
     ///
     /// # Panics
-    /// When a request came over HTTP/1.1 without an identity that is the same in `webhook-id` and
+    /// Panics if an HTTP/1.1 request did not carry the same id in `webhook-id` and
     /// `idempotency-key`.
     pub fn bodies(&self) -> Vec<Vec<u8>> {
         let seen = self.seen.lock().unwrap();
@@ -174,33 +174,33 @@ impl Connections {
         bodies.collect()
     }
 
-    /// The address of a path here, by the name of this machine.
+    /// Returns the URL of a path on this receiver, with the host name `localhost`.
     pub fn url(&self, path: &str) -> String {
         format!("{}://localhost:{}{path}", self.scheme, self.address.port())
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn connections(&self) -> usize {
         self.seen.lock().unwrap().connections
     }
 
-    /// How often that was done with a request.
+    /// Returns how many requests were handled with this action.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn count(&self, deed: ServerAction) -> usize {
         let seen = self.seen.lock().unwrap();
         let done = seen.requests.iter().filter(|(_, done)| *done == deed);
         done.count()
     }
 
-    /// How often each body was answered.
+    /// Returns how often each body was answered.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn answered(&self) -> BTreeMap<Vec<u8>, usize> {
         let seen = self.seen.lock().unwrap();
         let mut bodies = BTreeMap::new();
@@ -246,7 +246,7 @@ async fn listen(
                 request,
                 seen,
             };
-            // The other side may hang up whenever it likes.
+            // The peer may disconnect at any time.
             match acceptor {
                 None => drop(serve_http1(stream, &mut judge).await),
                 Some(acceptor) => {
@@ -260,14 +260,14 @@ async fn listen(
     }
 }
 
-/// The connection, when it is to be served.
+/// Returns the connection if it is to be served.
 async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     match welcome {
         Welcome::Serves => return Some(stream),
         Welcome::Closes => {}
         Welcome::Resets => reset(&stream),
         Welcome::ClosesInHandshake | Welcome::ResetsInHandshake => {
-            // What is closed with unread bytes is reset, so all that came is read.
+            // Closing a socket with unread bytes resets it, so everything is read first.
             let mut stream = stream;
             let mut hello = vec![0; 16 * 1024];
             let _read = stream.read(&mut hello).await;
@@ -280,12 +280,11 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     None
 }
 
-/// Lets a connection end with RST when it is dropped.
+/// Makes the connection end with RST when it is dropped.
 fn reset(stream: &TcpStream) {
     let _set = stream.set_zero_linger();
 }
 
-/// Judges the requests of one connection.
 struct Judge {
     rule: Rule,
     request: Request,
@@ -401,7 +400,7 @@ async fn serve_http2(
                 let frame = frame(HEADERS, END_STREAM | END_HEADERS, id, &OK)?;
                 dribble(&mut stream, &frame, pause).await?;
             }
-            // Over TLS the answer and the end of the connection go out alike.
+            // Over TLS, the answer and the end of the connection are sent together.
             ServerAction::Resets => return Err(std::io::Error::other("use `Closes` over TLS")),
             ServerAction::FallsSilent => std::future::pending().await,
             ServerAction::Refuses => {

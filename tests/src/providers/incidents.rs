@@ -1,4 +1,4 @@
-//! A receiver that keeps incidents by the key that messages name, as on-call services do.
+//! A receiver that keeps incidents by the key in the messages, as on-call services do.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -8,10 +8,10 @@ use std::{
 use super::{Answer, Rules};
 use crate::receiver::Received;
 
-/// What a message does to an incident.
+/// How a message changes an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Opens it, or counts once more.
+    /// Opens it, or updates it if it is already open.
     Open,
     /// Acknowledges it.
     Acknowledge,
@@ -26,51 +26,51 @@ pub struct Incident {
     pub is_open: bool,
     /// Whether it is acknowledged.
     pub is_acknowledged: bool,
-    /// What the messages about it said, oldest first.
+    /// Texts of the messages about it, oldest first.
     pub texts: Vec<String>,
 }
 
-/// What a receiver holds.
+/// The state of a receiver.
 #[derive(Debug, Default)]
 pub struct State {
-    /// The incidents by key.
+    /// Incidents by key.
     pub incidents: BTreeMap<String, Incident>,
-    /// Keys of messages that closed or acknowledged what was never opened.
+    /// Keys of messages that closed or acknowledged an incident that was never opened.
     pub unknown: Vec<String>,
-    /// Whether every message is answered with 503 when it comes first, after it was taken.
+    /// Whether the first attempt of each message is accepted but answered with 503.
     pub answers_late: bool,
-    /// Messages that came, by the id of their delivery or else their text.
+    /// Messages received, by delivery id or otherwise by text.
     seen: HashSet<String>,
 }
 
-/// The incidents of a receiver, which a test looks at.
+/// The incidents of a receiver, shared with the test.
 #[derive(Debug, Clone, Default)]
 pub struct Board(Arc<Mutex<State>>);
 
 impl Board {
-    /// Looks at what the receiver holds, or changes it.
+    /// Calls `look` with the receiver's state, which it may change.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.0.lock().unwrap())
     }
 
-    /// The incidents by key.
+    /// Returns the incidents by key.
     pub fn incidents(&self) -> BTreeMap<String, Incident> {
         self.with(|state| state.incidents.clone())
     }
 
-    /// How many are open.
+    /// Returns the number of open incidents.
     pub fn open_count(&self) -> usize {
         self.incidents().values().filter(|it| it.is_open).count()
     }
 }
 
-/// Returns which incident a message is about, what it does to it, and what it says.
+/// Reads a message's incident key, change and text.
 pub type Read = fn(&Received) -> (String, Change, String);
 
-/// A receiver whose messages are judged by its own rules, and change incidents.
+/// A receiver that checks messages against a provider's rules and applies them to incidents.
 #[derive(Debug)]
 pub struct Incidents<R> {
     rules: R,
@@ -79,7 +79,7 @@ pub struct Incidents<R> {
 }
 
 impl<R> Incidents<R> {
-    /// A receiver, and the board that it keeps.
+    /// Creates a receiver and the board that shows its incidents.
     pub fn new(rules: R, read: Read) -> (Self, Board) {
         let board = Board::default();
         let incidents = Self {
@@ -119,10 +119,10 @@ impl<R: Rules> Rules for Incidents<R> {
     }
 }
 
-/// Takes every request.
+/// Rules that accept every request.
 #[derive(Debug, Clone, Copy)]
 pub struct Accepts(
-    /// The status of its answers.
+    /// Status of the answers.
     pub u16,
     /// The body of its answers.
     pub &'static str,

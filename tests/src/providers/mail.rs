@@ -1,4 +1,4 @@
-//! A mail server that insists on its rules: TLS, who may log in and how, and the form of mails.
+//! A mail server that enforces its rules: TLS, authentication and the format of mails.
 
 use std::{
     io,
@@ -16,69 +16,71 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Bytes of a line of a mail, without its end.
+/// Maximum number of bytes in a line, without the line ending.
 const LINE_BYTES_MAX: usize = 998;
 
-/// How a mail server wants to be spoken to.
+/// What a mail server requires of its clients.
 #[derive(Debug, Clone, Default)]
 pub struct MailRules {
-    /// How conversations are secured.
+    /// How connections are secured.
     pub security: MailSecurity,
-    /// Who may send, with the password, or the token of XOAUTH2; none allows every client.
+    /// User name and password, or the XOAUTH2 token; `None` admits every client.
     pub login: Option<(String, String)>,
-    /// The ways to log in, as EHLO lists them.
+    /// Authentication mechanisms, as listed in the EHLO response.
     pub mechanisms: &'static str,
 }
 
-/// How conversations are secured.
+/// How connections are secured.
 #[derive(Debug, Clone, Default)]
 pub enum MailSecurity {
     /// Not at all.
     #[default]
     None,
-    /// After STARTTLS; nothing but that is taken unencrypted.
+    /// With STARTTLS; no other command is accepted before it.
     StartTls(ServerConfig),
-    /// From the first byte.
+    /// With TLS from the first byte.
     Tls(ServerConfig),
 }
 
 /// How a mail server misbehaves.
 #[derive(Debug, Clone)]
 pub enum MailMischief {
-    /// It takes connections and says nothing.
+    /// Accepts connections and never responds.
     Hangs,
-    /// It says this instead of taking that command; `.` is the end of a mail.
+    /// Responds to the first command with the second string instead of executing it; `.` is the end
+    /// of a mail.
     Says(&'static str, &'static str),
-    /// It closes the connection when that command comes.
+    /// Closes the connection on this command.
     HangsUp(&'static str),
-    /// It never stops listing what it can do.
+    /// Lists capabilities endlessly.
     Floods,
-    /// It refuses that address with that answer, and no other.
+    /// Refuses this address with this response, and accepts all others.
     Refuses(&'static str, &'static str),
-    /// It takes a mail, and answers only after that long.
+    /// Accepts a mail but responds only after this delay.
     AnswersLate(Duration),
-    /// It accepts so many addresses for one mail, and refuses the others (RFC 5321, 4.5.3.1.10).
+    /// Accepts this many recipients per mail and refuses the others (RFC 5321, section 4.5.3.1.10).
     TakesAtMost(usize),
-    /// The same, and it closes the conversation when a second mail begins in it.
+    /// Like [`MailMischief::TakesAtMost`], but closes the connection when a second mail begins on
+    /// it.
     TakesOneMail(usize),
 }
 
-/// One mail as it was taken.
+/// A mail as received.
 #[derive(Debug, Clone)]
 pub struct Mail {
-    /// Who it is from, of the envelope.
+    /// Envelope sender.
     pub from: String,
-    /// Who it goes to, of the envelope.
+    /// Envelope recipients.
     pub to: Vec<String>,
-    /// Headers and body, as they came.
+    /// Headers and body, byte for byte.
     pub data: Vec<u8>,
-    /// How its sender logged in.
+    /// Authentication mechanism that the sender used.
     pub mechanism: String,
-    /// Whether the conversation was secured.
+    /// Whether the connection was encrypted.
     pub is_secure: bool,
 }
 
-/// A mail server on a free port of this machine; it ends when it is dropped.
+/// A mail server on a free local port, shut down when dropped.
 #[derive(Debug)]
 pub struct StrictMailServer {
     address: SocketAddr,
@@ -98,7 +100,7 @@ impl StrictMailServer {
     /// Starts a server with these rules.
     ///
     /// # Panics
-    /// When there is no free port.
+    /// Panics if no port is free.
     pub async fn start(rules: MailRules) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -114,7 +116,7 @@ impl StrictMailServer {
             let mut conversations = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let state = Arc::clone(&shared);
-                // The other side may hang up whenever it likes.
+                // The peer may disconnect at any time.
                 conversations.spawn(async move { drop(begin(Box::new(stream), &state).await) });
                 while conversations.try_join_next().is_some() {}
             }
@@ -126,7 +128,7 @@ impl StrictMailServer {
         }
     }
 
-    /// Its settings in `bellwether.toml`, but for how to log in.
+    /// Returns the server's settings for `bellwether.toml`, without the credentials.
     pub fn settings(&self) -> String {
         let security = match self.state.rules.security {
             MailSecurity::None => "none",
@@ -140,18 +142,18 @@ impl StrictMailServer {
         )
     }
 
-    /// Misbehaves from now on; none means no more.
+    /// Sets how the server misbehaves from now on; `None` makes it behave again.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn misbehave(&self, mischief: impl Into<Option<MailMischief>>) {
         *self.state.mischief.lock().unwrap() = mischief.into();
     }
 
-    /// What it took so far.
+    /// Returns the mails received so far.
     ///
     /// # Panics
-    /// When a user did not keep to its rules.
+    /// Panics if a client violated the rules.
     pub fn mails(&self) -> Vec<Mail> {
         let faults = self.state.faults.lock().unwrap();
         assert!(
@@ -172,9 +174,9 @@ struct Conversation<'a> {
     mechanism: String,
     from: Option<String>,
     to: Vec<String>,
-    /// Whether a mail was accepted in this conversation.
+    /// Whether a mail was accepted on this connection.
     has_sent: bool,
-    /// Whether letters beyond ASCII were agreed on for this mail.
+    /// Whether SMTPUTF8 was requested for this mail.
     is_international: bool,
 }
 
@@ -235,7 +237,7 @@ impl Conversation<'_> {
         self.stream.flush().await
     }
 
-    /// One line without its end; none when the other side has hung up.
+    /// Reads a line without its ending; `None` if the peer has disconnected.
     async fn raw_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         if self.stream.read_until(b'\n', &mut line).await? == 0 {
@@ -270,7 +272,7 @@ impl Conversation<'_> {
         })
     }
 
-    /// Takes a command; false when the conversation is over.
+    /// Handles a command; returns whether the connection continues.
     async fn take(&mut self, verb: &str, line: &str) -> io::Result<bool> {
         if !self.goes_well(verb).await? {
             return Ok(verb != "QUIT");
@@ -320,7 +322,7 @@ impl Conversation<'_> {
         Ok(true)
     }
 
-    /// A line that may hold letters beyond ASCII where that was agreed on.
+    /// Records a fault if a line contains non-ASCII characters without SMTPUTF8.
     fn holds_letters(&self, line: &str) {
         if !line.is_ascii() && !self.is_international {
             self.fault(format!("letters beyond ASCII without SMTPUTF8: {line}"));
@@ -352,7 +354,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Does mischief; whether the command is to be taken anyway.
+    /// Misbehaves as configured; returns whether to handle the command normally.
     async fn goes_well(&mut self, verb: &str) -> io::Result<bool> {
         match self.mischief() {
             Some(MailMischief::Says(at, answer)) if at == verb => {
@@ -372,7 +374,7 @@ impl Conversation<'_> {
 
     async fn hello(&mut self, line: &str) -> io::Result<()> {
         let words: Vec<_> = line.split_whitespace().collect();
-        // RFC 5321, 4.1.1.1: a name with a domain, else an address in brackets.
+        // RFC 5321, section 4.1.1.1: a fully qualified domain name or an address literal.
         let is_name =
             |name: &&&str| name.contains('.') && (name.starts_with('[') == name.ends_with(']'));
         if words.len() != 2 || words.get(1).is_none_or(|word| !is_name(&word)) {
@@ -425,8 +427,9 @@ impl Conversation<'_> {
         self.say("235 welcome").await
     }
 
-    /// XOAUTH2 as Google and Microsoft define it: base64 of `user=…^Aauth=Bearer …^A^A`. A refusal is a
-    /// challenge that holds the error; an empty response to it brings the reply that ends the command.
+    /// Handles XOAUTH2 as defined by Google and Microsoft: base64 of `user=…^Aauth=Bearer …^A^A`. A
+    /// refusal is a challenge with the error, and the client's empty response to it triggers the
+    /// final reply.
     async fn log_in_by_token(&mut self, first: Option<String>) -> io::Result<()> {
         let said = first.and_then(|it| STANDARD.decode(it).ok());
         let said = said.and_then(|it| String::from_utf8(it).ok());
@@ -451,7 +454,7 @@ impl Conversation<'_> {
             .await
     }
 
-    /// What the other side says to a question; it may have said it already.
+    /// Returns the client's response to a challenge, which may have come with the command.
     async fn reply(&mut self, said: Option<String>, question: &str) -> io::Result<String> {
         let said = if let Some(said) = said {
             said
@@ -500,7 +503,7 @@ impl Conversation<'_> {
     }
 }
 
-/// What stands between `<` and `>`.
+/// Returns the text between `<` and `>`.
 fn address(line: &str) -> String {
     let inside = line
         .split_once('<')
@@ -508,7 +511,7 @@ fn address(line: &str) -> String {
     inside.map_or(String::new(), |(address, _)| address.to_owned())
 }
 
-/// The user and the token of XOAUTH2.
+/// Returns the user and the token of an XOAUTH2 response.
 fn bearer(said: &str) -> Option<(&str, &str)> {
     let inside = said.strip_prefix("user=")?.strip_suffix("\u{1}\u{1}")?;
     let (user, token) = inside.split_once("\u{1}auth=Bearer ")?;

@@ -1,4 +1,4 @@
-//! Microsoft Teams: the address of a workflow or of an incoming webhook, which takes Adaptive Cards.
+//! Microsoft Teams: the URL of a workflow or an incoming webhook, which accepts Adaptive Cards.
 
 use serde_json::Value;
 
@@ -8,12 +8,13 @@ use crate::receiver::Received;
 const BODY_BYTES_MAX: usize = 28 * 1024;
 const CARD: &str = "application/vnd.microsoft.card.adaptive";
 
-/// A channel that posts what comes to its address.
+/// A channel that posts the messages sent to its URL.
 #[derive(Debug)]
 pub struct MsTeams {
-    /// The path and query of the address.
+    /// Path and query of the URL.
     pub path: String,
-    /// Whether it answers as workflows do (202, nothing) or as incoming webhooks did (200, `1`).
+    /// Whether it answers like a workflow (202 with an empty body) or like an incoming webhook (200
+    /// with `1`).
     pub is_workflow: bool,
 }
 
@@ -23,7 +24,7 @@ impl Rules for MsTeams {
             return Answer::refused(404, "", vec![format!("no workflow at {}", request.path)]);
         }
         if request.body.len() > BODY_BYTES_MAX {
-            // This is how incoming webhooks say it: with success.
+            // Incoming webhooks report this error with a success status.
             let said = "Webhook message delivery failed with error: Microsoft Teams endpoint \
                         returned HTTP error 413 with ContextId tcid=0.";
             return Answer::refused(200, said, vec!["the message is beyond 28 KB".into()]);
@@ -63,7 +64,7 @@ fn card(card: &Value, faults: &mut Faults) {
     let known = ["$schema", "type", "version", "body", "actions", "msteams"];
     let card = faults.object("the card", card, &known);
     faults.word("the card's type", card.get("type"), &["AdaptiveCard"]);
-    // Teams shows cards up to version 1.5.
+    // Teams supports cards up to version 1.5.
     let versions = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
     faults.word("the card's version", card.get("version"), &versions);
     for element in faults.list("the card's body", card.get("body"), 50) {

@@ -1,4 +1,4 @@
-//! PagerDuty's Events API v2, as its reference describes `POST /v2/enqueue`.
+//! PagerDuty's Events API v2, following the reference of `POST /v2/enqueue`.
 
 use serde_json::{Value, json};
 
@@ -27,10 +27,10 @@ const PAYLOAD: [&str; 8] = [
 ];
 const BODY_BYTES_MAX: usize = 512 * 1024;
 
-/// A service that takes events with one integration key.
+/// A PagerDuty service with one integration key.
 #[derive(Debug)]
 pub struct PagerDuty {
-    /// The integration key: 32 characters.
+    /// Integration key of 32 characters.
     pub routing_key: String,
 }
 

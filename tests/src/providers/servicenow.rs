@@ -1,4 +1,4 @@
-//! ServiceNow: its OAuth token endpoint, and the table API that inserts `em_event` records.
+//! ServiceNow: the OAuth token endpoint and the table API that inserts `em_event` records.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,7 +8,7 @@ use url::form_urlencoded;
 use super::{Answer, Rules, shape::Faults, stand_in::content_type};
 use crate::receiver::Received;
 
-/// The fields of a record that a sender may fill, with their most characters.
+/// The fields that a sender may set, with their maximum lengths in characters.
 const FIELDS: [(&str, usize); 13] = [
     ("source", 100),
     ("event_class", 100),
@@ -21,7 +21,7 @@ const FIELDS: [(&str, usize); 13] = [
     ("resolution_state", 100),
     ("time_of_event", 19),
     ("description", 4_000),
-    // No limit is published.
+    // No limit is documented.
     ("additional_info", usize::MAX),
     ("ci_type", 100),
 ];
@@ -29,22 +29,22 @@ const FIELDS: [(&str, usize); 13] = [
 /// An instance with one OAuth client.
 #[derive(Debug)]
 pub struct ServiceNow {
-    /// The client's id.
+    /// Client id.
     pub client_id: String,
-    /// Its secret.
+    /// Client secret.
     pub client_secret: String,
-    /// The token that the client refreshes with; none where it uses its own credentials.
+    /// Refresh token; `None` for the client-credentials grant.
     pub refresh_token: Option<String>,
-    /// How often a token is taken before it has expired.
+    /// Number of requests for which a token is valid.
     pub uses_per_token: usize,
-    /// How long it thinks about a token.
+    /// Delay before a token is issued.
     pub token_delay: Duration,
     tokens: usize,
     uses_left: usize,
 }
 
 impl ServiceNow {
-    /// An instance whose tokens expire after so many uses.
+    /// Creates an instance whose tokens expire after this many requests.
     pub fn new(client_secret: &str, refresh_token: Option<&str>, uses_per_token: usize) -> Self {
         Self {
             client_id: "bellwether".into(),
@@ -158,7 +158,7 @@ fn record(event: &Value, faults: &mut Faults) {
     faults.unless(read.is_ok(), format!("time_of_event is {time:?}"));
     let info = event.get("additional_info").as_str().unwrap_or_default();
     let info: Value = serde_json::from_str(info).unwrap_or_default();
-    // «The JSON data is supported for String values only.»
+    // From the reference: "The JSON data is supported for String values only."
     let texts = |info: &serde_json::Map<String, Value>| info.values().all(Value::is_string);
     let right = info.as_object().is_some_and(texts);
     faults.unless(

@@ -1,20 +1,20 @@
-//! Collects what is wrong with a JSON document, field by field.
+//! Collects the faults of a JSON document, field by field.
 
 use serde_json::{Map, Value};
 
-/// What is wrong with a document so far.
+/// The faults found in a document so far.
 #[derive(Debug, Default)]
 pub struct Faults(pub Vec<String>);
 
 impl Faults {
-    /// Notes what is wrong, unless it is right.
+    /// Adds a fault unless `right` holds.
     pub fn unless(&mut self, right: bool, wrong: impl Into<String>) {
         if !right {
             self.0.push(wrong.into());
         }
     }
 
-    /// An object; fields of other names than these are wrong.
+    /// Checks that the value is an object with known fields only, and returns its fields.
     pub fn object<'a>(&mut self, path: &str, value: &'a Value, known: &[&str]) -> Fields<'a> {
         let Value::Object(object) = value else {
             self.0.push(format!("{path} is not an object: {value}"));
@@ -26,7 +26,7 @@ impl Faults {
         Fields(Some(object))
     }
 
-    /// A required text of so many characters.
+    /// Checks for a non-empty string of at most this many characters, and returns it.
     pub fn text<'a>(&mut self, path: &str, value: &'a Value, characters_max: usize) -> &'a str {
         let Some(text) = value.as_str() else {
             self.0.push(format!("{path} is not a text: {value}"));
@@ -39,20 +39,20 @@ impl Faults {
         text
     }
 
-    /// A text that may be absent or empty.
+    /// Checks a string that may be absent or empty.
     pub fn optional_text(&mut self, path: &str, value: &Value, characters_max: usize) {
         if !value.is_null() && value != "" {
             self.text(path, value, characters_max);
         }
     }
 
-    /// A required word of a list.
+    /// Checks that the value is one of these words.
     pub fn word(&mut self, path: &str, value: &Value, words: &[&str]) {
         let known = value.as_str().is_some_and(|word| words.contains(&word));
         self.unless(known, format!("{path} is {value}, none of {words:?}"));
     }
 
-    /// A list of so many items.
+    /// Checks for a list of at most `max` items, and returns them.
     pub fn list<'a>(&mut self, path: &str, value: &'a Value, max: usize) -> &'a [Value] {
         let Some(items) = value.as_array() else {
             self.0.push(format!("{path} is not a list: {value}"));
@@ -66,7 +66,7 @@ impl Faults {
         items
     }
 
-    /// An address of the web.
+    /// Checks for an HTTP or HTTPS URL.
     pub fn web_address(&mut self, path: &str, value: &Value) {
         let url = value.as_str().and_then(|text| url::Url::parse(text).ok());
         let right = url.is_some_and(|url| matches!(url.scheme(), "http" | "https"));
@@ -74,19 +74,19 @@ impl Faults {
     }
 }
 
-/// The fields of an object; those that are absent are null.
+/// The fields of an object; absent ones read as null.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Fields<'a>(Option<&'a Map<String, Value>>);
 
 impl<'a> Fields<'a> {
-    /// A field.
+    /// Returns the field's value.
     pub fn get(self, name: &str) -> &'a Value {
         self.0
             .and_then(|fields| fields.get(name))
             .unwrap_or(&Value::Null)
     }
 
-    /// Whether there is such a field.
+    /// Returns whether the field is present.
     pub fn has(self, name: &str) -> bool {
         self.0.is_some_and(|fields| fields.contains_key(name))
     }

@@ -9,9 +9,8 @@ use super::{
 };
 use crate::receiver::Received;
 
-/// The id of the channel.
 const CHANNEL: &str = "C0123456789";
-/// The name that every message gets.
+/// The timestamp that identifies every message.
 const FIRST: &str = "1503435956.000247";
 
 const ARGUMENTS: [&str; 9] = [
@@ -31,9 +30,9 @@ const ARGUMENTS: [&str; 9] = [
 pub struct Slack {
     /// The bot's token.
     pub token: String,
-    /// The channel that the bot is in.
+    /// The channel that the bot belongs to.
     pub channel: String,
-    /// How messages in threads are refused, where they are.
+    /// Error with which messages in threads are refused, if they are.
     pub refuses_threads: Option<&'static str>,
 }
 
@@ -53,7 +52,7 @@ impl Rules for Slack {
             faults.0.push("the token is not the bot's".into());
             return no("invalid_auth", faults);
         }
-        // Without the charset Slack warns in its answer.
+        // Without the charset, Slack adds a warning to its answer.
         if content_type(request) != "application/json; charset=utf-8" {
             faults
                 .0
@@ -64,7 +63,7 @@ impl Rules for Slack {
             return no("invalid_json", Faults(vec!["the body is not JSON".into()]));
         };
         let arguments = faults.object("the message", &message, &ARGUMENTS);
-        // An edit names the channel by its id, and the message.
+        // An update identifies the channel by its id and the message by its timestamp.
         let channel = if is_update { CHANNEL } else { &self.channel };
         faults.unless(
             !is_update || arguments.get("ts") == FIRST,
@@ -91,7 +90,7 @@ impl Rules for Slack {
         if !faults.0.is_empty() {
             return no("invalid_blocks", faults);
         }
-        // Slack repeats the message, with every letter beyond ASCII as `\uXXXX`.
+        // Slack echoes the message with every non-ASCII character as `\uXXXX`.
         let text = escaped(&message["text"].to_string());
         let answer = format!(
             r#"{{"ok":true,"channel":"{CHANNEL}","ts":"{FIRST}",

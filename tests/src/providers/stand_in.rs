@@ -1,4 +1,4 @@
-//! An HTTP server that judges every request by a provider's rules, and misbehaves on demand.
+//! An HTTP server that validates requests by a provider's rules and misbehaves on demand.
 
 use std::{
     convert::Infallible,
@@ -32,18 +32,18 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::receiver::{Received, Reply};
 
-/// Bytes of the answer that is far too long.
+/// Size of the oversized answer, in bytes.
 pub const FLOOD_BYTES: usize = 100 * 1024 * 1024;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// What a provider publishes about what it takes.
+/// The documented rules of a provider's API.
 pub trait Rules: Send + 'static {
-    /// Judges a request as the provider would.
+    /// Validates a request as the provider would.
     fn judge(&mut self, request: &Received) -> Answer;
 }
 
-/// What a provider makes of a request.
+/// A provider's response to a request and its verdict.
 #[derive(Debug, Clone)]
 pub struct Answer {
     reply: Reply,
@@ -58,27 +58,27 @@ enum Judgement {
 }
 
 impl Answer {
-    /// The message was taken.
+    /// Accepts the message.
     pub fn taken(status: u16, body: impl Into<String>) -> Self {
         Self::new(status, body, Judgement::Taken)
     }
 
-    /// The request was refused, for these reasons.
+    /// Refuses the request for these reasons.
     pub fn refused(status: u16, body: impl Into<String>, faults: Vec<String>) -> Self {
         Self::new(status, body, Judgement::Refused(faults))
     }
 
-    /// The request was in order, and no message was taken.
+    /// Accepts a valid request that carries no message.
     pub fn aside(status: u16, body: impl Into<String>) -> Self {
         Self::new(status, body, Judgement::Aside)
     }
 
-    /// Whether the message was taken.
+    /// Returns whether the message was accepted.
     pub(super) fn is_taken(&self) -> bool {
         matches!(self.judgement, Judgement::Taken)
     }
 
-    /// The same after a while.
+    /// Delays the response.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.reply.delay = delay;
@@ -92,28 +92,28 @@ impl Answer {
     }
 }
 
-/// The header that shows what a body is; empty when it is absent.
+/// Returns the `content-type` header, or an empty string if it is absent.
 pub(super) fn content_type(request: &Received) -> &str {
     let header = request.headers.get("content-type");
     header.map_or("", String::as_str)
 }
 
-/// How a test server treats requests instead of judging them.
+/// How a test server misbehaves instead of validating requests.
 #[derive(Debug, Clone)]
 pub enum Mischief {
-    /// Answers so, whatever it gets.
+    /// Sends the same response to every request.
     Answers(Reply),
-    /// Never answers.
+    /// Never responds.
     Hangs,
-    /// Never answers requests for paths that begin so.
+    /// Never responds to requests whose path has this prefix.
     HangsAt(&'static str),
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     HangsUp,
-    /// Answers 200 with 100 MB.
+    /// Responds with 200 and a body of 100 MB.
     Floods,
 }
 
-/// A test server on a free port of this machine; it ends when it is dropped.
+/// A test server on a free local port, shut down when dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
@@ -142,12 +142,12 @@ impl std::fmt::Debug for State {
 }
 
 impl StandIn {
-    /// Starts a provider with these rules, over HTTP.
+    /// Starts a provider with these rules over HTTP.
     pub async fn start(rules: impl Rules) -> Self {
         Self::start_with(rules, None).await
     }
 
-    /// Starts a provider with these rules and that certificate, over HTTPS.
+    /// Starts a provider with these rules and this certificate over HTTPS.
     pub async fn start_tls(rules: impl Rules, tls: ServerConfig) -> Self {
         Self::start_with(rules, Some(tls)).await
     }
@@ -174,43 +174,43 @@ impl StandIn {
         }
     }
 
-    /// The address of a path here, by the name of this machine.
+    /// Returns the URL of a path on this server, with the host name `localhost`.
     pub fn url(&self, path: &str) -> String {
         format!("{}://localhost:{}{path}", self.scheme, self.address.port())
     }
 
-    /// Misbehaves from now on; none means no more.
+    /// Sets how the server misbehaves from now on; `None` makes it behave again.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn misbehave(&self, mischief: impl Into<Option<Mischief>>) {
         *self.state.mischief.lock().unwrap() = mischief.into();
     }
 
-    /// What it took so far.
+    /// Returns the requests accepted so far.
     ///
     /// # Panics
-    /// When it refused something: with what was wrong.
+    /// Panics with the faults if any request was refused.
     pub fn taken(&self) -> Vec<Received> {
         let refused = self.refused();
         assert!(refused.is_empty(), "a provider refused {refused:#?}");
         self.state.taken.lock().unwrap().clone()
     }
 
-    /// What it refused so far, each with what was wrong.
+    /// Returns the requests refused so far, each with its faults.
     ///
     /// # Panics
-    /// Never, unless another holder has.
+    /// Panics if another thread panicked while holding the lock.
     pub fn refused(&self) -> Vec<(Received, Vec<String>)> {
         self.state.refused.lock().unwrap().clone()
     }
 
-    /// Requests so far, those included that met mischief.
+    /// Returns the number of requests so far, including those affected by mischief.
     pub fn requests(&self) -> usize {
         self.state.requests.load(Ordering::SeqCst)
     }
 
-    /// Bytes of a flood that the other side accepted.
+    /// Returns how many bytes of an oversized body the client accepted.
     pub fn flooded_bytes(&self) -> usize {
         self.state.flooded_bytes.load(Ordering::SeqCst)
     }
@@ -224,7 +224,7 @@ async fn listen(listener: TcpListener, tls: Option<ServerConfig>, state: Arc<Sta
         connections.spawn(async move {
             match tls {
                 None => serve(stream, state).await,
-                // Clients that do not accept the certificate disconnect.
+                // Clients that reject the certificate disconnect.
                 Some(tls) => match tls.accept(stream).await {
                     Ok(stream) => serve(stream, state).await,
                     Err(_refused) => {}
@@ -238,7 +238,7 @@ async fn listen(listener: TcpListener, tls: Option<ServerConfig>, state: Arc<Sta
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, state: Arc<State>) {
     let service = service_fn(move |request| answer(request, Arc::clone(&state)));
     let connection = auto::Builder::new(TokioExecutor::new());
-    // The other side may hang up whenever it likes.
+    // The peer may disconnect at any time.
     drop(
         connection
             .serve_connection(TokioIo::new(stream), service)

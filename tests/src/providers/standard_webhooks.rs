@@ -1,4 +1,5 @@
-//! Who receives webhooks and verifies them, written from the Standard Webhooks specification 1.0.0.
+//! A webhook receiver that verifies signatures, written from the Standard Webhooks specification
+//! 1.0.0.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
@@ -7,13 +8,13 @@ use sha2::Sha256;
 use super::{Answer, Rules};
 use crate::receiver::Received;
 
-/// How far a message's time may be off.
+/// Maximum clock difference of a message's timestamp, in seconds.
 const TOLERANCE_SECONDS: i64 = 5 * 60;
 
-/// A receiver that takes nothing but messages that one of its secrets has signed.
+/// A receiver that accepts only messages signed with one of its secrets.
 #[derive(Debug)]
 pub struct Verifier {
-    /// The secrets, `whsec_…`.
+    /// Secrets of the form `whsec_…`.
     pub secrets: Vec<String>,
 }
 
@@ -32,14 +33,14 @@ impl Rules for Verifier {
     }
 }
 
-/// Verifies a message as the specification says: the signature of `id.timestamp.body`, in constant
-/// time, and the timestamp against the clock.
+/// Verifies a message according to the specification: the signature of `id.timestamp.body`, in
+/// constant time, and the timestamp against the clock.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns a description of the fault if verification fails.
 ///
 /// # Panics
-/// Never: keys of any length are taken.
+/// Never panics, because HMAC accepts keys of any length.
 pub fn verify(request: &Received, secret: &str, now_seconds: i64) -> Result<(), String> {
     let header = |name: &str| {
         request

@@ -1,4 +1,4 @@
-//! One call: what is asked of which method, and its answer as it came.
+//! A call: the request for a method, and its response as received.
 
 use std::time::Duration;
 
@@ -12,22 +12,21 @@ use crate::{
     limits,
 };
 
-/// What is asked of a method.
+/// A request for a method.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// As `RuleService`.
+    /// Name of the service, such as `RuleService`.
     pub(crate) service: &'static str,
-    /// As `PreviewRule`.
+    /// Name of the method, such as `PreviewRule`.
     pub(crate) method: &'static str,
-    /// The request, as canonical JSON.
     pub(crate) body: Value,
-    /// When it is given up.
+    /// Timeout.
     pub(crate) limit: Duration,
-    /// Of a call that changes something at the service: what its answer says was done.
+    /// Parser of the response, for a call that changes something.
     pub(crate) taken: Option<ReadTaken>,
 }
 
-/// Calls that ask the same are equal, however their answers are read.
+/// Calls with equal requests are equal, regardless of their parsers.
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
         let asked = |call: &Self| (call.service, call.method, call.is_write());
@@ -35,14 +34,14 @@ impl PartialEq for Call {
     }
 }
 
-/// Reads what a write came to from its answer on the wire.
+/// Parses the response of a write.
 pub(crate) type ReadTaken = fn(Answer) -> Result<Taken, Failure>;
 
-/// The answer to a call: a message on the wire.
+/// The response to a call, as an encoded message.
 pub(crate) type Answer = Result<Vec<u8>, Failure>;
 
 impl Call {
-    /// A call that changes nothing, by the names of the wire.
+    /// Creates a read-only call by name.
     pub(crate) fn new(service: &'static str, method: &'static str, body: Value) -> Self {
         Self {
             service,
@@ -53,7 +52,7 @@ impl Call {
         }
     }
 
-    /// A call that changes nothing. The name of the request is that of the method.
+    /// Creates a read-only call. The name of the method follows from that of the request.
     pub(crate) fn of<Q: Name>(service: &'static str, request: &Q) -> Self {
         let method = Q::NAME.strip_suffix("Request");
         let body = json::to_json(request).ok();
@@ -65,31 +64,30 @@ impl Call {
         )
     }
 
-    /// The same, which may take longer.
+    /// Sets a longer timeout.
     pub(crate) fn long(self) -> Self {
         let limit = limits::TEST_CALL;
         Self { limit, ..self }
     }
 
-    /// The same as a call that changes something: it needs a confirmation, or something that takes it
-    /// back.
+    /// Marks the call as a write, which needs a confirmation or an undo.
     pub(crate) fn writes(self, taken: ReadTaken) -> Self {
         let taken = Some(taken);
         Self { taken, ..self }
     }
 
-    /// Whether it changes something at the service.
+    /// Whether the call changes something.
     pub(crate) fn is_write(&self) -> bool {
         self.taken.is_some()
     }
 }
 
-/// An answer as the message that it is.
+/// Decodes a response.
 pub(crate) fn message<A: Message + Default>(answer: Answer) -> Result<A, Failure> {
     A::decode(&*answer?).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }
 
-/// An answer of this method as canonical JSON.
+/// Converts a response of the method to canonical JSON.
 pub(crate) fn document(method: &str, answer: Answer) -> Result<Value, Failure> {
     let name = format!("bellwether.v1.{method}Response");
     let text = json::wire_to_json(&name, &answer?).map_err(|error| unfit(&error))?;
@@ -97,7 +95,7 @@ pub(crate) fn document(method: &str, answer: Answer) -> Result<Value, Failure> {
         .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }
 
-/// A write that is done as a whole or fails.
+/// Parses the response of a write that succeeds or fails as a whole.
 pub(crate) fn whole(answer: Answer) -> Result<Taken, Failure> {
     answer.map(|_done| Taken::All)
 }

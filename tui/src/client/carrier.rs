@@ -1,4 +1,4 @@
-//! What calls are made over: the channel with the key on every call, and what one call is.
+//! Transport of calls: the channel that adds the key to every call, and single calls.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::{
     limits,
 };
 
-/// The channel with the key on every call.
+/// A channel that adds the key to every call.
 pub(crate) type Carrier = InterceptedService<Channel, KeyHolder>;
 
-/// Puts the key on every call, as it is then.
+/// Adds the current key to every call.
 #[derive(Clone)]
 pub(crate) struct KeyHolder(Keys);
 
@@ -49,17 +49,17 @@ impl tonic::service::Interceptor for KeyHolder {
     }
 }
 
-/// What a request is made over, and what was learnt on the way.
+/// The transport of a request, and the failure of the connection if it broke.
 pub(crate) struct Reach {
     pub(crate) carrier: Carrier,
-    /// Until a call is given up.
+    /// Timeout of each call.
     pub(crate) limit: Duration,
-    /// The failure that shows that the link is broken.
+    /// The failure that shows that the connection is broken.
     pub(super) broken: Option<Failure>,
 }
 
 impl Reach {
-    /// A link that calls are made over.
+    /// Uses an existing channel.
     pub(crate) fn over(carrier: Carrier) -> Self {
         Self {
             carrier,
@@ -68,8 +68,7 @@ impl Reach {
         }
     }
 
-    /// Makes a call of which the names alone are known: JSON goes out, the answer comes as it is on the
-    /// wire.
+    /// Makes a call by name: the request is JSON, the response an encoded message.
     pub(super) async fn ask(&mut self, service: &str, method: &str, request: &Value) -> Answer {
         let name = format!("bellwether.v1.{method}Request");
         let wire = json::wire_from_json(&name, request.to_string().as_bytes())
@@ -77,7 +76,7 @@ impl Reach {
         self.call(&format!("{service}/{method}"), wire).await
     }
 
-    /// The same, where JSON comes back.
+    /// Makes a call by name: request and response are JSON.
     pub(crate) async fn ask_json(
         &mut self,
         service: &str,
@@ -87,8 +86,9 @@ impl Reach {
         document(method, self.ask(service, method, request).await)
     }
 
-    /// The same of a request that can be tried with `validateOnly`. If it is no such message, the failure
-    /// also contains what the service refuses of the rest.
+    /// Like [`Self::ask_json`], for requests that support `validateOnly`. If the request does not
+    /// fit the message, the failure also contains the violations that the service finds in the
+    /// rest.
     pub(crate) async fn ask_json_checked(
         &mut self,
         service: &str,
@@ -109,7 +109,7 @@ impl Reach {
             return Err(failed);
         };
         if let Err(more) = self.call(&format!("{service}/{method}"), wire).await {
-            // What was left out may be called missing.
+            // Omitted fields may be reported as missing.
             let is_known = |field: &FieldError| {
                 let mut known = failed.fields.iter();
                 known.any(|it| is_within(&it.path, &field.path) || is_within(&field.path, &it.path))
@@ -149,18 +149,18 @@ impl Reach {
     }
 }
 
-/// Whether a field is another one, or within it.
+/// Whether a field equals another or is nested in it.
 fn is_within(field: &str, other: &str) -> bool {
     let below = field.strip_prefix(other);
     below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
-/// Why nothing can be asked while there is no link.
+/// Returns the failure of a call without a connection.
 pub(super) fn unlinked() -> Failure {
     Failure::new(FailureKind::Unreachable, "there is no connection")
 }
 
-/// Messages as the bytes that they are on the wire.
+/// A codec that passes encoded messages through.
 struct Bytes;
 
 impl Codec for Bytes {

@@ -1,4 +1,4 @@
-//! The calls about deliveries, and what their answers hold.
+//! Calls about deliveries, and parsers of their responses.
 
 use bellwether_proto::v1;
 
@@ -13,7 +13,7 @@ use crate::{
 
 const SERVICE: &str = "DeliveryService";
 
-/// Reads a page of what a filter leaves.
+/// Lists a page of the deliveries that match a filter.
 pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
     let request = v1::ListDeliveriesRequest {
         page_size: limits::DELIVERY_PAGE,
@@ -31,7 +31,7 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
     Call::of(SERVICE, &request)
 }
 
-/// Counts what a filter leaves, by state.
+/// Counts the deliveries that match a filter, by state.
 pub(crate) fn count(filter: String) -> Call {
     let request = v1::ListDeliveriesRequest {
         page_size: 1,
@@ -42,19 +42,17 @@ pub(crate) fn count(filter: String) -> Call {
     Call::of(SERVICE, &request)
 }
 
-/// How many there are.
 pub(crate) fn counted(answer: Answer) -> Result<v1::DeliveryCounts, Failure> {
     let found: v1::ListDeliveriesResponse = message(answer)?;
     let counts = found.counts;
     counts.ok_or_else(|| Failure::new(FailureKind::Unsupported, "it counts no deliveries"))
 }
 
-/// Reads one.
 pub(crate) fn get(id: String) -> Call {
     Call::of(SERVICE, &v1::GetDeliveryRequest { id })
 }
 
-/// Sends one again, or cancels it.
+/// Retries or cancels a delivery.
 pub(crate) fn change(transition: Transition, id: String) -> Call {
     let call = match transition {
         Transition::SendAgain => Call::of(SERVICE, &v1::RetryDeliveryRequest { id }),
@@ -63,7 +61,7 @@ pub(crate) fn change(transition: Transition, id: String) -> Call {
     call.writes(whole)
 }
 
-/// Sends the next part of many again, or cancels it; a dry run counts them.
+/// Retries or cancels the next batch of deliveries; a dry run only counts them.
 pub(crate) fn change_many(
     transition: Transition,
     chosen: Chosen,
@@ -101,7 +99,7 @@ pub(crate) fn change_many(
     if dry_run { call } else { call.writes(whole) }
 }
 
-/// To how many it was done, or would be, and where to continue; empty at the end.
+/// Returns the tally of a batch, and the token of the next one; empty at the end.
 pub(crate) fn changed_many(
     transition: Transition,
     answer: Answer,

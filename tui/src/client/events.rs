@@ -1,4 +1,4 @@
-//! The calls about events, and what their answers hold.
+//! Calls about events, and parsers of their responses.
 
 use bellwether_proto::v1;
 
@@ -16,7 +16,7 @@ const QUERIES: &str = "EventQueryService";
 const CHANGES: &str = "EventManagementService";
 
 impl EventFilter {
-    /// All of its occurrences.
+    /// Returns a query for all matching occurrences.
     pub(crate) fn query(&self) -> v1::EventQuery {
         let open = [Status::Open.into(), Status::Suppressed.into()];
         v1::EventQuery {
@@ -31,7 +31,7 @@ impl EventFilter {
         }
     }
 
-    /// A page of them after the cursor, which is empty for the first.
+    /// Returns the request for the page after the cursor, which is empty for the first.
     fn page(&self, cursor: String, limit: i32) -> v1::SearchEventsRequest {
         let page_input = v1::PageInput {
             limit,
@@ -46,23 +46,22 @@ impl EventFilter {
         }
     }
 
-    /// Reads a page of them.
     pub(crate) fn search(&self, cursor: String) -> Call {
         Call::of(QUERIES, &self.page(cursor, limits::EVENT_PAGE))
     }
 
-    /// Asks how many they are, where that is found quickly.
+    /// Requests the number of matches, if the service can determine it quickly.
     pub(crate) fn estimate(&self) -> Call {
         Call::of(QUERIES, &self.page(String::new(), 1))
     }
 
-    /// Counts them.
+    /// Counts the matches exactly.
     pub(crate) fn count(&self) -> Call {
         let query = Some(self.query());
         Call::of(QUERIES, &v1::CountEventsRequest { query }).long()
     }
 
-    /// Counts them by what a field holds.
+    /// Counts the matches by the values of a field.
     pub(crate) fn group(&self, field: &str, limit: i32) -> Call {
         let request = v1::GroupEventsRequest {
             query: Some(self.query()),
@@ -73,7 +72,7 @@ impl EventFilter {
     }
 }
 
-/// An order as the service is asked for it; the one that it has by default is not named.
+/// Returns the sort order of a request; empty for the service's default.
 fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     if order == EventOrder::default() {
         return Vec::new();
@@ -96,7 +95,6 @@ fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     vec![v1::SortBy { sort }]
 }
 
-/// The events of a page.
 pub(crate) fn found(answer: Answer) -> Result<Page<EventRow>, Failure> {
     let found: v1::SearchEventsResponse = message(answer)?;
     let info = found.page_info.unwrap_or_default();
@@ -110,24 +108,24 @@ pub(crate) fn found(answer: Answer) -> Result<Page<EventRow>, Failure> {
     })
 }
 
-/// How many there are; none where finding out would take long.
+/// Returns the number of matches; `None` if counting would take long.
 pub(crate) fn estimated(answer: Answer) -> Result<Option<i32>, Failure> {
     let found: v1::SearchEventsResponse = message(answer)?;
     Ok(found.page_info.and_then(|info| info.total_count))
 }
 
-/// The event's id of an occurrence's.
+/// Returns the event id within an occurrence id.
 pub(crate) fn event_id(occurrence_id: &str) -> &str {
     let event = occurrence_id.split_once(':').map(|(event, _)| event);
     event.unwrap_or(occurrence_id)
 }
 
-/// The occurrence's id; an event's id alone means its newest one, which is empty.
+/// Returns the occurrence id; empty for an event id, which stands for the newest occurrence.
 fn own_id(id: &str) -> &str {
     if id.contains(':') { id } else { "" }
 }
 
-/// Reads an event, with this occurrence or its newest one.
+/// Gets an event with the given or its newest occurrence.
 pub(crate) fn get(id: &str) -> Call {
     let own = Some(own_id(id)).filter(|id| !id.is_empty());
     let request = v1::GetEventRequest {
@@ -137,7 +135,7 @@ pub(crate) fn get(id: &str) -> Call {
     Call::of(QUERIES, &request)
 }
 
-/// Asks why each rule did or did not notify of an occurrence.
+/// Requests why each rule did or did not notify about an occurrence.
 pub(crate) fn explain(id: &str) -> Call {
     let request = v1::ExplainEventRequest {
         id: event_id(id).to_owned(),
@@ -146,7 +144,7 @@ pub(crate) fn explain(id: &str) -> Call {
     Call::of(QUERIES, &request)
 }
 
-/// A change on the wire, of no occurrence yet.
+/// Converts a change to an item without an occurrence id.
 fn changed(change: &StatusChange) -> v1::StatusItem {
     let mut item = v1::StatusItem::default();
     match change {
@@ -157,12 +155,11 @@ fn changed(change: &StatusChange) -> v1::StatusItem {
     item
 }
 
-/// Changes these occurrences.
 pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, false)
 }
 
-/// Acknowledges an occurrence, or all that is open of a group, for so many seconds.
+/// Acknowledges an occurrence, or the open ones of a group, for this many seconds.
 pub(crate) fn acknowledge_for(id: &str, group: &str, seconds: i64) -> Call {
     let acknowledge_for = Some(prost_types::Duration { seconds, nanos: 0 });
     if !group.is_empty() {
@@ -194,7 +191,7 @@ fn statuses_taken(answer: Answer) -> Result<Taken, Failure> {
     Ok(taken(items.map(|item| (item.success, item.error))))
 }
 
-/// Changes these occurrences without updates about the acknowledgement.
+/// Changes occurrences without notifying of the acknowledgement.
 pub(crate) fn set_status_quietly(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, true)
 }
@@ -213,7 +210,7 @@ fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
     Call::of(CHANGES, &request).writes(statuses_taken)
 }
 
-/// Changes all that is open of a group.
+/// Changes all open occurrences of a group.
 pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
     let item = changed(change);
     let request = v1::SetGroupStatusRequest {
@@ -226,7 +223,7 @@ pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
     Call::of("GroupService", &request).writes(whole)
 }
 
-/// A note with this text; an empty one takes it away.
+/// Sets the text of notes; an empty text deletes them.
 fn annotate(notes: impl Iterator<Item = Note>, text: &str) -> Call {
     let annotations = notes.map(|note| v1::AnnotationItem {
         event_id: event_id(&note.occurrence_id).to_owned(),
@@ -240,7 +237,7 @@ fn annotate(notes: impl Iterator<Item = Note>, text: &str) -> Call {
     Call::of(CHANGES, &request)
 }
 
-/// Writes a note on these occurrences.
+/// Adds a note to occurrences.
 pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
     let notes = ids.iter().map(|id| Note {
         occurrence_id: id.clone(),
@@ -260,7 +257,7 @@ pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
     })
 }
 
-/// Takes notes away.
+/// Deletes notes.
 pub(crate) fn remove_notes(notes: Vec<Note>) -> Call {
     annotate(notes.into_iter(), "").writes(|answer| message(answer).map(annotated))
 }
@@ -270,7 +267,7 @@ fn annotated(done: v1::AnnotateResponse) -> Taken {
     taken(items.map(|item| (item.success, item.error)))
 }
 
-/// What happened to items that succeed or fail on their own.
+/// Summarizes the results of items that succeed or fail individually.
 fn taken(results: impl Iterator<Item = (Option<bool>, String)>) -> Taken {
     let failed = results.filter(|(success, _)| *success != Some(true));
     let errors: Vec<String> = failed.map(|(_, error)| error).collect();

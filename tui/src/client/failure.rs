@@ -1,4 +1,4 @@
-//! Failed calls as failures, sorted by what the operator can do.
+//! Conversion of failed calls, classified by what the operator can do.
 
 use std::error::Error;
 
@@ -11,7 +11,7 @@ use crate::{
     limits,
 };
 
-/// How a connection fails that ended before its last words were read.
+/// Error messages of a connection that was closed before its last data was read.
 const CUT_OFF: [&str; 5] = [
     "connection closed",
     "connection was not ready",
@@ -20,17 +20,17 @@ const CUT_OFF: [&str; 5] = [
     "operation was canceled",
 ];
 
-/// An address without encryption leads to a server that speaks TLS.
+/// Message for an unencrypted connection to a TLS server.
 const SECURED: &str = "the server at that address does not speak unencrypted gRPC; for a service with a \
                        certificate use `https://`";
 
-/// Why a call failed.
+/// Converts the status of a failed call.
 pub(crate) fn failure(status: &tonic::Status) -> Failure {
     use tonic::Code;
     let kind = match status.code() {
         _ if is_foreign(status) => FailureKind::Unreachable,
         Code::Unavailable => FailureKind::Unreachable,
-        // What a connection that ends under a call cancels did not time out.
+        // A call cancelled because its connection closed did not time out.
         Code::Cancelled if status.source().is_some_and(is_cut_off) => FailureKind::Unreachable,
         Code::DeadlineExceeded | Code::Cancelled => FailureKind::TimedOut,
         Code::Unauthenticated => FailureKind::Unauthenticated,
@@ -42,7 +42,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         | Code::OutOfRange
         | Code::ResourceExhausted => FailureKind::Invalid,
         Code::Unimplemented => FailureKind::Unsupported,
-        // A connection that breaks under a call is reported as an unknown error with its cause.
+        // A connection that breaks during a call is reported as an unknown error with its cause.
         Code::Unknown | Code::Internal if why_broken(status).is_some() => FailureKind::Unreachable,
         _ => FailureKind::Internal,
     };
@@ -53,7 +53,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         message: item.description,
     });
     let message = match kind {
-        // The wire's own words for it tell no one whose limit it is.
+        // The message of gRPC does not identify the side with the limit.
         FailureKind::Invalid if is_too_large(status) => format!(
             "the answer is larger than the {} MiB that this console takes",
             limits::MESSAGE_BYTES / (1024 * 1024)
@@ -73,7 +73,7 @@ fn is_too_large(status: &tonic::Status) -> bool {
         && status.message().contains("message length too large")
 }
 
-/// Why a connection broke under a call, if it did.
+/// Returns why the connection broke during a call; `None` if it did not.
 pub fn why_broken(status: &tonic::Status) -> Option<String> {
     if is_foreign(status) {
         return Some(
@@ -88,29 +88,29 @@ pub fn why_broken(status: &tonic::Status) -> Option<String> {
     is_secured(status.message()).then(|| SECURED.to_owned())
 }
 
-/// Whether an answer is not of gRPC, by tonic's words for that.
+/// Whether a response is not gRPC, recognized by tonic's error messages.
 fn is_foreign(status: &tonic::Status) -> bool {
     let words = status.message();
     words.contains("received message with invalid compression flag")
         || words.contains("status header missing, mapped from HTTP status code")
 }
 
-/// Whether an answer is no HTTP/2, such as that of a server that speaks TLS, by the words for that.
+/// Whether a response is not HTTP/2, such as that of a TLS server, recognized by the error message.
 fn is_secured(words: &str) -> bool {
     words == "h2 protocol error: http2 error" || words.ends_with("frame with invalid size")
 }
 
-/// Why a call failed: of a connection that broke, what an operator can act on.
+/// Returns why a call failed. For a broken connection, the message suggests a remedy.
 pub fn why_failed(status: &tonic::Status) -> String {
     why_broken(status).unwrap_or_else(|| status.message().to_owned())
 }
 
-/// Why there is no connection.
+/// Returns the failure for a connection that could not be established.
 pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
     Failure::new(FailureKind::Unreachable, why_unreachable(error))
 }
 
-/// Why there is no connection, as what an operator can act on.
+/// Returns why a connection could not be established, in terms of what an operator can do.
 pub fn why_unreachable(error: &tonic::transport::Error) -> String {
     reason(error)
 }
@@ -126,7 +126,7 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     if is_secured(&text) {
         return SECURED.to_owned();
     }
-    // The words of the alert are lost where the connection was given up before they were read.
+    // The TLS alert is lost if the connection was closed before it was read.
     if is_cut_off(error) {
         return "the service closed the connection; it may require a client certificate \
                 (`tls_client_cert`), or at an address with `http://` TLS: use `https://`"
@@ -143,7 +143,7 @@ fn is_cut_off(error: &(dyn Error + 'static)) -> bool {
     CUT_OFF.iter().any(|it| text.starts_with(it))
 }
 
-/// Why what was written is no such message, field by field.
+/// Converts the errors of a malformed request, by field.
 pub(crate) fn unfit(error: &json::Error) -> Failure {
     let message = error.to_string();
     let fields = match &error {

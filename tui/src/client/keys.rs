@@ -1,4 +1,4 @@
-//! The key that calls carry, which may become another one while the console runs.
+//! The API key of calls, which may change while the console runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::{
     options::{Key, Options, Renewal},
 };
 
-/// The key, and how it is renewed.
+/// The key and its renewal.
 #[derive(Clone)]
 pub(crate) struct Keys {
     held: Arc<Mutex<CurrentKey>>,
@@ -19,12 +19,12 @@ pub(crate) struct Keys {
 #[derive(Default)]
 struct CurrentKey {
     key: Option<MetadataValue<Ascii>>,
-    /// How often it became another one.
+    /// Number of changes of the key.
     changes: u64,
 }
 
 impl Keys {
-    /// Those that a console is started with.
+    /// Takes the key from the console's options.
     pub(crate) fn of(options: &mut Options) -> Self {
         let key = options.key.take().map(Key::into_value);
         Self {
@@ -33,22 +33,20 @@ impl Keys {
         }
     }
 
-    /// The key as it is now.
     pub(super) fn key(&self) -> Option<MetadataValue<Ascii>> {
         self.held().key.clone()
     }
 
-    /// How often it became another one.
     pub(super) fn changes(&self) -> u64 {
         self.held().changes
     }
 
-    /// Whether it can become another one.
+    /// Whether the key can change.
     pub(super) fn can_change(&self) -> bool {
         self.renewal.is_some()
     }
 
-    /// Asks for it again, where it can become another one.
+    /// Renews the key, if it can change.
     pub(super) async fn renew(&self) -> Result<(), Failure> {
         let Some(renewal) = &self.renewal else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The connection below the calls, and when something last came over it.
+//! The transport below the calls, which records when data was last received.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use super::carrier::Carrier;
 use crate::limits;
 
-/// When the service was last heard, be it one byte.
+/// Time at which anything was last received from the service.
 #[derive(Clone, Debug)]
 pub(super) struct Heard(Arc<Mutex<Instant>>);
 
@@ -38,7 +38,7 @@ impl Heard {
     }
 }
 
-/// Connects, and notes what is heard.
+/// A connector whose connections record when data is received.
 pub(super) struct Line {
     http: HttpConnector,
     heard: Heard,
@@ -47,11 +47,11 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn new(heard: Heard) -> Self {
         let mut http = HttpConnector::new();
-        // The scheme and its TLS are those of the endpoint above.
+        // The endpoint handles the scheme and TLS.
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_connect_timeout(Some(limits::CONNECT));
-        // The system notices a network that is gone, without waking this process while it is there.
+        // TCP keepalive detects a lost network without waking this process.
         http.set_keepalive(Some(limits::PROBE));
         http.set_keepalive_interval(Some(limits::PROBE));
         http.set_keepalive_retries(Some(limits::PROBES));
@@ -81,7 +81,7 @@ impl Service<Uri> for Line {
     }
 }
 
-/// A connection that notes when bytes come.
+/// A connection that records when data is received.
 #[derive(Debug)]
 pub(super) struct Listened {
     stream: TcpStream,
@@ -133,19 +133,19 @@ impl AsyncWrite for Listened {
     }
 }
 
-/// Whether a key was pressed a moment ago.
+/// Whether a key was pressed recently.
 pub(super) fn is_attended(attended: &mut Receiver<Instant>) -> bool {
     attended.borrow_and_update().elapsed() < limits::ATTENDED
 }
 
-/// Waits until the service is silent for too long while keys are pressed: when nothing came for a while, it is
-/// asked whether it is there. While none are, the stream of events shows that.
+/// Waits until the service has been silent for too long while keys are pressed. After some silence,
+/// it is pinged. Without key presses, the stream of events is enough to detect a lost service.
 pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiver<Instant>) {
     let mut health = HealthClient::new(carrier);
     loop {
         if !is_attended(&mut attended) {
             if attended.changed().await.is_err() {
-                // The console is gone, and this with it.
+                // The console has ended, and this task with it.
                 std::future::pending::<()>().await;
             }
             continue;
@@ -156,7 +156,7 @@ pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiv
             continue;
         }
         let asked = Instant::now();
-        // Whatever is answered, be it that there is no such method: something is there.
+        // Any response shows that the service is alive, even that the method is unknown.
         let check = health.check(HealthCheckRequest::default());
         drop(time::timeout(limits::PING_TIMEOUT, check).await);
         if heard.at() < asked {

@@ -1,4 +1,4 @@
-//! Keeps one link to the service: connects, notices that it broke, pauses, tries again.
+//! The connection to the service: connects, detects failures, and reconnects after a pause.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -34,26 +34,26 @@ use crate::{
 pub(crate) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<News>,
-    /// When a key was last pressed.
+    /// Time of the last key press.
     attended: Sender<Instant>,
     _tasks: JoinSet<()>,
 }
 
 impl Link {
-    /// Hands over a command without waiting. `false` when too many are waiting already.
+    /// Queues a command without waiting. Returns `false` if the queue is full.
     pub(crate) fn send(&self, command: Command) -> bool {
         self.commands.try_send(command).is_ok()
     }
 
-    /// A key was pressed: what is shown is looked at.
+    /// Records a key press.
     pub(crate) fn attend(&self) {
         self.attended.send_replace(Instant::now());
     }
 
-    /// The next news; never ends.
+    /// Waits for the next news; never ends.
     ///
     /// # Cancel safety
-    /// Nothing is lost when the future is dropped.
+    /// Nothing is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> News {
         match self.news.recv().await {
             Some(news) => news,
@@ -61,7 +61,7 @@ impl Link {
         }
     }
 
-    /// The next news if there is one already.
+    /// Returns the next news if already received.
     pub(crate) fn try_next(&mut self) -> Option<News> {
         self.news.try_recv().ok()
     }
@@ -91,7 +91,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     }
 }
 
-/// What the console wants to follow, kept over broken links.
+/// The subscription to restore after reconnecting.
 #[derive(Clone)]
 struct Watched {
     generation: Ticket,
@@ -104,17 +104,17 @@ struct Supervisor {
     keys: Keys,
     commands: mpsc::Receiver<Command>,
     news: mpsc::Sender<News>,
-    /// When a key was last pressed; `None` for a service that is in this process.
+    /// Time of the last key press; `None` for a service in this process.
     attended: Option<Receiver<Instant>>,
     watched: Option<Watched>,
-    /// How often the key had become another one when the stream began.
+    /// Number of changes of the key when the stream began.
     followed_with: u64,
 }
 
-/// How a time of being connected ended.
+/// The reason why a connection ended.
 enum LinkEnd {
     Broken(Failure),
-    /// The console is gone.
+    /// The console has ended.
     Over,
 }
 
@@ -149,7 +149,7 @@ impl Supervisor {
     }
 
     async fn tell(&self, news: News) {
-        // A closed queue means that the console is gone; the next command reports it.
+        // A closed queue means that the console has ended; the next command reveals it.
         let _closed = self.news.send(news).await;
     }
 
@@ -170,7 +170,7 @@ impl Supervisor {
         }
     }
 
-    /// Answers commands while there is no link. `false` when the console is gone.
+    /// Rejects commands while there is no connection. Returns `false` if the console has ended.
     async fn wait(&mut self, pause: Duration) -> bool {
         let pause = time::sleep(pause);
         tokio::pin!(pause);
@@ -234,7 +234,7 @@ impl Supervisor {
                 }
                 ended = stream.ended() => match ended {
                     watch::Ended::Broken(failure) => {
-                        // A stream lives as long as the key that it began with.
+                        // A stream ends with the key that it was opened with.
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
                             && self.keys.changes() != self.followed_with;
                         if !is_outlived {
@@ -252,7 +252,7 @@ impl Supervisor {
         }
     }
 
-    /// What is done while the link is up: it ends once the service is silent for too long.
+    /// Starts the tasks of a connection. They end when the service has been silent for too long.
     fn beside(&self, carrier: &Carrier, heard: &Heard) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         if self.keys.can_change() {
@@ -276,7 +276,7 @@ impl Supervisor {
     }
 }
 
-/// The one long call that shows that the link lives. Dropping it ends the call.
+/// The stream that shows that the connection is alive. Dropping it ends the call.
 struct Stream(JoinSet<watch::Ended>);
 
 impl Stream {
@@ -309,7 +309,7 @@ impl Stream {
     }
 }
 
-/// Asks for the key again now and then, so that calls carry it before the one before it ends.
+/// Renews the key periodically, so that calls use the new one before the old one expires.
 async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
     loop {
         let pause = if attended.as_mut().is_none_or(is_attended) {
@@ -318,12 +318,12 @@ async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
             limits::KEY_LOOK_UNATTENDED
         };
         time::sleep(pause).await;
-        // While the one before is accepted nothing is lost; when it is not, connecting shows why.
+        // The old key may still be accepted; if not, reconnecting shows why.
         let _failed = keys.renew().await;
     }
 }
 
-/// Connects, and asks whose key it is.
+/// Connects and authenticates.
 pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
     connect_over(endpoint, keys, Heard::now()).await
 }
@@ -357,7 +357,7 @@ async fn connect_over(
     Ok((carrier, Caller { name, role }))
 }
 
-/// Makes one call; says when its failure means that the link is broken.
+/// Makes a call, and reports if its failure means that the connection is broken.
 async fn make_call(
     carrier: Carrier,
     news: mpsc::Sender<News>,
@@ -395,7 +395,8 @@ async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, comman
     }
 }
 
-/// The pause after this many failures in a row: doubled each time, with up to a fifth of jitter.
+/// Returns the pause after this many consecutive failures: doubled each time, with up to 20 % of
+/// jitter.
 fn pause_after(failures: u32) -> Duration {
     let base = limits::FIRST_PAUSE
         .saturating_mul(1 << failures.min(5))

@@ -1,4 +1,4 @@
-//! What a screen lists, as the JSON that REST answers.
+//! The items of a screen, as JSON like that of REST.
 
 use bellwether_proto::json;
 use futures_util::future::BoxFuture;
@@ -12,27 +12,27 @@ use crate::{
     options::Options,
 };
 
-/// How long reading a list may take.
+/// Timeout for reading a list.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Rows asked for at a time, and rows read at most.
+/// Page size, and limit on the rows read.
 const PAGE: i32 = 1_000;
 const ROWS_MAX: usize = 100_000;
 
-/// Why a list was not read.
+/// The error of reading a list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unlisted {
-    /// The screen lists nothing.
+    /// The screen has no list.
     #[error("the screen `{screen}` lists nothing; {names} do")]
     Unknown {
-        /// What was given.
+        /// The name given.
         screen: String,
-        /// The screens that list something.
+        /// Names of the screens with a list.
         names: String,
     },
-    /// The service is away, or does not answer in time.
+    /// The service is unreachable or does not respond in time.
     #[error("{0}")]
     Away(String),
-    /// The service does not take the key, or its role is too low.
+    /// The key is rejected, or its role is insufficient.
     #[error("{0}")]
     NotAllowed(String),
     /// The service failed.
@@ -40,8 +40,6 @@ pub enum Unlisted {
     Failed(String),
 }
 
-/// A list: its service and method, the field with the rows, and what is requested in addition to
-/// pages.
 struct List {
     screen: &'static str,
     service: &'static str,
@@ -81,11 +79,12 @@ fn list(
     }
 }
 
-/// Reads what a screen lists, as one line of JSON with the names of REST. Of events it is those that
-/// the screen shows at first: open and suppressed ones, the newest first.
+/// Reads the items of a screen, as one line of JSON with the field names of REST. For events, these
+/// are the open and suppressed ones, newest first, as the screen shows initially.
 ///
 /// # Errors
-/// There is no such list, nothing answers, or the service refuses.
+/// Returns an error if the screen has no list, or the service is unreachable or rejects the
+/// request.
 pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<String, Unlisted>> {
     Box::pin(async move {
         let lists = lists();
@@ -114,7 +113,7 @@ pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<Strin
     })
 }
 
-/// The answer in the order of its message's fields.
+/// Formats the response with its fields in the order of the message.
 fn canonical(list: &List, json: &Value) -> Result<String, Failure> {
     let name = format!("bellwether.v1.{}Response", list.method);
     let wire = json::wire_from_json(&name, json.to_string().as_bytes());
@@ -134,7 +133,7 @@ fn unlisted(failure: &Failure) -> Unlisted {
     }
 }
 
-/// Reads every page into one answer.
+/// Reads all pages into one response.
 async fn read(reach: &mut Reach, list: &List) -> Result<Value, Failure> {
     if list.rows.is_empty() {
         return reach.ask_json(list.service, list.method, &json!({})).await;
@@ -178,7 +177,7 @@ async fn read(reach: &mut Reach, list: &List) -> Result<Value, Failure> {
     }
 }
 
-/// Where the next page starts; empty at the end.
+/// Returns the token of the next page; empty at the end.
 fn next(page: &Value, is_search: bool) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match (is_search, &page["pageInfo"]) {
@@ -188,10 +187,10 @@ fn next(page: &Value, is_search: bool) -> String {
     }
 }
 
-/// Adds rows to those before; returns how many there are.
+/// Appends rows and returns their total number.
 fn add(whole: &mut Value, name: &str, rows: Value) -> usize {
     let Value::Array(mut rows) = rows else {
-        // Canonical JSON leaves an empty list out.
+        // Canonical JSON omits empty lists.
         if let Some(whole) = whole.as_object_mut()
             && whole.get(name).is_some_and(Value::is_null)
         {

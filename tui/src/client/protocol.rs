@@ -1,83 +1,80 @@
-//! What the console asks of the connection, and what it hears back: plain data.
+//! Messages between the console and the connection, as plain data.
 
 use bellwether_proto::v1;
 
 use super::call::{Answer, Call};
 use crate::data::{Caller, EventOrder, EventRow, Failure, Status};
 
-/// Joins an answer to what asked for it.
+/// Correlates a response with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Ticket(pub(crate) u64);
 
-/// What the console asks of the connection.
+/// A message from the console to the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Command {
     /// Make a call; answered by one [`News::Answer`] with the same ticket.
     Call(Ticket, Call),
-    /// Follow these occurrences instead of those before, continuing after the token.
+    /// Replace the subscription by one for these occurrences, resumed at the token.
     Watch {
         generation: Ticket,
         filter: EventFilter,
         resume_token: String,
     },
-    /// Give up a call; no answer follows.
+    /// Cancel a call; no response follows.
     Abandon(Ticket),
     /// Connect now instead of after the pause.
     RetryNow,
 }
 
-/// What to set on occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StatusChange {
     Status(Status),
     Acknowledged(bool),
-    /// The client that is to look after them; empty is no one.
+    /// The client to assign them to; empty for none.
     Assigned(String),
 }
 
-/// Which occurrences are meant.
+/// A selection of occurrences.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventFilter {
     pub(crate) clause: Option<v1::Clause>,
-    /// Whether closed occurrences are left out.
+    /// Whether closed occurrences are excluded.
     pub(crate) open_only: bool,
-    /// The order of their pages.
+    /// Sort order.
     pub(crate) order: EventOrder,
 }
 
-/// The deliveries that something is done to.
+/// A selection of deliveries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Chosen {
     Ids(Vec<String>),
-    /// All that a filter leaves, and how an operator wrote it.
+    /// All deliveries that match a filter, with the filter as typed.
     Matching {
         filter: v1::DeliveryFilter,
         words: String,
     },
 }
 
-/// Some rows and where to continue.
+/// A page of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page<T> {
     pub(crate) rows: Vec<T>,
-    /// Empty at the end.
+    /// Token of the next page; empty at the end.
     pub(crate) next: String,
-    /// How many there are in all, when the service reports it.
+    /// Total number of rows, if the service reports it.
     pub(crate) total: Option<i32>,
-    /// What the author of the filter may not mean.
+    /// Warnings about the filter.
     pub(crate) warnings: Vec<String>,
 }
 
-/// News from the connection.
+/// A message from the connection to the console.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// The link changed.
+    /// The state of the connection changed.
     Link(LinkState),
-    /// A call ended.
     Answer(Ticket, Answer),
-    /// A call that is under way reports how far it is.
+    /// Progress of a call in flight.
     Progress(Ticket, Progress),
-    /// Occurrences changed.
     Watched {
         generation: Ticket,
         rows: Vec<EventRow>,
@@ -85,27 +82,27 @@ pub(crate) enum News {
         token: String,
         gap: bool,
     },
-    /// The stream is refused or not served; lists are read on request only.
+    /// The subscription was rejected or is not supported; lists are read only on request.
     WatchRefused {
         generation: Ticket,
         failure: Failure,
     },
 }
 
-/// How far the try of a trigger is.
+/// Progress of testing a trigger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) matched: i32,
-    /// Absent when no trigger of that name is stored.
+    /// `None` if no trigger of this name is stored.
     pub(crate) matched_by_saved: Option<i32>,
     pub(crate) scanned: i32,
-    /// Everything last seen at or after this moment was looked at.
+    /// Everything last seen at or after this time has been scanned.
     pub(crate) reached_ms: Option<i64>,
-    /// When the span begins; none is no bound.
+    /// Start of the span; `None` if unbounded.
     pub(crate) start_ms: Option<i64>,
 }
 
-/// The stored events that a trigger is tried on.
+/// The span of stored events to test a trigger on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Span {
     #[default]
@@ -116,7 +113,7 @@ pub(crate) enum Span {
 }
 
 impl Span {
-    /// The next longer one; after the longest the shortest.
+    /// Returns the next longer span; the shortest after the longest.
     pub(crate) fn next(self) -> Self {
         match self {
             Self::Day => Self::Week,
@@ -126,7 +123,7 @@ impl Span {
         }
     }
 
-    /// As it is reported of occurrences.
+    /// Returns the span in words, for a count of occurrences.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Day => "in the last 24 h",
@@ -136,7 +133,7 @@ impl Span {
         }
     }
 
-    /// When it begins; none leaves it to the service.
+    /// Returns the start of the span; `None` for the service's default.
     pub(crate) fn start_ms(self, now_ms: i64) -> Option<i64> {
         const DAY_MS: i64 = 24 * 3_600_000;
         match self {
@@ -148,13 +145,13 @@ impl Span {
     }
 }
 
-/// How the link to the service stands.
+/// The state of the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LinkState {
-    /// An attempt is under way.
+    /// An attempt is in progress.
     Connecting,
     /// Calls can be made.
     Up(Caller),
-    /// The attempt failed or the link broke.
+    /// The attempt failed, or the connection broke.
     Down { failure: Failure, retry_in_ms: u64 },
 }

@@ -1,4 +1,4 @@
-//! The calls about resources of any kind, and what their answers hold.
+//! Calls about resources of any kind, and parsers of their responses.
 
 use bellwether_proto::v1;
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ use crate::{
     kind, limits,
 };
 
-/// A page of the resources of a kind.
+/// Lists a page of resources of a kind.
 pub(crate) fn list(kind: Kind, page_token: &str) -> Call {
     let spec = kind::spec(kind);
     let body = json!({"pageSize": limits::RESOURCE_PAGE, "pageToken": page_token});
     Call::new(spec.service, spec.list, body)
 }
 
-/// The resources of a page, and where the next one starts; empty at the end.
+/// Returns the resources of a page, and the token of the next one; empty at the end.
 pub(crate) fn listed(kind: Kind, answer: Answer) -> Result<(Vec<Object>, String), Failure> {
     let mut page = document(kind::spec(kind).list, answer)?;
     let rows = match page[kind.plural()].take() {
@@ -30,7 +30,7 @@ pub(crate) fn listed(kind: Kind, answer: Answer) -> Result<(Vec<Object>, String)
     Ok((rows, next.to_owned()))
 }
 
-/// One of them, of a kind of which the list does not tell all.
+/// Gets a resource of a kind whose list omits details.
 pub(crate) fn get(kind: Kind, name: &str) -> Call {
     let spec = kind::spec(kind);
     let body = match spec.naming {
@@ -40,7 +40,7 @@ pub(crate) fn get(kind: Kind, name: &str) -> Call {
     Call::new(spec.service, spec.detail.unwrap_or_default(), body)
 }
 
-/// One resource, with what its list does not tell.
+/// Returns a resource with its details.
 pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
     let method = kind::spec(kind).detail.unwrap_or_default();
     let mut answer = document(method, answer)?;
@@ -53,7 +53,7 @@ pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
     Ok(found)
 }
 
-/// A resource with a name, whether the service gave it one or not.
+/// Adds a name to a resource that the service gives none.
 fn named(kind: Kind, mut json: Value) -> Object {
     if let Some(naming) = kind::spec(kind).naming {
         json["name"] = naming(&json).into();
@@ -61,7 +61,7 @@ fn named(kind: Kind, mut json: Value) -> Object {
     Object { kind, json }
 }
 
-/// Checks a draft and stores nothing; none of a kind that the service does not check.
+/// Validates a draft without storing it; `None` if the service cannot validate the kind.
 pub(crate) fn validate(draft: &Object, update: bool) -> Option<Call> {
     let spec = kind::spec(draft.kind);
     let method = if update { spec.update } else { spec.create };
@@ -82,7 +82,7 @@ pub(crate) fn preview_silence(draft: &Object) -> Call {
     Call::new("SilenceService", "PreviewSilence", body).long()
 }
 
-/// Stores a new one.
+/// Creates a resource.
 pub(crate) fn create(draft: &Object) -> Call {
     let spec = kind::spec(draft.kind);
     let body = if spec.nested {
@@ -97,7 +97,7 @@ pub(crate) fn create(draft: &Object) -> Call {
     })
 }
 
-/// A new client comes with its key.
+/// The response for a new client contains its key.
 fn key(answer: Answer) -> Result<Taken, Failure> {
     let created: v1::CreateClientResponse = message(answer)?;
     Ok(Taken::Key {
@@ -106,7 +106,7 @@ fn key(answer: Answer) -> Result<Taken, Failure> {
     })
 }
 
-/// Replaces what is stored, unless it changed since that version.
+/// Updates a resource, unless it changed since that version.
 pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     let spec = kind::spec(draft.kind);
     let mut stored = draft.json.clone();
@@ -115,7 +115,8 @@ pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     Call::new(spec.service, spec.update.unwrap_or_default(), body).writes(whole)
 }
 
-/// Deletes one, unless it changed since that version; by force also out of what refers to it.
+/// Deletes a resource, unless it changed since that version. With `force`, also removes references
+/// to it.
 pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     let spec = kind::spec(kind);
     let body = if kind.is_edited() {
@@ -126,7 +127,7 @@ pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     Call::new(spec.service, spec.delete.unwrap_or_default(), body).writes(whole)
 }
 
-/// Creates a silence, which the service names; even if it is too broad where that was agreed to.
+/// Creates a silence, which the service names; `allow_broad` confirms one that covers a lot.
 pub(crate) fn silence(fields: &Value, allow_broad: bool) -> Call {
     let body = json!({"silence": fields, "allowBroad": allow_broad});
     Call::new("SilenceService", "CreateSilence", body).writes(|answer| {

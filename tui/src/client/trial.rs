@@ -1,4 +1,4 @@
-//! Tries a trigger on stored events and reports how far that is.
+//! Tests of a trigger on stored events, with progress.
 
 use bellwether_proto::{
     json,
@@ -20,10 +20,10 @@ use crate::{
     limits,
 };
 
-/// The method that is followed.
+/// The method with progress.
 pub(super) const METHOD: &str = "TestTrigger";
 
-/// Tries it to the end. Dropping the call ends the try in the service as well.
+/// Tests a trigger to the end. Dropping the future ends the test in the service too.
 pub(super) async fn follow(
     reach: &mut Reach,
     news: &mpsc::Sender<News>,
@@ -55,7 +55,7 @@ async fn attempt(
     let begun = service.test_trigger_with_progress(request.clone()).await;
     let mut stream = match begun {
         Ok(answer) => answer.into_inner(),
-        // An older service does it in one answer.
+        // Older services respond once, without progress.
         Err(status) if status.code() == Code::Unimplemented => {
             let answer = time::timeout(limits::TEST_CALL, service.test_trigger(request)).await;
             let answer = answer.map_err(|_elapsed| silent())?.map_err(failed)?;

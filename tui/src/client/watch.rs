@@ -18,10 +18,9 @@ use crate::{
     limits,
 };
 
-/// The error for a service that is silent.
 pub(super) const SILENT: &str = "the service stopped answering";
 
-/// Where a stream continues, also one that was given up.
+/// Position from which to resume a stream, even a cancelled one.
 #[derive(Clone, Default)]
 pub(super) struct Position(Arc<Mutex<String>>);
 
@@ -41,13 +40,13 @@ impl Position {
     }
 }
 
-/// How a stream ended.
+/// The reason why a stream ended.
 pub(super) enum Ended {
-    /// The link broke; continue at the position when it is back.
+    /// The connection broke; resume at the position after reconnecting.
     Broken(Failure),
-    /// The service ended it because the console read too slowly; continue at the position now.
+    /// The service ended the stream because the console was too slow; resume at the position now.
     Behind,
-    /// The service does not serve this stream to this caller.
+    /// The service does not offer this stream to this caller.
     Refused(Ticket, Failure),
 }
 
@@ -72,7 +71,7 @@ pub(super) async fn follow(
     let mut is_first = true;
     loop {
         let Ok(message) = time::timeout(limits::SILENCE, stream.message()).await else {
-            // A long message on a slow line is none yet.
+            // A long message on a slow connection is still in transit.
             if heard.at().elapsed() < limits::SILENCE {
                 continue;
             }
@@ -83,7 +82,7 @@ pub(super) async fn follow(
             Ok(Some(message)) => {
                 let is_same = message.resume_token == position.token() && !message.gap;
                 if is_same && !is_first {
-                    // It shows that the stream is alive, and that nothing was stored.
+                    // A keepalive: the stream is alive, and nothing changed.
                     continue;
                 }
                 is_first = false;

@@ -1,26 +1,25 @@
-//! What a write came to.
+//! Results of writes.
 
-/// What a write came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     All,
-    /// Some items failed on their own; how many, and why the first did.
+    /// Some items failed: their number, and the error of the first.
     AllBut {
         failed: usize,
         first_error: String,
     },
-    /// The silence of this name was created.
+    /// The name of the created silence.
     Silence(String),
-    /// The notes that were written, each of them.
+    /// The notes that were written.
     Notes(Vec<Note>),
-    /// A new client's key, which is shown once.
+    /// The key of a new client, which is shown once.
     Key {
         name: String,
         key: String,
     },
 }
 
-/// A note, by the ids of its occurrence and its own.
+/// A note, identified by its occurrence and its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) occurrence_id: String,

@@ -1,8 +1,7 @@
-//! A condition over events as people read it, in one line.
+//! Conditions over events as one line of text.
 
 use bellwether_proto::{filter, v1::Clause};
 
-/// A condition as the filter that means it.
 pub(crate) fn describe(clause: &Clause) -> String {
     let read = filter::Clause::of_wire(clause);
     read.map_or_else(|| "(nothing)".to_owned(), |read| filter::print(&read))

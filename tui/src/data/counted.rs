@@ -1,4 +1,4 @@
-//! What the service counted, as far as the overview shows it.
+//! Statistics of the service, as far as the overview shows them.
 
 use bellwether_proto::{
     cloud::Severity,
@@ -7,7 +7,7 @@ use bellwether_proto::{
 
 use super::span_ms;
 
-/// How far back the charts of the overview reach.
+/// The period of the charts in the overview.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Back {
     #[default]
@@ -17,10 +17,9 @@ pub(crate) enum Back {
 }
 
 impl Back {
-    /// All of them, shortest first.
     pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Month];
 
-    /// The next longer one; after the longest the shortest.
+    /// Returns the next longer period; the shortest after the longest.
     pub(crate) fn next(self) -> Self {
         match self {
             Self::Hour => Self::Day,
@@ -46,18 +45,18 @@ impl Back {
     }
 }
 
-/// What was counted in that time, and what is open most.
+/// Statistics of a period, and the most frequent open events.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) back: Back,
     pub(crate) statistics: GetStatisticsResponse,
-    /// What is open by name and by host; none where the service does not tell.
+    /// Open events by name and by host; `None` if the service does not report them.
     pub(crate) names: Option<GroupEventsResponse>,
     pub(crate) hosts: Option<GroupEventsResponse>,
 }
 
 impl Counted {
-    /// Minutes of a column.
+    /// Returns the width of a column in minutes.
     pub(crate) fn step_minutes(&self) -> f64 {
         let step_ms = self.statistics.step.as_ref().map_or(60_000, span_ms);
         #[expect(clippy::cast_precision_loss, reason = "a few hours at most")]
@@ -65,7 +64,7 @@ impl Counted {
         minutes
     }
 
-    /// Columns of events that were accepted, for each severity, the worst first.
+    /// Returns the accepted events per column, for each severity, worst first.
     pub(crate) fn events(&self) -> Vec<(Severity, &[i32])> {
         let mut all: Vec<_> = self.statistics.events.iter().collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.severity));
@@ -73,7 +72,6 @@ impl Counted {
         columns.collect()
     }
 
-    /// What was counted of a destination.
     pub(crate) fn destination(&self, name: &str) -> Option<&NamedStatistics> {
         let mut all = self.statistics.destinations.iter();
         all.find(|one| one.name == name)

@@ -1,4 +1,4 @@
-//! Events as lists show them: light, because there may be many.
+//! Compact events for lists, of which there may be many.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use bellwether_proto::{
 
 use super::Sign;
 
-/// What the service sorts occurrences by: it has an index for each.
+/// A sort key of occurrences that the service has an index for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EventKey {
     #[default]
@@ -18,19 +18,18 @@ pub(crate) enum EventKey {
     Start,
 }
 
-/// The order of a list of occurrences. What is alike follows by its start and then by its id, in the
-/// same direction, as the service has it.
+/// The order of a list of occurrences. Ties are broken by start and then by id, in the same
+/// direction, as in the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventOrder {
     pub(crate) by: EventKey,
     pub(crate) ascending: bool,
 }
 
-/// What an occurrence is sorted by, without its id.
+/// Sort key of an occurrence, without its id.
 pub(crate) type Rank = (i64, i64);
 
 impl EventOrder {
-    /// What an occurrence is sorted by.
     pub(crate) fn rank(self, row: &EventRow) -> Rank {
         let first = match self.by {
             EventKey::LastSeen => row.last_seen_ms,
@@ -40,7 +39,6 @@ impl EventOrder {
         (first, row.start_ms)
     }
 
-    /// Which of two comes first.
     pub(crate) fn compare(self, one: (Rank, &str), other: (Rank, &str)) -> Ordering {
         if self.ascending {
             one.cmp(&other)
@@ -50,35 +48,32 @@ impl EventOrder {
     }
 }
 
-/// One occurrence as lists show it; kept small because there may be many.
+/// An occurrence in a list; compact because there may be many.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventRow {
-    /// The occurrence's id.
     pub(crate) id: Box<str>,
     pub(crate) name: Box<str>,
-    /// The dimensions as `key=value`, by key.
+    /// The dimensions as `key=value`, sorted by key.
     pub(crate) entity: Box<str>,
     pub(crate) summary: Box<str>,
     pub(crate) severity: Severity,
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
     pub(crate) last_seen_ms: i64,
-    /// When it was opened.
     pub(crate) start_ms: i64,
     pub(crate) count: u32,
-    /// The client that looks after it; empty when no one does.
+    /// The client that it is assigned to; empty if none.
     pub(crate) assignee: Box<str>,
-    /// What holds back messages about it, if anything does.
     pub(crate) held: Held,
 }
 
-/// What holds back messages about an event; of several the first of these.
+/// A hold on messages about an event; the first of these if there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
     Silence,
     Inhibition,
     Calendar,
-    /// A rule waits: for more, or for it to close or to settle.
+    /// A condition of a rule, such as a delay.
     Wait,
     #[default]
     Nothing,
@@ -87,7 +82,7 @@ pub(crate) enum Held {
 impl Held {
     fn of(occurrence: &v1::Occurrence) -> Self {
         let kinds = occurrence.holds.iter().map(|hold| match hold.kind() {
-            // The status shows it.
+            // Already visible in the status.
             HoldKind::Unspecified | HoldKind::Suppressed => Self::Nothing,
             HoldKind::Silence => Self::Silence,
             HoldKind::Inhibition => Self::Inhibition,
@@ -115,7 +110,7 @@ impl Sign for Held {
 }
 
 impl EventRow {
-    /// The dimensions, read back: a word without `=` belongs to the value before it.
+    /// Parses the dimensions: a word without `=` belongs to the preceding value.
     pub(crate) fn dimensions(&self) -> Vec<(String, String)> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for word in self.entity.split(' ') {
@@ -131,13 +126,12 @@ impl EventRow {
         pairs
     }
 
-    /// The value of a dimension.
     pub(crate) fn dimension(&self, key: &str) -> Option<String> {
         let mut pairs = self.dimensions().into_iter();
         pairs.find_map(|(own, value)| (own == key).then_some(value))
     }
 
-    /// One row an occurrence.
+    /// Returns one row per occurrence.
     pub(crate) fn all_of(event: v1::Event) -> Vec<Self> {
         let pairs = event.dimensions.iter();
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();

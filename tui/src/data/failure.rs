@@ -1,50 +1,45 @@
-//! Why a call failed, sorted by what the operator can do.
+//! Failed calls, classified by what the operator can do.
 
-/// A failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// A message for people.
     pub(crate) message: String,
-    /// The fields that are wrong, in the JSON spelling of the API.
+    /// Invalid fields, in the JSON spelling of the API.
     pub(crate) fields: Vec<FieldError>,
 }
 
-/// One field that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldError {
-    /// As `type.webhook.url`.
     pub(crate) path: String,
     pub(crate) message: String,
 }
 
-/// The kinds of failure, by what helps.
+/// A kind of failure, by its remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
-    /// Wait: the service cannot be reached.
+    /// Wait: the service is unreachable.
     Unreachable,
-    /// Wait or look: the service did not answer in time; a write may have happened.
+    /// Wait or check: the service did not respond in time; a write may have succeeded.
     TimedOut,
-    /// Get a key.
+    /// Use another key.
     Unauthenticated,
-    /// There is none to show: sign in.
+    /// Sign in: there is no key.
     NotSignedIn,
-    /// Get another role.
+    /// Use a key with another role.
     Denied,
-    /// It is gone.
+    /// The object does not exist.
     NotFound,
     /// Change the input.
     Invalid,
-    /// Look at what is there now, then decide again.
+    /// Read the current state and decide again.
     Conflict,
-    /// The service does not do this.
+    /// The service does not support this.
     Unsupported,
-    /// Report it.
+    /// Report a bug.
     Internal,
 }
 
 impl Failure {
-    /// A failure without field errors.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -53,7 +48,6 @@ impl Failure {
         }
     }
 
-    /// Whether it shows that the link is broken.
     pub(crate) fn breaks_the_link(&self) -> bool {
         matches!(
             self.kind,
@@ -61,7 +55,6 @@ impl Failure {
         )
     }
 
-    /// What went wrong, before the service's own sentence.
     pub(crate) fn headline(&self) -> &'static str {
         match self.kind {
             FailureKind::Unreachable => "not connected",
@@ -77,7 +70,6 @@ impl Failure {
         }
     }
 
-    /// One sentence with everything, for a notice.
     pub(crate) fn sentence(&self) -> String {
         let mut text = self.headline().to_owned();
         if !self.message.is_empty() {

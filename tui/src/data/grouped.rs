@@ -1,23 +1,22 @@
-//! How many events there are by what a field holds.
+//! Counts of events by the values of a field.
 
 use bellwether_proto::{cloud::Severity, v1};
 
-/// Occurrences with one value in a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupRow {
-    /// [`NONE`] for those that lack the field.
+    /// The value; [`NONE`] if the field is absent.
     pub(crate) value: String,
     pub(crate) has_field: bool,
     pub(crate) count: i64,
-    /// Its part of the largest group, in hundredths.
+    /// Percentage of the largest group.
     pub(crate) share: i64,
     by_severity: [i64; SEVERITIES],
     pub(crate) last_seen_ms: Option<i64>,
 }
 
-/// Stands for the value of those that have none.
+/// Shown for occurrences without a value.
 const NONE: &str = "(none)";
-/// One more than the number of the worst.
+/// One more than the number of the worst severity.
 const SEVERITIES: usize = Severity::Critical as usize + 1;
 
 impl GroupRow {
@@ -25,7 +24,6 @@ impl GroupRow {
         self.by_severity[severity as usize]
     }
 
-    /// The worst severity among them.
     pub(crate) fn worst(&self) -> Severity {
         let at = self.by_severity.iter().rposition(|count| *count > 0);
         let number = at.and_then(|at| i32::try_from(at).ok()).unwrap_or_default();
@@ -33,14 +31,12 @@ impl GroupRow {
     }
 }
 
-/// The groups of a field, and what is to be said of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Grouped {
     pub(crate) rows: Vec<GroupRow>,
-    /// How many groups there are, with those that are not here.
+    /// Number of all groups, including those not listed.
     pub(crate) group_count: i64,
     pub(crate) occurrence_count: i64,
-    /// Whether every occurrence was counted.
     pub(crate) is_complete: bool,
 }
 

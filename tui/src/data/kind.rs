@@ -1,40 +1,33 @@
-//! The kinds of stored resource.
+//! Kinds of stored resources.
 
-/// Who writes the resources of a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
     /// Operators create, edit and delete them.
     Operators,
-    /// Operators create and revoke them; a list tells all of them.
+    /// Operators create and revoke them; lists contain all details.
     Issued,
-    /// The service alone makes them, and takes them away.
+    /// Only the service creates and deletes them.
     Service,
 }
 
-/// Makes the kinds, their words and their authors from one text.
 macro_rules! kinds {
     ($($kind:ident $word:literal $plural:literal $title:literal $author:ident;)+) => {
-        /// A kind of stored resource.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) enum Kind {
             $($kind,)+
         }
 
         impl Kind {
-            /// All of them, in the order of the enumeration.
             pub(crate) const ALL: &[Self] = &[$(Self::$kind),+];
 
-            /// The word for one of them, in lower case.
             pub(crate) fn word(self) -> &'static str {
                 match self { $(Self::$kind => $word,)+ }
             }
 
-            /// The word for several, in lower case.
             pub(crate) fn plural(self) -> &'static str {
                 match self { $(Self::$kind => $plural,)+ }
             }
 
-            /// What their screen is called.
             pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }
@@ -66,17 +59,14 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether operators edit them.
     pub(crate) fn is_edited(self) -> bool {
         self.author() == Author::Operators
     }
 
-    /// Whether operators create them.
     pub(crate) fn is_created(self) -> bool {
         self.author() != Author::Service
     }
 
-    /// Whether one of them has a page.
     pub(crate) fn has_page(self) -> bool {
         self.author() != Author::Issued
     }

@@ -1,23 +1,20 @@
-//! The wire's times and values in the console's units.
+//! Conversion of times and values of the API.
 
 use bellwether_proto::v1;
 use prost_types::{Duration, Timestamp, value::Kind};
 use serde_json::{Number, Value};
 
-/// Milliseconds since 1970.
 pub(crate) fn millis(time: Option<&Timestamp>) -> Option<i64> {
     let time = time?;
     let millis = time.seconds.saturating_mul(1_000);
     Some(millis.saturating_add(i64::from(time.nanos) / 1_000_000))
 }
 
-/// A span in milliseconds.
 pub(crate) fn span_ms(span: &Duration) -> i64 {
     let millis = span.seconds.saturating_mul(1_000);
     millis.saturating_add(i64::from(span.nanos) / 1_000_000)
 }
 
-/// A value as JSON.
 pub(crate) fn value(from: &prost_types::Value) -> Value {
     match &from.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
@@ -29,7 +26,6 @@ pub(crate) fn value(from: &prost_types::Value) -> Value {
     }
 }
 
-/// An object as JSON.
 pub(crate) fn structure(from: &prost_types::Struct) -> Value {
     let fields = from.fields.iter();
     Value::Object(
@@ -39,7 +35,7 @@ pub(crate) fn structure(from: &prost_types::Struct) -> Value {
     )
 }
 
-/// A number as people write it: without a fraction when it has none.
+/// Converts a number, without a fraction if it is an integer.
 pub(crate) fn number(double: f64) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if double.fract() == 0.0 && double.abs() < EXACT {
@@ -49,7 +45,7 @@ pub(crate) fn number(double: f64) -> Option<Number> {
     Number::from_f64(double)
 }
 
-/// The occurrence of an event that was asked for.
+/// Returns the requested occurrence of an event.
 pub(crate) fn occurrence(event: &v1::Event) -> Option<&v1::Occurrence> {
     event.occurrences.first()
 }

@@ -1,11 +1,10 @@
-//! A resource, stored or being written, as its canonical JSON.
+//! A stored resource or draft, as canonical JSON.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::Kind;
 
-/// A resource, stored or being written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Object {
     pub(crate) kind: Kind,
@@ -13,27 +12,24 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Identity for ever; empty while there is none.
     pub(crate) fn name(&self) -> &str {
         self.text("name")
     }
 
-    /// The version that was read.
     pub(crate) fn etag(&self) -> &str {
         self.text("etag")
     }
 
-    /// What stands at a dotted path.
     pub(crate) fn at(&self, path: &str) -> Option<&Value> {
         get(&self.json, path)
     }
 
-    /// The text at a path; empty when there is none.
+    /// Returns the text at a path; empty if there is none.
     pub(crate) fn text(&self, path: &str) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The whole number at a path; canonical JSON writes large types as text.
+    /// Returns the integer at a path; canonical JSON writes 64-bit integers as text.
     pub(crate) fn number(&self, path: &str) -> Option<i64> {
         let value = self.at(path)?;
         value.as_i64().or_else(|| value.as_str()?.parse().ok())
@@ -43,32 +39,31 @@ impl Object {
         self.at(path).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The texts of the list at a path.
     pub(crate) fn texts(&self, path: &str) -> impl ExactSizeIterator<Item = &str> {
         let items = self.at(path).and_then(Value::as_array);
         let items = items.map(Vec::as_slice).unwrap_or_default().iter();
         items.map(|item| item.as_str().unwrap_or_default())
     }
 
-    /// The moment at a path, in milliseconds since 1970.
+    /// Returns the time at a path, in milliseconds since 1970.
     pub(crate) fn moment(&self, path: &str) -> Option<i64> {
         let moment: Timestamp = self.text(path).parse().ok()?;
         Some(moment.as_millisecond())
     }
 
-    /// The word of the type that is set, as `webhook`; empty when none is.
+    /// Returns the name of the type that is set, such as `webhook`; empty if none is.
     pub(crate) fn type_word(&self) -> &str {
         let kind = self.at("type").and_then(Value::as_object);
         kind.and_then(|kind| kind.keys().next())
             .map_or("", String::as_str)
     }
 
-    /// Puts a value at a dotted path, or takes it away.
+    /// Sets or removes the value at a dotted path.
     pub(crate) fn set(&mut self, path: &str, value: Option<Value>) {
         set(&mut self.json, path, value);
     }
 
-    /// Some of its fields, as requests want them.
+    /// Returns an object with only some fields, for a request.
     pub(crate) fn part(&self, fields: &[&str]) -> Value {
         let pairs = fields.iter().filter_map(|field| {
             let value = self.json.get(field)?;
@@ -77,7 +72,7 @@ impl Object {
         Value::Object(pairs.collect())
     }
 
-    /// What an operator writes of it: without those fields that only the service does.
+    /// Removes fields, such as those that only the service writes.
     pub(crate) fn without(mut self, fields: &[&str]) -> Self {
         if let Some(object) = self.json.as_object_mut() {
             object.retain(|name, _| !fields.contains(&name.as_str()));
@@ -86,7 +81,7 @@ impl Object {
     }
 }
 
-/// The value at a dotted path.
+/// Returns the value at a dotted path.
 pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(json, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),
@@ -94,7 +89,7 @@ pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Sets or removes the value at a dotted path, making the objects on the way.
+/// Sets or removes the value at a dotted path, and creates the objects on the way.
 pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
     let first = path.split_once('.').map_or(path, |(first, _)| first);
     if let Ok(at) = first.parse() {
@@ -124,7 +119,6 @@ pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
     }
 }
 
-/// Puts a value into one of a list, or takes it out.
 fn set_item(json: &mut Value, at: usize, path: &str, value: Option<Value>) {
     if !json.is_array() {
         *json = json!([]);
@@ -142,7 +136,7 @@ fn set_item(json: &mut Value, at: usize, path: &str, value: Option<Value>) {
     }
 }
 
-/// Whether a value says nothing, as canonical JSON leaves it out.
+/// Whether canonical JSON omits the value.
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! Moments and lengths of time as people type them in forms and questions.
+//! Parsing of times and durations as typed in forms and prompts.
 
 use jiff::{
     Timestamp,
@@ -6,19 +6,18 @@ use jiff::{
     tz::TimeZone,
 };
 
-/// What a moment may be typed as, for the end of an error.
+/// Accepted forms of a time, for the end of an error message.
 pub(crate) const MOMENTS: &str = "2h, +30m, 08:00, tomorrow 9:00, 2026-11-25 08:00 or RFC 3339";
-/// What a length of time may be typed as.
 pub(crate) const LENGTHS: &str = "30s, 5m, 2h, 1h30m or 7d";
-/// A hundred years: nothing that is typed reaches further.
+/// The longest accepted duration: a hundred years.
 const LONGEST_MS: i64 = 100 * 366 * 86_400_000;
 
-/// Reads a moment: a length from now on, a time of the day, a day and a time, or RFC 3339. A time of
-/// the day alone is the next one. A local time that is skipped by a change of the clocks is as much
-/// later, one that comes twice is the first.
+/// Parses a time: a duration from now, a time of day, a day and a time, or RFC 3339. A time of day
+/// without a date is the next one. A local time skipped by a clock change moves forward by the gap;
+/// of an ambiguous one, the first is used.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// Returns the problem and the accepted forms.
 pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
     let wrong = || format!("`{text}` is no time; expected {MOMENTS}");
@@ -60,7 +59,7 @@ pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timesta
     on_date(text, zone).ok_or_else(wrong)
 }
 
-/// `tomorrow 9:00`, `today 18:00` or `mon 8:00`; none where no day is named.
+/// Parses `tomorrow 9:00`, `today 18:00` or `mon 8:00`; `None` if no day is named.
 fn named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date, Time), String>> {
     let (word, time) = lower.split_once(' ').unwrap_or((lower, ""));
     let day = match word {
@@ -90,7 +89,7 @@ fn named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date, Time)
     })
 }
 
-/// A date with a time or without, in this zone, or RFC 3339.
+/// Parses a date with or without a time, in this zone, or RFC 3339.
 fn on_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     if let Ok(found) = text.parse::<Timestamp>() {
         return Some(found);
@@ -99,7 +98,7 @@ fn on_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         Some((day, rest)) => (day, Some(rest.trim())),
         None => (text, None),
     };
-    // Jiff reads further forms, such as weeks of a year, which are not offered.
+    // Jiff accepts further forms, such as ISO weeks, which are not supported.
     let is_date = day.len() == 10 && day.bytes().all(|it| it.is_ascii_digit() || it == b'-');
     let day: Date = day.parse().ok().filter(|_| is_date)?;
     let time = rest.map_or(Some(Time::midnight()), time_of_day)?;
@@ -110,7 +109,7 @@ fn local(at: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     Some(at.to_zoned(zone.clone()).ok()?.timestamp())
 }
 
-/// `8:00`, `08:00` or `08:00:30`.
+/// Parses `8:00`, `08:00` or `08:00:30`.
 fn time_of_day(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
     let mut part = |lengths: std::ops::RangeInclusive<usize>| {
@@ -128,7 +127,7 @@ fn time_of_day(text: &str) -> Option<Time> {
     Time::new(hour, minute, second, 0).ok().filter(|_| is_whole)
 }
 
-/// How many milliseconds `90s`, `5m`, `2h`, `1h30m`, `7d` or `1w` are.
+/// Parses `90s`, `5m`, `2h`, `1h30m`, `7d` or `1w` to milliseconds.
 pub(crate) fn length_ms(text: &str) -> Option<i64> {
     let mut rest = text.trim();
     let mut total: i64 = 0;
@@ -156,7 +155,7 @@ pub(crate) fn length_ms(text: &str) -> Option<i64> {
     is_some.then_some(total)
 }
 
-/// A length of time as it is typed, without what is zero: `1h30m`.
+/// Formats a duration as it is typed, without zero units: `1h30m`.
 pub(crate) fn length(ms: i64) -> String {
     let mut left = ms.max(0) / 1_000;
     let mut words = String::new();
@@ -173,7 +172,7 @@ pub(crate) fn length(ms: i64) -> String {
     }
 }
 
-/// A moment as it was understood: `Wed 25 Nov 16:05 CET, in 2h`.
+/// Formats a parsed time: `Wed 25 Nov 16:05 CET, in 2h`.
 pub(crate) fn understood(at: Timestamp, now_ms: i64, zone: &TimeZone) -> String {
     let zoned = at.to_zoned(zone.clone());
     let now = Timestamp::from_millisecond(now_ms).unwrap_or_default();
@@ -193,7 +192,7 @@ pub(crate) fn understood(at: Timestamp, now_ms: i64, zone: &TimeZone) -> String 
     format!("{}, {far}", zoned.strftime(format))
 }
 
-/// A length to its two largest units.
+/// Rounds a duration to its two largest units.
 fn rough(ms: i64) -> String {
     let seconds = ms / 1_000;
     let unit = match seconds {
@@ -232,7 +231,7 @@ mod tests {
             ("1d", "2026-11-26T12:05:30Z"),
             ("1w", "2026-12-02T12:05:30Z"),
             ("0s", "2026-11-25T12:05:30Z"),
-            // The next one, also where it is this very minute.
+            // The next occurrence, even within the current minute.
             ("14:00", "2026-11-25T13:00:00Z"),
             ("13:06", "2026-11-25T12:06:00Z"),
             ("13:05:31", "2026-11-25T12:05:31Z"),
@@ -263,7 +262,7 @@ mod tests {
     #[test]
     fn local_times_are_read_over_a_change_of_the_clocks() {
         for (now, text, at) in [
-            // The night of 29 March has no 02:30, that of 25 October has two.
+            // The night of 29 March has no 02:30, and that of 25 October has two.
             (
                 "2026-03-28T12:00:00Z",
                 "2026-03-29 02:30",
@@ -282,7 +281,7 @@ mod tests {
                 "2026-10-25T00:30:00Z",
             ),
             ("2026-10-24T22:30:00Z", "02:30", "2026-10-25T00:30:00Z"),
-            // Between the two, the first has passed.
+            // Between the two, after the first.
             ("2026-10-25T00:45:00Z", "02:30", "2026-10-26T01:30:00Z"),
             ("2026-10-24T22:00:00Z", "08:00", "2026-10-25T07:00:00Z"),
         ] {

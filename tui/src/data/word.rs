@@ -1,4 +1,4 @@
-//! The words that people read and type for the wire's enumerations.
+//! Words for the enumerations of the API, as shown and typed.
 
 use bellwether_proto::{
     cloud::{Severity, Status},
@@ -8,15 +8,12 @@ use bellwether_proto::{
     },
 };
 
-/// Something with a word for it.
 pub(crate) trait Word: Copy {
-    /// The word shown and typed.
     fn word(self) -> &'static str;
 }
 
-/// Something with a sign that shows it without colour.
+/// A value with a symbol that distinguishes it without colour.
 pub(crate) trait Sign: Copy {
-    /// One cell.
     fn sign(self) -> &'static str;
 }
 
@@ -71,7 +68,6 @@ words! {
     }
 }
 
-/// The known severities, worst first.
 pub(crate) const WORST_FIRST: [Severity; 5] = [
     Severity::Critical,
     Severity::Error,
@@ -80,7 +76,6 @@ pub(crate) const WORST_FIRST: [Severity; 5] = [
     Severity::Debug,
 ];
 
-/// The known states of a destination, worst first.
 pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
     HealthState::Failing,
     HealthState::Paused,
@@ -91,13 +86,13 @@ pub(crate) const HEALTH_WORST_FIRST: [HealthState; 7] = [
     HealthState::Healthy,
 ];
 
-/// How soon a state of a destination is looked at, soonest first.
+/// Returns the rank of a state by urgency, most urgent first.
 pub(crate) fn urgency(state: HealthState) -> usize {
     let at = HEALTH_WORST_FIRST.iter().position(|other| *other == state);
     at.unwrap_or(HEALTH_WORST_FIRST.len())
 }
 
-/// Whether a role may do what needs another. One that this console does not know may try.
+/// Whether a role includes another. An unknown role may try.
 pub(crate) fn covers(own: Role, needed: Role) -> bool {
     own == Role::Unspecified || own >= needed
 }

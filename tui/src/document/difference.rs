@@ -1,10 +1,10 @@
-//! What differs between two texts.
+//! Differences between two texts.
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
 use crate::theme::Token;
 
-/// What changes, line by line, with so many lines around it.
+/// Returns the changed lines, with this many lines of context.
 pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, String)> {
     let unified = unified(before, after, around);
     let lines = unified.lines().filter_map(|line| {
@@ -19,7 +19,7 @@ pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, 
     lines.collect()
 }
 
-/// The difference as a unified diff without names of files, with so many lines around it.
+/// Returns a unified diff without file names, with this many lines of context.
 pub fn unified(before: &str, after: &str, around: u32) -> String {
     let input = InternedInput::new(before, after);
     let mut diff = Diff::compute(Algorithm::Myers, &input);

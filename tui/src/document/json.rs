@@ -1,10 +1,10 @@
-//! JSON in a document: spread over lines, each part in its colour.
+//! JSON in a page, indented and coloured.
 
 use super::{Document, Span, span};
 use crate::{text, theme::Token};
 
 impl Document {
-    /// A body: JSON spread over lines and coloured, anything else as it is.
+    /// Adds a body: JSON is indented and coloured, anything else is unchanged.
     pub(crate) fn body(&mut self, indent: usize, body: &str) {
         let shown = readable(body);
         if shown == body {
@@ -12,7 +12,7 @@ impl Document {
         }
         let space = self.columns.saturating_sub(indent + 2);
         for line in shown.lines() {
-            // What has to be wrapped goes without colours: parts of a text look like anything.
+            // Wrapped lines are not coloured: parts of a text can look like any token.
             if text::width(line) > space {
                 self.text(Token::Text, indent, line);
                 continue;
@@ -24,7 +24,6 @@ impl Document {
     }
 }
 
-/// The parts of a line of JSON.
 fn coloured(line: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut rest = line;
@@ -47,7 +46,7 @@ fn coloured(line: &str) -> Vec<Span> {
     spans
 }
 
-/// The bytes of the text in quotes that a line begins with.
+/// Returns the length in bytes of the quoted text at the start of a line.
 fn quoted(line: &str) -> usize {
     let mut escaped = false;
     for (at, char) in line.char_indices().skip(1) {
@@ -59,7 +58,6 @@ fn quoted(line: &str) -> usize {
     line.len()
 }
 
-/// JSON spread over lines; anything else as it is.
 pub(crate) fn readable(body: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(body) {
         Ok(value) if value.is_object() || value.is_array() => spread(body),
@@ -67,7 +65,7 @@ pub(crate) fn readable(body: &str) -> String {
     }
 }
 
-/// Valid JSON over several lines, everything in the order it was sent.
+/// Indents valid JSON and keeps the order of its fields.
 fn spread(json: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;

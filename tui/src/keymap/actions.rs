@@ -1,10 +1,9 @@
-//! What an action is: its name, its keys, where it can be taken, and which role it needs.
+//! Actions: their names, keys, places and required roles.
 
 use crate::data::{Kind, Role};
 
-/// What an operator can do. In a configuration an action has its variant's name in small letters,
-/// words separated by `_`, and a kind's list is `go_` with its plural: renaming one here breaks the files of
-/// those who gave it keys.
+/// An action of an operator. Configuration files name it by its variant in snake case, and the list
+/// of a kind by `go_` and its plural: renaming a variant breaks files that bind keys to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Quit,
@@ -39,7 +38,6 @@ pub(crate) enum Action {
     GoEvents,
     GoDeliveries,
     GoReference,
-    /// To the list of a kind of resource.
     Go(Kind),
     GoCriticals,
     LongerCharts,
@@ -123,7 +121,6 @@ pub(crate) enum Action {
     FormReference,
 }
 
-/// Where an action can be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ActionPlace {
     Anywhere,
@@ -136,7 +133,7 @@ pub(crate) enum ActionPlace {
     Event,
     /// The list of a kind of resource.
     Many(Kind),
-    /// The page of one resource.
+    /// The page of a resource.
     One(Kind),
     Deliveries,
     Delivery,
@@ -146,7 +143,6 @@ pub(crate) enum ActionPlace {
 }
 
 impl ActionPlace {
-    /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let events = [
@@ -167,7 +163,6 @@ impl ActionPlace {
         shapes.into_iter().chain(events).chain(kinds).chain(others)
     }
 
-    /// The lists and the pages of these kinds.
     pub(super) fn of_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied().filter(move |kind| wanted(*kind));
         kinds.flat_map(|kind| {
@@ -176,7 +171,8 @@ impl ActionPlace {
         })
     }
 
-    /// Where actions look for their keys on the screen of this place, the most particular first.
+    /// Returns the places whose key bindings apply on the screen of this place, most specific
+    /// first.
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
@@ -187,14 +183,14 @@ impl ActionPlace {
         }
     }
 
-    /// The places of every screen.
+    /// Returns the places of every screen.
     pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let screens = Self::all().filter(move |place| !shapes.contains(place));
         screens.map(Self::around)
     }
 
-    /// Its name in a configuration.
+    /// Returns the name in a configuration file.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Many(kind) => kind.plural().to_owned(),
@@ -205,7 +201,7 @@ impl ActionPlace {
 }
 
 impl Action {
-    /// Its name in a configuration.
+    /// Returns the name in a configuration file.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Go(kind) => format!("go_{}", kind.plural()),
@@ -214,7 +210,6 @@ impl Action {
     }
 }
 
-/// `GoEvents` as `go_events`.
 fn snake(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     for char in name.chars() {
@@ -226,54 +221,50 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// What an action needs in addition to something to act on.
+/// A requirement of an action, in addition to an object to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing.
     None,
-    /// A link, and a key of at least this role; nothing is changed.
+    /// A connection and at least this role; the action changes nothing.
     Role(Role),
-    /// A link, a key of at least this role, and a console that may write.
+    /// A connection, at least this role, and a console that is not read-only.
     Write(Role),
 }
 
-/// One action of the list.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
-    /// Short, for hints.
+    /// Short name, for hints.
     pub(crate) name: &'static str,
-    /// In full, for palette and help.
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],
     pub(crate) places: Vec<ActionPlace>,
     pub(crate) need: Need,
-    /// Order among the hints, smallest first; 0 is never hinted.
+    /// Rank among the hints, smallest first; 0 for no hint.
     pub(crate) hint: u8,
     pub(crate) lines: Lines,
 }
 
-/// How an action is typed on a line, where there is no screen.
+/// The form of an action as a command of plain mode.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "columns of a table that have nothing to do with each other"
 )]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
-    /// It is about moving on a screen that is not there.
+    /// Whether it only navigates the screen, which plain mode lacks.
     pub(crate) screen: bool,
-    /// In a list it is about all of it, not about some rows.
+    /// Whether it concerns a whole list rather than some rows.
     pub(crate) all: bool,
-    /// It can be about several rows.
     pub(crate) several: bool,
-    /// What stands behind the rows is a text that it asks for.
+    /// Whether a text follows the rows.
     pub(crate) text: bool,
-    /// It shows no page that is to be printed.
+    /// Whether no page is printed after it.
     pub(crate) silent: bool,
 }
 
 impl Lines {
-    /// About one row, without a text, telling what it shows.
+    /// For one row, without a text, followed by the page.
     pub(crate) const PLAIN: Self = Self {
         screen: false,
         all: false,

@@ -1,4 +1,4 @@
-//! Which keys take which action on which screen: the list's own keys, and those that were set.
+//! Key bindings by screen: the defaults and the configured ones.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,20 @@ use super::{
     available, chord,
 };
 
-/// Keys pressed one after the other.
 pub(crate) type Keys = Vec<KeyEvent>;
 
-/// All keys of the console. The default has those of the list of actions.
+/// All key bindings of the console. The default contains those of the list of actions.
 #[derive(Clone, Debug)]
 pub struct Keymap {
     everywhere: HashMap<Action, Vec<Keys>>,
-    /// Beats `everywhere`.
+    /// Overrides `everywhere`.
     in_place: HashMap<(Action, ActionPlace), Vec<Keys>>,
 }
 
-/// What keys that were pressed mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meaning {
     Act(&'static Entry),
-    /// They are the beginning of something.
+    /// The keys are the beginning of a sequence.
     Wait,
     Nothing,
 }
@@ -54,13 +52,12 @@ impl Keymap {
         };
     }
 
-    /// The keys of an action wherever nothing else is set.
+    /// Returns the keys of an action where no other is configured.
     pub(super) fn everywhere(&self, action: Action) -> impl Iterator<Item = &[KeyEvent]> {
         let keys = self.everywhere.get(&action).into_iter();
         keys.flatten().map(Vec::as_slice)
     }
 
-    /// The keys that are set for an action in one place.
     pub(super) fn only_in(
         &self,
         action: Action,
@@ -70,7 +67,6 @@ impl Keymap {
         keys.flatten().map(Vec::as_slice)
     }
 
-    /// The keys of an action on a screen.
     pub(crate) fn keys<'a>(
         &'a self,
         entry: &Entry,
@@ -87,12 +83,12 @@ impl Keymap {
             .map(Vec::as_slice)
     }
 
-    /// The first key of an action on a screen, for hints.
+    /// Returns the first key of an action on a screen, for hints.
     pub(crate) fn hint(&self, entry: &Entry, places: &[ActionPlace]) -> Option<String> {
         self.keys(entry, places).next().map(chord::shown)
     }
 
-    /// A sentence of ours, with the first key of each action instead of `‹name›`.
+    /// Replaces each `‹name›` in a sentence by the first key of the action.
     pub(crate) fn tell(&self, sentence: &str, places: &[ActionPlace]) -> String {
         let mut message = String::with_capacity(sentence.len());
         let mut rest = sentence;
@@ -104,7 +100,7 @@ impl Keymap {
             message += before;
             let entry = ACTIONS.iter().find(|entry| entry.action.name() == name);
             let Some(entry) = entry else {
-                // A test holds our sentences to the list; what else stands so is left as it is.
+                // A test checks the names in our sentences; other text of this form is kept.
                 message += name;
                 rest = after;
                 continue;
@@ -117,7 +113,7 @@ impl Keymap {
         message + rest
     }
 
-    /// What these keys mean on a screen; what belongs to the most particular place goes first.
+    /// Returns the meaning of the keys on a screen; the most specific place wins.
     pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> Meaning {
         let mut begun = false;
         for place in places {
@@ -137,7 +133,7 @@ impl Keymap {
         }
     }
 
-    /// How what was begun can continue: the keys that are missing, and the action.
+    /// Returns the continuations of a sequence: the missing keys, and the action.
     pub(crate) fn endings(
         &self,
         pressed: &[KeyEvent],

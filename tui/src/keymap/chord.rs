@@ -1,8 +1,8 @@
-//! Keys as people write them: `j`, `G`, `<Enter>`, `<C-s>`.
+//! Notation of keys: `j`, `G`, `<Enter>`, `<C-s>`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A key's name that means nothing.
+/// The error for the name of an unknown key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`<{0}>` is not a key")]
 pub struct Unknown(String);
@@ -27,10 +27,10 @@ const NAMED: [(&str, KeyCode); 17] = [
     ("F1", KeyCode::F(1)),
 ];
 
-/// Reads a row of keys such as `j/err<Enter>`; `<lt>` stands for `<`.
+/// Parses a sequence of keys such as `j/err<Enter>`; `<lt>` stands for `<`.
 ///
 /// # Errors
-/// A name between angle brackets that is not a key.
+/// Returns an error if a name in angle brackets is not a key.
 pub(crate) fn parse(text: &str) -> Result<Vec<KeyEvent>, Unknown> {
     let mut keys = Vec::new();
     let mut rest = text;
@@ -69,7 +69,8 @@ fn named_key(name: &str) -> Result<KeyEvent, Unknown> {
     }
 }
 
-/// A key as it is compared: terminals differ in whether they report shift beside a capital letter.
+/// Normalizes a key for comparison: terminals differ in whether they report shift with a capital
+/// letter.
 pub(crate) fn normal(key: KeyEvent) -> KeyEvent {
     let shift_is_told = matches!(key.code, KeyCode::Char(_) | KeyCode::BackTab);
     let modifiers = if shift_is_told {
@@ -80,7 +81,7 @@ pub(crate) fn normal(key: KeyEvent) -> KeyEvent {
     KeyEvent::new(key.code, modifiers)
 }
 
-/// Whether a key types or edits where text is typed, so that it can mean nothing else there.
+/// Whether a key types or edits text, and so cannot be bound where text is typed.
 pub(crate) fn types(key: KeyEvent) -> bool {
     let plain = !key
         .modifiers
@@ -92,7 +93,7 @@ pub(crate) fn types(key: KeyEvent) -> bool {
     plain && !held && !matches!(key.code, KeyCode::PageUp | KeyCode::PageDown)
 }
 
-/// Keys for hints: ctrl and s as `^S`, several after each other with spaces between.
+/// Formats keys for hints: ctrl and s as `^S`, several separated by spaces.
 pub(crate) fn shown(keys: &[KeyEvent]) -> String {
     let each: Vec<String> = keys.iter().map(|key| shown_key(*key)).collect();
     each.join(" ")

@@ -1,11 +1,11 @@
-//! Keys of Cyrillic and Greek layouts by their positions: where no text is typed, the key with `ф` on it is
-//! the key `a`.
+//! Mapping of Cyrillic and Greek layouts to the Latin one by position: where no text is typed, the
+//! key labelled `ф` is the key `a`.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// The letters of a layout beside those of the same keys in the Latin one, in lower case.
+/// Lower-case letters of a layout, and those of the same keys in the Latin one.
 const LAYOUTS: [(&str, &str); 3] = [
-    // ЙЦУКЕН, with the letters that Ukrainian and Belarusian have in their places.
+    // ЙЦУКЕН, and the letters that Ukrainian and Belarusian have in their place.
     (
         "йцукенгшщзхъфывапролджэячсмитьбюё",
         "qwertyuiop[]asdfghjkl;'zxcvbnm,.`",
@@ -13,10 +13,9 @@ const LAYOUTS: [(&str, &str); 3] = [
     ("іїєґў", "s]'\\o"),
     ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
 ];
-/// What the keys without a letter have with shift.
 const SHIFTED: (&str, &str) = ("[]\\;',.`", "{}|:\"<>~");
 
-/// The same key of the Latin layout; what is on none of the layouts stays.
+/// Returns the key at the same position in the Latin layout; unknown keys are unchanged.
 pub(crate) fn positioned(key: KeyEvent) -> KeyEvent {
     let KeyCode::Char(char) = key.code else {
         return key;
@@ -41,7 +40,7 @@ fn latin(char: char) -> Option<char> {
     }
 }
 
-/// The character of the second text at the place of this one in the first.
+/// Returns the character of the second text at the position of this one in the first.
 fn beside((from, to): (&str, &str), char: char) -> Option<char> {
     let at = from.chars().position(|it| it == char)?;
     to.chars().nth(at)

@@ -1,4 +1,4 @@
-//! The table of all keys, for people: the documentation and `bellwether --keys`.
+//! The table of all keys, for the documentation and `bellwether --keys`.
 
 use std::fmt::Write;
 
@@ -43,8 +43,8 @@ const TAIL: &str = "
 ";
 
 impl Keymap {
-    /// All keys as a Markdown document: every action with its name, its keys as a configuration
-    /// writes them, where it can be taken, and the role it needs.
+    /// Returns all actions as a Markdown document: each with its name, its keys in the notation of
+    /// configuration files, its places, and the required role.
     #[must_use]
     pub fn reference(&self) -> String {
         let mut out = HEAD.to_owned();
@@ -65,7 +65,7 @@ impl Keymap {
         out
     }
 
-    /// The keys of an action, and those of single places behind them.
+    /// Returns the keys of an action, followed by those bound only in certain places.
     fn all_keys(&self, entry: &Entry) -> String {
         let code = |keys: &[_]| format!("`{}`", written(keys).replace('|', "\\|"));
         let first = self.everywhere(entry.action).map(code);

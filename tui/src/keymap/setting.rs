@@ -1,4 +1,4 @@
-//! Keys that users set: read, and checked against each other and against the list.
+//! Configured key bindings: parsing, and checks for conflicts.
 
 mod conflict;
 pub(super) mod notation;
@@ -12,28 +12,28 @@ use super::{
 };
 use crate::limits;
 
-/// The keys that a user gives to an action, as they are in a configuration.
+/// A key binding of an action in a configuration file.
 #[derive(Clone, Debug)]
 pub struct KeySetting {
-    /// The place they hold in; everywhere when there is none.
+    /// The place that it applies to; `None` for everywhere.
     pub place: Option<String>,
-    /// The action's name.
+    /// The name of the action.
     pub action: String,
-    /// Keys such as `x`, `ctrl-s` or `g g`; none takes all keys away.
+    /// Keys such as `x`, `ctrl-s` or `g g`; an empty list removes all keys.
     pub keys: Vec<String>,
-    /// Where this stands, for people.
+    /// Position in the file, for error messages.
     pub at: String,
 }
 
-/// Why a key cannot be used.
+/// The error of a key binding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {name}: {problem}")]
 pub struct KeyProblem {
-    /// Where the setting stands that has to change.
+    /// Position of the setting to change.
     pub at: String,
-    /// The setting's name.
+    /// The name of the setting.
     pub name: String,
-    /// What is wrong, and what would be right.
+    /// The problem and its remedy.
     pub problem: String,
 }
 
@@ -54,7 +54,6 @@ impl KeySetting {
     }
 }
 
-/// A setting that could be read.
 struct Read<'a> {
     setting: &'a KeySetting,
     entry: &'static Entry,
@@ -63,11 +62,11 @@ struct Read<'a> {
 }
 
 impl Keymap {
-    /// The keys of the list, with these settings over them.
+    /// Applies key bindings to the defaults.
     ///
     /// # Errors
-    /// All errors together: names that are not known, keys that cannot be read, keys that mean two
-    /// things on one screen, and a console that could not be left or explained.
+    /// Returns all errors: unknown names, invalid keys, keys with two meanings on one screen, and
+    /// bindings that leave no key to quit or for help.
     pub fn new(settings: &[KeySetting]) -> Result<Self, Vec<KeyProblem>> {
         let mut keymap = Self::default();
         let mut problems = Vec::new();
@@ -129,7 +128,7 @@ fn read(setting: &KeySetting) -> Result<Read<'_>, Vec<KeyProblem>> {
     Err(problems)
 }
 
-/// Whether the action can be taken there, and whether its keys can be pressed there.
+/// Checks that the action is available in the place, and that its keys can be pressed there.
 fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<String> {
     let reaches = |place: &ActionPlace| {
         let mut screens = ActionPlace::screens().filter(|screen| screen.contains(place));

@@ -5,18 +5,16 @@ use std::sync::LazyLock;
 use super::actions::{Action, ActionPlace, Entry, Lines, Need};
 use crate::data::{Kind, Role};
 
-/// The lists and the pages of what operators edit.
+/// Returns the lists and pages of kinds that operators edit.
 fn resources() -> Vec<ActionPlace> {
     ActionPlace::of_kinds(Kind::is_edited).collect()
 }
 
-/// The lists in which something can be created.
 fn making() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_created());
     kinds.map(|kind| ActionPlace::Many(*kind)).collect()
 }
 
-/// The pages that have links.
 fn linked() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.has_page());
     let pages = kinds.map(|kind| ActionPlace::One(*kind));
@@ -32,7 +30,7 @@ fn linked() -> Vec<ActionPlace> {
 const ANYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere];
 const MOVING: &[ActionPlace] = &[ActionPlace::List, ActionPlace::Document];
 const EVENTS: &[ActionPlace] = &[ActionPlace::Events, ActionPlace::Event];
-/// Where an action is about all events of a group too.
+/// Places in which an action also applies to all events of a group.
 const COUNTED: &[ActionPlace] = &[
     ActionPlace::Events,
     ActionPlace::Event,
@@ -46,7 +44,6 @@ const PENDING: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Pending),
     ActionPlace::One(Kind::Pending),
 ];
-/// The screens about people on call, which are tabs of each other.
 const ON_CALL: &[ActionPlace] = &[
     ActionPlace::OnCall,
     ActionPlace::Many(Kind::Schedule),
@@ -77,7 +74,7 @@ const RESPONSES: &[ActionPlace] = &[
 ];
 const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Delivery];
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
-/// In forms too, where keys that type text are not looked at.
+/// Also in forms, except for keys that type text.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
@@ -93,12 +90,11 @@ macro_rules! lines {
     };
 }
 
-/// A row for each action: its keys, where it can be taken, what it needs, its order among the
-/// hints (0 is never hinted), how it is typed on a line; then its name for hints and its title for palette and help.
+/// Defines a row per action: keys, places, requirement, rank among the hints (0 for none), form in
+/// plain mode; then the name for hints, and the title for palette and help.
 macro_rules! actions {
     ($($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+) => {
-        /// All actions, in the order palette and help show them.
         pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$(Entry {
             action: Action::$action $((Kind::$kind))?,
             name: $name,

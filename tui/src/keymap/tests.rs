@@ -1,4 +1,4 @@
-//! The list is free of clashes, and settings that cannot be used are reported.
+//! Tests that the default bindings have no conflicts, and that invalid settings are reported.
 
 use super::*;
 use crate::data::Kind;
@@ -12,7 +12,6 @@ fn setting(place: Option<&str>, action: &str, keys: &[&str]) -> KeySetting {
     }
 }
 
-/// All that is reported about these settings, a line for each.
 fn problems(settings: &[KeySetting]) -> String {
     let Err(problems) = Keymap::new(settings) else {
         return String::new();

@@ -108,7 +108,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Whether it is in a window, in a word.
+/// Returns in a word whether it is in a window.
 fn state(calendar: &Object) -> (Token, &'static str) {
     match calendar.at("inWindow").and_then(serde_json::Value::as_bool) {
         Some(true) => (Token::Good, "inside"),
@@ -117,7 +117,6 @@ fn state(calendar: &Object) -> (Token, &'static str) {
     }
 }
 
-/// Its windows, a line each.
 fn windows(calendar: &Object) -> Vec<String> {
     let all = calendar.at("windows").and_then(|it| it.as_array());
     let line = |window: &serde_json::Value| {
@@ -135,7 +134,6 @@ fn windows(calendar: &Object) -> Vec<String> {
     all.into_iter().flatten().map(line).collect()
 }
 
-/// What uses it: the word for the kind, and the name.
 fn users(calendar: &Object) -> impl Iterator<Item = (&str, &str)> {
     let all = calendar.at("usedBy").and_then(|it| it.as_array());
     all.into_iter().flatten().map(|user| {

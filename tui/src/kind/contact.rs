@@ -1,4 +1,4 @@
-//! Contacts: people and teams, and how they are notified.
+//! Contacts: people and teams, with their notification methods.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, KindSpec,
@@ -73,7 +73,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Its methods, a line each.
 fn methods(contact: &Object) -> Vec<String> {
     let lines = Written::Methods.show(contact.at("methods"));
     lines.lines().map(str::to_owned).collect()

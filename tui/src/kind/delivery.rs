@@ -49,17 +49,16 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
         let next = millis(it.next_attempt_time.as_ref());
         match next {
-            // What is due waits for its turn; the reason is stored with it.
+            // The reason for the wait is stored with it.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
             next => Cell::short_moment(around, next),
         }
     })
-    // What has no next try comes last.
+    // Deliveries without a next attempt come last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
     Column::new("Why", 14, 3, 1, why),
 ];
 
-/// How severe the event is, its name and its host.
 fn event(around: &dyn Around, it: &Delivery) -> Cell {
     if it.event_name.is_empty() {
         let words = match (it.test, it.is_digest) {
@@ -80,7 +79,7 @@ fn event(around: &dyn Around, it: &Delivery) -> Cell {
     cell
 }
 
-/// When it was sent again, else what it waits for, else what the last failed attempt said.
+/// Formats when it was resent, else the reason for the wait, else the error of the last attempt.
 fn why(around: &dyn Around, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
         let words = format!(
@@ -92,7 +91,7 @@ fn why(around: &dyn Around, it: &Delivery) -> Cell {
     }
     match (it.wait_reason.as_str(), it.last_error.as_str()) {
         ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
-        // What an earlier attempt said is no reason any more.
+        // An earlier error is only informative once it was delivered.
         ("", error) if it.state() == State::Delivered && !error.is_empty() => {
             Cell::new(Token::Dim, format!("first {}", text::brief(error)))
         }

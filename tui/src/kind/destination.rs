@@ -1,4 +1,4 @@
-//! Destinations: named places a message can be sent to.
+//! Destinations: named targets of messages.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -465,12 +465,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-/// The health of its deliveries.
 pub(crate) fn health(destination: &Object) -> HealthState {
     HealthState::from_str_name(destination.text("health.state")).unwrap_or_default()
 }
 
-/// Where it leads, in a few words.
 fn target(destination: &Object) -> &str {
     match destination.type_word() {
         "webhook" if destination.text("type.webhook.url").is_empty() => "secret address",
@@ -485,7 +483,6 @@ fn target(destination: &Object) -> &str {
     }
 }
 
-/// The addresses that the mail server refuses.
 fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
     let refused = destination.at("health.refusedRecipients");
     let refused = refused.and_then(Value::as_array).into_iter().flatten();
@@ -500,7 +497,6 @@ fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
     }
 }
 
-/// What its health is known from.
 fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
     let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
     let tried = number("health.attemptCount");
@@ -554,7 +550,7 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
     }
 }
 
-/// A duration of the wire, as `0.070s`, for people.
+/// Formats a duration such as `0.070s` for display.
 fn seconds(time: &str) -> String {
     let found: Option<f64> = time.strip_suffix('s').and_then(|it| it.parse().ok());
     match found {

@@ -19,7 +19,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Name", 14, 1, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.name))
     }),
-    // What the operator counted by last, else the host.
+    // The field by which the operator counted last, or else the host.
     Column::new(super::HOST, 10, 1, 1, |around, it: &EventRow| {
         match it.dimension(around.host_field()) {
             Some(host) => quiet(it, Cell::new(Token::Text, host)),
@@ -29,7 +29,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Summary", 16, 7, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.summary))
     }),
-    // Only where it is not just open.
+    // Empty for open events.
     Column::new("Status", 7, 0, 4, |_, it: &EventRow| {
         let word = match it.status {
             Status::Open => "",
@@ -71,7 +71,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     .extra(),
 ];
 
-/// What is over is not looked at first.
+/// Dims closed events.
 fn quiet(row: &EventRow, cell: Cell) -> Cell {
     if row.status == Status::Closed {
         Cell {

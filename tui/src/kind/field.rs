@@ -1,58 +1,52 @@
-//! The fields of forms: their paths, words and limits.
+//! Fields of forms: paths, labels and limits.
 
 use serde_json::{Value, json};
 
 use super::written::Written;
 use crate::data::Kind;
 
-/// One field of a form.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldSpec {
-    /// As in the JSON of the object: `type.webhook.url`.
+    /// Path in the JSON of the object: `type.webhook.url`.
     pub(crate) path: &'static str,
     pub(crate) label: &'static str,
-    /// One line of help, shown while the field is focused.
     pub(crate) help: &'static str,
     pub(crate) kind: FieldKind,
     pub(crate) required: bool,
-    /// The destination type it belongs to; empty for all.
+    /// The destination type that it belongs to; empty for all.
     pub(crate) only: &'static str,
 }
 
-/// How a field is typed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FieldKind {
     Text,
-    /// A moment, in any of the ways that [`crate::data::when`] reads.
+    /// A time, in any form parsed by [`crate::data::when`].
     Moment,
-    /// A length of time, as `1h30m`; in seconds on the wire.
+    /// A duration such as `1h30m`; in seconds in the API.
     Length,
     Secret,
-    /// Text with line ends.
     Lines,
-    /// A whole number between two bounds.
+    /// An integer within bounds.
     Number(i64, i64),
     /// Words separated by commas.
     Words,
     Toggle,
     Choice(&'static [&'static str]),
-    /// One of these words, and what the wire calls it; empty leaves it out.
+    /// One of these words, with its value in the API; empty for an unset field.
     Word(&'static [(&'static str, &'static str)]),
-    /// Whole numbers separated by commas.
     Numbers,
-    /// Names of stored resources.
     Names(Kind),
-    /// A line `name: value` for each pair.
+    /// One line `name: value` per pair.
     Pairs,
-    /// A line `value: word` for each, of these words and what the wire calls them.
+    /// One line `value: word` per pair, with the words and their values in the API.
     WordPairs(&'static [(&'static str, &'static str)]),
-    /// A line `name: from, value=text, *=text` for each variable that is built from another one.
+    /// One line `name: from, value=text, *=text` for each variable derived from another.
     Maps,
-    /// A line for each entry of a list, edited in a separate form.
+    /// One line per item of a list, edited in a separate form.
     Written(Written),
     Clause,
-    /// No field: the heading of those that follow up to the next one, which are folded away until
-    /// one of them holds something or a user unfolds them. Its path is of no message.
+    /// Not a field but the heading of a section. The fields up to the next heading are collapsed
+    /// until one is set or the user expands them. Its path is not in any message.
     Section,
 }
 
@@ -73,7 +67,6 @@ impl FieldSpec {
         }
     }
 
-    /// The heading of the fields that follow, up to the next one.
     pub(super) const fn section(
         path: &'static str,
         label: &'static str,
@@ -82,7 +75,7 @@ impl FieldSpec {
         Self::new(path, label, FieldKind::Section, help)
     }
 
-    /// The same, which must be filled in.
+    /// Makes the field required.
     pub(super) const fn needed(self) -> Self {
         Self {
             required: true,
@@ -90,14 +83,12 @@ impl FieldSpec {
         }
     }
 
-    /// The same, for that type of destination alone.
     pub(super) const fn only(self, word: &'static str) -> Self {
         Self { only: word, ..self }
     }
 }
 
 impl FieldKind {
-    /// The words that are chosen from.
     pub(crate) fn words(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.to_vec(),
@@ -106,7 +97,7 @@ impl FieldKind {
         }
     }
 
-    /// What an unset field is in a text, for those who fill it in there.
+    /// Returns the value of an unset field in the text for the editor.
     pub(super) fn blank(&self) -> Option<Value> {
         match self {
             Self::Text | Self::Lines | Self::Length => Some(json!("")),
@@ -127,7 +118,6 @@ impl FieldKind {
     }
 }
 
-/// The language of templates.
 pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
     "Templates",

@@ -1,4 +1,4 @@
-//! Groups: the occurrences that one rule reports on in one message.
+//! Groups: occurrences that share one message of a rule.
 
 use serde_json::Value;
 
@@ -68,7 +68,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// How it stands, in a word.
 fn state(group: &Object) -> (Token, &'static str) {
     match group.text("state") {
         "OPEN" if group.flag("acknowledged") => (Token::Info, "acked"),
@@ -82,7 +81,7 @@ fn count(group: &Object, path: &str) -> i64 {
     group.number(path).unwrap_or_default()
 }
 
-/// What its members share.
+/// Formats the common field values of the members.
 fn by(group: &Object) -> String {
     let all = group.at("by").and_then(Value::as_array);
     let pair = |pair: &Value| {
@@ -151,7 +150,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
     }
 }
 
-/// A member in a line, and its occurrence.
+/// Formats a member, and returns its occurrence.
 fn line(member: &Value) -> (Vec<crate::document::Span>, String) {
     let text = |name: &str| member[name].as_str().unwrap_or_default();
     let severity = Severity::from_str_name(text("severity")).unwrap_or_default();

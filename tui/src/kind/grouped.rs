@@ -1,4 +1,4 @@
-//! The columns of events that are counted by what a field holds.
+//! The columns of events counted by a field.
 
 use super::{Cell, Column, Key};
 use crate::{
@@ -44,7 +44,7 @@ pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
     .falling(|it| Key::Number(it.last_seen_ms.unwrap_or_default())),
 ];
 
-/// How many are of a severity; nothing where there are none.
+/// Formats the count of a severity; empty for 0.
 fn of(row: &GroupRow, severity: Severity) -> Cell {
     match row.of(severity) {
         0 => Cell::default(),
@@ -52,10 +52,9 @@ fn of(row: &GroupRow, severity: Severity) -> Cell {
     }
 }
 
-/// A bar of hundredths in sixteen cells.
 fn bar(share: i64) -> String {
     let halves = usize::try_from(share.clamp(0, 100) * 16 * 2 / 100).unwrap_or_default();
-    // Whatever there is shows.
+    // Even the smallest value is visible.
     let halves = halves.max(1);
     "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" }
 }

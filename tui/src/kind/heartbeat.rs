@@ -1,4 +1,4 @@
-//! Heartbeats: signals that are expected to repeat.
+//! Heartbeats: signals expected at regular intervals.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     message: "Heartbeat",
     nested: true,
     output: &[
-        // The same as the filter, which the form shows.
+        // Redundant with the filter, which the form shows.
         "query",
         "expectedCount",
         "lateCount",
@@ -168,7 +168,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// A length of the wire, as people write it.
 fn length(heartbeat: &Object, path: &str) -> String {
     written(heartbeat.text(path))
 }
@@ -182,7 +181,6 @@ fn written(length: &str) -> String {
     )
 }
 
-/// When beats are expected, in a word or two.
 fn every(heartbeat: &Object) -> String {
     match (heartbeat.text("calendarName"), heartbeat.text("cron")) {
         ("", "") => length(heartbeat, "every"),
@@ -195,7 +193,6 @@ fn count(heartbeat: &Object, path: &str) -> i64 {
     heartbeat.number(path).unwrap_or_default()
 }
 
-/// How it stands, in a word.
 fn state(heartbeat: &Object) -> (Token, &'static str) {
     let (expected, late) = (
         count(heartbeat, "expectedCount"),
@@ -211,7 +208,6 @@ fn state(heartbeat: &Object) -> (Token, &'static str) {
     }
 }
 
-/// What its beats are.
 fn beats(heartbeat: &Object) -> String {
     let by: Vec<_> = heartbeat.texts("by").collect();
     let filter = match heartbeat.text("filter") {
@@ -274,7 +270,6 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     shared::times(into, around, heartbeat);
 }
 
-/// The values of an expectation in words.
 pub(crate) fn expectation_words(expectation: &Value) -> String {
     let values = expectation["values"].as_object().into_iter().flatten();
     let values = values.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
@@ -284,7 +279,8 @@ pub(crate) fn expectation_words(expectation: &Value) -> String {
     }
 }
 
-/// What is expected: last beat, next due, last run, and the last times between beats.
+/// Writes the expectations: last beat, next due time, last run, and the last intervals between
+/// beats.
 fn expectations(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     let all = heartbeat.at("expectations").and_then(Value::as_array);
     let Some(all) = all.filter(|it| !it.is_empty()) else {
@@ -329,7 +325,7 @@ fn expectations(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     into.text(Token::Dim, 0, &around.tell(words));
 }
 
-/// The last times between beats as bars, and the longest of them.
+/// Draws the last intervals between beats as bars, with the longest.
 fn gaps(expectation: &Value) -> Option<String> {
     let gaps = expectation["gaps"].as_array()?.iter();
     let seconds = gaps.filter_map(|it| it.as_str()?.strip_suffix('s')?.parse::<f64>().ok());

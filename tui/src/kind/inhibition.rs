@@ -22,7 +22,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     message: "Inhibition",
     nested: true,
     output: &[
-        // The same as the filters, which the form shows.
+        // Redundant with the filters, which the form shows.
         "source",
         "target",
         "state",
@@ -100,7 +100,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// How far it is, in a word.
 fn state(inhibition: &Object) -> (Token, &'static str) {
     match inhibition.text("state") {
         "ACTIVE" => (Token::Good, "active"),
@@ -110,7 +109,6 @@ fn state(inhibition: &Object) -> (Token, &'static str) {
     }
 }
 
-/// The fields that are equal, a text for each pair.
 fn equal(inhibition: &Object) -> Vec<String> {
     let all = inhibition.at("equal").and_then(|it| it.as_array());
     let pair = |pair: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! Intake mappings: what happens to a webhook of any service.
+//! Intake mappings: conversions of webhooks to events.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
@@ -11,7 +11,6 @@ use crate::{
     theme::Token,
 };
 
-/// The severities, and what the wire calls them.
 pub(super) const SEVERITIES: &[(&str, &str)] = &[
     ("not stated", ""),
     ("debug", "SEVERITY_DEBUG"),
@@ -20,7 +19,7 @@ pub(super) const SEVERITIES: &[(&str, &str)] = &[
     ("error", "SEVERITY_ERROR"),
     ("critical", "SEVERITY_CRITICAL"),
 ];
-/// Those that a value can mean.
+/// Severities that a value can map to.
 const MEANT: &[(&str, &str)] = SEVERITIES.split_at(1).1;
 const SCHEMES: &[(&str, &str)] = &[
     ("none", ""),
@@ -157,7 +156,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// What proves who sends, in a word.
 fn scheme(mapping: &Object) -> &str {
     let wire = mapping.text("signature.scheme");
     let known = SCHEMES.iter().find(|(_, name)| *name == wire);

@@ -1,4 +1,4 @@
-//! Pending: what is decided to be reported and waits, with what holds it.
+//! Pending notifications, with their holds.
 
 use bellwether_proto::{json, v1};
 use serde_json::Value;
@@ -75,7 +75,6 @@ fn severity(pending: &Object) -> Severity {
     Severity::from_str_name(pending.text("severity")).unwrap_or_default()
 }
 
-/// What it is about, for people.
 fn what(pending: &Object) -> &str {
     match pending.text("summary") {
         "" => pending.text("eventName"),
@@ -83,7 +82,7 @@ fn what(pending: &Object) -> &str {
     }
 }
 
-/// The same; of a digest how many messages there are.
+/// Returns the summary; for a digest, also the number of messages.
 fn answer(pending: &Object) -> String {
     match pending.number("messageCount") {
         Some(count) if count > 1 => format!("{count} messages: {}", what(pending)),
@@ -97,7 +96,6 @@ fn holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
     all.filter_map(|hold| json::from_json(hold.to_string().as_bytes()).ok())
 }
 
-/// The kinds of what holds it, a word each.
 pub(crate) fn held_by(pending: &Object) -> Vec<String> {
     let words = holds(pending).map(|hold| match hold.kind() {
         v1::HoldKind::ActiveTimes => "calendar",
@@ -112,7 +110,6 @@ pub(crate) fn held_by(pending: &Object) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// What holds it, in few words.
 fn holders(pending: &Object) -> String {
     let words = holds(pending).map(|hold| {
         let kind = match hold.kind() {
@@ -130,7 +127,6 @@ fn holders(pending: &Object) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// A reason why something waits, in a sentence.
 pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
     let until = millis(hold.until.as_ref());
     let until = until.map(|ms| format!(" until {}", around.moment_in_full(ms)));

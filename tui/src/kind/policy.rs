@@ -1,4 +1,4 @@
-//! Escalation policies: who is notified next when no one responds.
+//! Escalation policies: who is notified next if no one responds.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, KindSpec,
@@ -75,7 +75,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Its steps, a line each.
 fn steps(policy: &Object) -> Vec<String> {
     let lines = Written::Steps.show(policy.at("steps"));
     lines.lines().map(str::to_owned).collect()

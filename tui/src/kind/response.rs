@@ -1,4 +1,4 @@
-//! Responses: how far the escalation of events has come.
+//! Responses: the progress of escalations.
 
 use std::cmp::Reverse;
 
@@ -73,12 +73,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// The severity of its event, or the worst of its group.
 pub(crate) fn severity(response: &Object) -> Severity {
     Severity::from_str_name(response.text("severity")).unwrap_or_default()
 }
 
-/// What its event is, for people.
 pub(crate) fn what(response: &Object) -> &str {
     match response.text("summary") {
         "" => response.text("eventName"),
@@ -86,7 +84,7 @@ pub(crate) fn what(response: &Object) -> &str {
     }
 }
 
-/// How it stands, in a word: what no one responds to is bad.
+/// Returns the state in a word; unanswered is bad.
 pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     match response.text("state") {
         "ACTIVE" if response.flag("unanswered") => (Token::Bad, "unanswered"),
@@ -98,13 +96,12 @@ pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     }
 }
 
-/// What is looked at first: what needs someone, then the worst, then whose next step comes first.
+/// Returns the sort key by urgency: unanswered first, then by severity, then by the next step.
 pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
     let next = response.moment("nextStepTime").unwrap_or(i64::MAX);
     (rank(response), Reverse(severity(response) as i64), next)
 }
 
-/// What needs someone first comes first.
 fn rank(response: &Object) -> i64 {
     match state(response).1 {
         "unanswered" => 0,
@@ -125,7 +122,7 @@ fn step(response: &Object) -> String {
     }
 }
 
-/// Who has it: who responded, else who was notified last.
+/// Returns who acknowledged it, else who was notified last.
 pub(crate) fn who(response: &Object) -> String {
     let by = response.text("acknowledgedBy");
     if !by.is_empty() {
@@ -135,7 +132,6 @@ pub(crate) fn who(response: &Object) -> String {
     last.map(receiver).unwrap_or_default()
 }
 
-/// Who was notified, in order.
 pub(crate) fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
     let all = response.at("notified").and_then(Value::as_array);
     all.into_iter().flatten()

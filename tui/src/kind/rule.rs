@@ -1,4 +1,4 @@
-//! Rules: what joins triggers to destinations with a message.
+//! Rules: triggers, destinations and a message.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
@@ -234,7 +234,6 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
     joined(into, around, rule);
 }
 
-/// When its openings go out, in one line.
 fn timing(rule: &Object) -> Option<String> {
     let calendar = match rule.text("activeCalendarName") {
         "" => None,
@@ -253,7 +252,6 @@ fn timing(rule: &Object) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// How it gathers events into one message.
 fn grouping(rule: &Object) -> Option<String> {
     rule.at("group")?;
     let fields: Vec<_> = rule.texts("group.by").collect();
@@ -265,7 +263,7 @@ fn grouping(rule: &Object) -> Option<String> {
     Some(format!("{by}, {wait}, then every {interval}"))
 }
 
-/// When it takes an event for flapping.
+/// Describes the damping of flapping events.
 fn flapping(rule: &Object) -> Option<String> {
     let openings = rule.number("flapping.openCount")?;
     let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));
@@ -274,7 +272,6 @@ fn flapping(rule: &Object) -> Option<String> {
     ))
 }
 
-/// What the rule joins, and with which message.
 fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
     into.heading("When any of these triggers matches");
     let triggers = rule.texts("triggerNames");

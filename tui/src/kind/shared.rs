@@ -1,4 +1,4 @@
-//! Columns, fields and parts of pages that several kinds have.
+//! Columns, fields and parts of pages common to several kinds.
 
 use bellwether_proto::{json, v1::Clause};
 
@@ -11,7 +11,7 @@ use crate::{
     theme::Token,
 };
 
-/// What the service alone writes of most kinds.
+/// Fields of most kinds that only the service writes.
 pub(super) const OUTPUT: &[&str] = &[
     "ruleNames",
     "recentNotificationCount",
@@ -36,21 +36,21 @@ pub(super) const fn recent(rank: u8) -> Column<Object> {
     .falling(|it| Key::Number(recent_count(it)))
 }
 
-/// The moment in a field of a part of a resource, in milliseconds since 1970.
+/// Returns the time in a field of a JSON value, in milliseconds since 1970.
 pub(super) fn moment(of: &serde_json::Value, field: &str) -> Option<i64> {
     let moment: jiff::Timestamp = of[field].as_str()?.parse().ok()?;
     Some(moment.as_millisecond())
 }
 
-/// Notifications in the last 24 h.
+/// Returns the number of notifications in the last 24 h.
 pub(super) fn recent_count(object: &Object) -> i64 {
     object.number("recentNotificationCount").unwrap_or_default()
 }
 
-/// The most that the service counts.
+/// The number at which the service stops counting.
 const COUNTED: i64 = 10_000;
 
-/// Notifications in the last 24 h in words: the service stops counting somewhere.
+/// Formats the number of notifications in the last 24 h, with `+` at the service's limit.
 fn recent_words(object: &Object) -> String {
     match recent_count(object) {
         count @ COUNTED.. => format!("{}+", text::grouped(count)),
@@ -58,7 +58,7 @@ fn recent_words(object: &Object) -> String {
     }
 }
 
-/// Names, or a word for none of them.
+/// Formats names, or a placeholder for an empty list.
 pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
     let names: Vec<&str> = object.texts(path).collect();
     if names.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
     }
 }
 
-/// The condition at a path in one line; empty when there is none.
+/// Returns the condition at a path as filter text; empty if there is none.
 pub(super) fn condition(object: &Object, path: &str) -> String {
     let Some(clause) = object.at(path) else {
         return String::new();
@@ -77,7 +77,6 @@ pub(super) fn condition(object: &Object, path: &str) -> String {
     read.map_or_else(|_unknown| clause.to_string(), |clause| describe(&clause))
 }
 
-/// Name, description and tags.
 pub(super) fn head(into: &mut Document, object: &Object) {
     into.field("name", Token::Title, object.name());
     let description = object.text("description");
@@ -95,7 +94,6 @@ pub(super) fn notifications(into: &mut Document, object: &Object) {
     into.field("notifications", Token::Text, &words);
 }
 
-/// When it was created, and changed.
 pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
     let (create, update) = (object.moment("createTime"), object.moment("updateTime"));
     if let Some(create) = create {
@@ -106,7 +104,6 @@ pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
     }
 }
 
-/// The rules that use something; what nothing uses is marked.
 pub(super) fn used_by(into: &mut Document, around: &dyn Around, object: &Object) {
     into.heading("Used by");
     let rules = object.texts("ruleNames");

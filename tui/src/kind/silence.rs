@@ -1,4 +1,4 @@
-//! Silences: what they cover is held back for a while.
+//! Silences: temporary holds on notifications of matching events.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
@@ -23,7 +23,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     message: "Silence",
     nested: true,
     output: &[
-        // The same as `filter`, which the form shows.
+        // Redundant with `filter`, which the form shows.
         "query",
         "state",
         "startedTime",
@@ -138,7 +138,6 @@ fn count(silence: &Object, path: &str) -> i64 {
     silence.number(path).unwrap_or_default()
 }
 
-/// Where it stands, in a word.
 fn state(silence: &Object) -> (Token, &'static str) {
     match silence.text("state") {
         "ACTIVE" => (Token::Warning, "active"),
@@ -148,7 +147,6 @@ fn state(silence: &Object) -> (Token, &'static str) {
     }
 }
 
-/// What it covers, in one line.
 fn covers(silence: &Object) -> String {
     let filter = silence.text("filter");
     let rules: Vec<&str> = silence.texts("ruleNames").collect();

@@ -1,4 +1,4 @@
-//! What a kind of resource is built from, and the columns of every list.
+//! Definitions of resource kinds, and the columns of lists.
 
 use serde_json::Value;
 
@@ -10,113 +10,103 @@ use crate::{
     theme::Token,
 };
 
-/// A kind of resource: how the service is asked for it, and how it is shown, written and found.
+/// The definition of a kind: its methods, columns, form and page.
 pub(crate) struct KindSpec {
-    /// The service that has it, and the methods for it.
     pub(crate) service: &'static str,
     pub(crate) list: &'static str,
-    /// Absent where the service alone makes them, and takes them away.
+    /// `None` if only the service creates and deletes resources of the kind.
     pub(crate) create: Option<&'static str>,
     pub(crate) update: Option<&'static str>,
     pub(crate) delete: Option<&'static str>,
-    /// The method that tells more of one of them than the list does; it is asked by its id.
+    /// The method that returns more details than the list, by id.
     pub(crate) detail: Option<&'static str>,
-    /// What is a name to the console where the service has none.
+    /// Derives a name for a kind that has none in the API.
     pub(crate) naming: Option<fn(&Value) -> String>,
     /// The name of its message.
     pub(crate) message: &'static str,
-    /// Whether requests hold it in a field of its word; else their own fields are its fields.
+    /// Whether requests contain the resource in a field named like the kind rather than its fields
+    /// directly.
     pub(crate) nested: bool,
     /// The fields that only the service writes.
     pub(crate) output: &'static [&'static str],
-    /// The role that changing it needs.
+    /// The role required for changes.
     pub(crate) role: Role,
     pub(crate) columns: &'static [Column<Object>],
-    /// What a filter of the list looks in, in addition to name, description and tags.
+    /// Fields searched by a filter of the list, in addition to name, description and tags.
     pub(crate) searched: fn(&Object) -> Vec<&str>,
-    /// The fields of its form, in the order they are filled in.
     pub(crate) fields: &'static [FieldSpec],
-    /// Writes its page, if it has one.
     pub(crate) document: Option<fn(&mut Document, &dyn Around, &Object)>,
-    /// What an empty list says.
+    /// Text of an empty list.
     pub(crate) empty: &'static str,
-    /// Other kinds whose resources its pages show.
+    /// Other kinds that its pages show.
     pub(crate) beside: &'static [Kind],
 }
 
-/// The column with the host of an event, or the dimension that stands for it.
+/// The column with the host of an event, or the dimension chosen instead.
 pub(crate) const HOST: &str = "Host";
 
-/// What is around a row or a page.
+/// The context in which a row or page is drawn.
 pub(crate) trait Around {
-    /// A moment: the time today, the date with it on other days.
+    /// Formats a time: the time of day for today, with the date for other days.
     fn moment(&self, ms: i64) -> String;
-    /// A moment in full.
     fn moment_in_full(&self, ms: i64) -> String;
-    /// How long ago or ahead a moment is, where that is shown instead of the moment.
     fn age(&self, ms: i64) -> Option<String>;
-    /// How long ago a moment is.
+    /// Formats the time elapsed since a time.
     fn since(&self, ms: i64) -> String;
-    /// The dimension in the column [`HOST`].
+    /// Returns the dimension shown in the column [`HOST`].
     fn host_field(&self) -> &str;
-    /// What was delivered to a destination in the last hour, as bars.
+    /// Draws the deliveries to a destination in the last hour as bars.
     fn last_hour(&self, destination: &str) -> String;
-    /// Dead letters of a destination in the last 24 h, where that was read.
+    /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead(&self, destination: &str) -> Option<i64>;
-    /// Whether a moment has come.
     fn is_past(&self, ms: i64) -> bool;
-    /// A sentence with the keys in force instead of `‹action_name›`.
+    /// Replaces each `‹action_name›` in a sentence by its key.
     fn tell(&self, sentence: &str) -> String;
-    /// Who has an occurrence that people are paged for; none where no one is.
+    /// Returns who responds to an occurrence that pages someone; `None` if it does not.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
-    /// A stored resource.
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
 }
 
-/// The heading of a column, and the room that it takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) title: &'static str,
-    /// The least width in cells.
+    /// Minimum width in cells.
     pub(crate) width: usize,
-    /// Its share of what is left over.
+    /// Share of the remaining width.
     pub(crate) grows: usize,
-    /// The higher, the sooner it is left out; 0 never is.
+    /// Columns with the highest rank are omitted first; 0 is never omitted.
     pub(crate) rank: u8,
     pub(crate) right: bool,
-    /// Whether large values are what one looks for first.
+    /// Whether it sorts in descending order first.
     pub(crate) falls: bool,
     pub(crate) presence: Presence,
 }
 
-/// When a column is shown, if there is room for it.
+/// The condition for showing a column, if there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Always,
-    /// Where a row on the screen has anything in it.
+    /// If a row on the screen has a value.
     Filled,
-    /// Where an operator chose it.
+    /// If the operator chose it.
     Chosen,
 }
 
-/// One column of a list of such rows.
 pub(crate) struct Column<R: 'static> {
     pub(crate) head: Head,
     pub(crate) cell: fn(&dyn Around, &R) -> Cell,
-    /// What rows are sorted by; none where no one would.
+    /// The sort key of a row; `None` if the column is not sortable.
     pub(crate) key: Option<fn(&R) -> Key>,
 }
 
-/// What is in one column of a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) token: Token,
-    /// Drawn before the text; line mode omits it.
+    /// Drawn before the text; omitted in plain mode.
     pub(crate) sign: &'static str,
     pub(crate) text: String,
 }
 
-/// What a row is sorted by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Text(String),
@@ -125,7 +115,7 @@ pub(crate) enum Key {
 }
 
 impl<R> Column<R> {
-    /// A column of that least width; the higher its rank, the sooner it is left out.
+    /// Creates a column with a minimum width; those with the highest rank are omitted first.
     pub(super) const fn new(
         title: &'static str,
         width: usize,
@@ -146,7 +136,7 @@ impl<R> Column<R> {
         Self { head, cell, key }
     }
 
-    /// The same, left out where no row on the screen has anything in it.
+    /// Hides the column unless a row on the screen has a value.
     pub(super) const fn rare(self) -> Self {
         let head = Head {
             presence: Presence::Filled,
@@ -155,7 +145,7 @@ impl<R> Column<R> {
         Self { head, ..self }
     }
 
-    /// The same, shown only where an operator chose it.
+    /// Hides the column unless the operator chooses it.
     pub(super) const fn extra(self) -> Self {
         let head = Head {
             presence: Presence::Chosen,
@@ -164,13 +154,12 @@ impl<R> Column<R> {
         Self { head, ..self }
     }
 
-    /// The same, sorted by this.
     pub(super) const fn by(self, key: fn(&R) -> Key) -> Self {
         let key = Some(key);
         Self { key, ..self }
     }
 
-    /// The same, with the largest first.
+    /// Makes the column sortable, in descending order first.
     pub(super) const fn falling(self, key: fn(&R) -> Key) -> Self {
         let head = Head {
             falls: true,
@@ -180,7 +169,6 @@ impl<R> Column<R> {
         Self { head, key, ..self }
     }
 
-    /// The same, with its figures at the right.
     pub(super) const fn figures(self) -> Self {
         let head = Head {
             right: true,
@@ -203,13 +191,13 @@ impl Cell {
         Self::new(Token::Text, text::grouped(number))
     }
 
-    /// A moment, or nothing.
     pub(super) fn moment(around: &dyn Around, ms: Option<i64>) -> Self {
         let moment = ms.map_or_else(String::new, |ms| around.moment(ms));
         Self::new(Token::Dim, moment)
     }
 
-    /// A moment in eight cells: the time today, the date on other days; or its age.
+    /// Formats an optional time in eight cells: the time of day for today, the date for other days,
+    /// or the age.
     pub(super) fn short_moment(around: &dyn Around, ms: Option<i64>) -> Self {
         if let Some(age) = ms.and_then(|ms| around.age(ms)) {
             return Self::new(Token::Dim, age);

@@ -1,4 +1,4 @@
-//! Every kind names fields, methods and types that the wire has.
+//! Tests that the definitions of kinds match the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,9 +63,8 @@ fn every_field_of_a_form_is_a_field_of_its_message() {
 
 /// `google.api.FieldBehavior.OUTPUT_ONLY`.
 const OUTPUT_ONLY: i32 = 3;
-/// Messages that one field of a form edits as a whole.
+/// Messages that a single field of a form edits as a whole.
 const WHOLE: [&str; 1] = [".bellwether.v1.Clause"];
-/// Fields that no form has.
 const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
     (
         Kind::Destination,
@@ -84,7 +83,7 @@ const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
     ),
 ];
 
-/// The fields of a message that callers may set, with those of messages in it, as paths of its JSON.
+/// Collects the JSON paths of all fields that callers may set in a message and its nested messages.
 fn settable(
     types: &BTreeMap<String, MessageType>,
     message: &MessageType,

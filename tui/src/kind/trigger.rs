@@ -11,7 +11,6 @@ use crate::{
     theme::Token,
 };
 
-/// Where the query's condition stands.
 pub(crate) const CLAUSE: &str = "type.event.query.clause";
 
 pub(super) const SPEC: KindSpec = KindSpec {
@@ -55,7 +54,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-/// The condition of a trigger in one line.
 pub(super) fn query(trigger: &Object) -> String {
     shared::condition(trigger, CLAUSE)
 }

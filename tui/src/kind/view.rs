@@ -1,4 +1,4 @@
-//! Views: ways to look at the list of events that people share.
+//! Views: shared settings of the list of events.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
@@ -91,7 +91,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// What it sorts by, and which way.
 fn sorted(view: &Object) -> String {
     let arrow = if view.flag("ascending") { '↑' } else { '↓' };
     format!("{}{arrow}", view.text("sort"))

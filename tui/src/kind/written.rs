@@ -1,23 +1,21 @@
-//! Lists of a form that are written as lines: the methods of a contact, the layers of a schedule and the
-//! steps of an escalation policy.
+//! Lists that forms show as lines: methods of a contact, layers of a schedule, and steps of an
+//! escalation policy.
 
 use serde_json::{Map, Value, json};
 
 use crate::data::when;
 
-/// Which list it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// `call after 2m from error in office hours: phone=+49301234`
+    /// Methods of a contact, such as `call after 2m from error in office hours: phone=+49301234`.
     Methods,
     /// `nights: ana, -, ben + cleo from 2027-01-04T08:00:00 weekly since 2027-02-01T08:00:00 until
     /// 2027-06-01T08:00:00 in office hours`
     Layers,
-    /// `schedule nights, contact cleo, chat wait 10m`
+    /// Steps of a policy, such as `schedule nights, contact cleo, chat wait 10m`.
     Steps,
 }
 
-/// The severities that a method can begin with.
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 /// A turn without a contact.
 const NO_ONE: &str = "-";
@@ -29,7 +27,6 @@ const RECURRENCES: [(&str, &str); 3] = [
 ];
 
 impl Written {
-    /// The lines of a list.
     pub(crate) fn show(self, value: Option<&Value>) -> String {
         let all = value.and_then(Value::as_array).into_iter().flatten();
         let line = match self {
@@ -40,10 +37,10 @@ impl Written {
         all.map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// The list that lines say.
+    /// Parses lines.
     ///
     /// # Errors
-    /// The first line that says nothing, and what would be right.
+    /// Returns the first invalid line, and the expected form.
     pub(crate) fn read(self, text: &str) -> Result<Value, String> {
         let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
         let read = match self {
@@ -59,7 +56,6 @@ fn text<'a>(of: &'a Value, field: &str) -> &'a str {
     of[field].as_str().unwrap_or_default()
 }
 
-/// A length of the wire, as people write it.
 fn length(of: &Value, field: &str) -> Option<String> {
     let seconds = text(of, field).strip_suffix('s')?.parse::<i64>().ok()?;
     (seconds > 0).then(|| when::length(seconds.saturating_mul(1_000)))
@@ -71,7 +67,7 @@ fn read_length(written: &str) -> Result<Value, String> {
     Ok(json!(format!("{}s", ms / 1_000)))
 }
 
-/// A line without the last part that follows a word, and that part.
+/// Splits a line at the last occurrence of a word.
 fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     let between = format!(" {word} ");
     match line.rsplit_once(&between) {
@@ -80,7 +76,7 @@ fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
-/// Adds a part of a line after its word; nothing for an empty part.
+/// Appends a part with its word, unless the part is empty.
 fn add(line: &mut String, word: &str, part: &str) {
     if !part.is_empty() {
         line.push_str(word);

@@ -1,4 +1,4 @@
-//! What is allowed now, and the reason when it is not.
+//! Permission to take actions, with the reason for a refusal.
 
 use super::{Connection, Model, form::Form, inquiry::Inquiry, sort};
 use crate::{
@@ -9,12 +9,11 @@ use crate::{
     route::Route,
 };
 
-/// Whether an action can be taken; the reason for people when not.
 pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     let (role, writes) = match entry.need {
         Need::None => return Ok(()),
         Need::Role(role) => (role, false),
-        // Changing one requires the role of its kind.
+        // A change requires the role of the resource's kind.
         Need::Write(role) if changes_one(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)
@@ -32,7 +31,7 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     }
     match &model.link {
         Connection::Up => Ok(()),
-        // A form may be filled in while the link is away; it is sent when it is back.
+        // A form can be filled in while disconnected, and submitted later.
         _ if !writes || starts_a_form(entry) => Ok(()),
         Connection::Connecting => Err("not connected yet".to_owned()),
         Connection::Down { .. } => Err("not connected; nothing can be changed now".to_owned()),
@@ -56,7 +55,7 @@ fn starts_a_form(entry: &Entry) -> bool {
     )
 }
 
-/// Whether an action has anything to act on here; what has not is neither hinted nor listed.
+/// Whether an action has something to act on; others are neither hinted nor listed.
 pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     let Some(form) = model.page.form() else {
         return match entry.action {
@@ -69,7 +68,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Undo => model.can_undo(),
             Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
-            // Where there is one order alone, there is nothing to choose.
+            // With a single order, there is nothing to choose.
             Action::Sort => {
                 sort::columns(&model.store, &model.page.route).len() > 1
                     && model.page.list.count > 0
@@ -111,7 +110,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     form_applies(model, form, entry.action)
 }
 
-/// Whether an action of forms has anything to act on in this one.
+/// Whether an action of forms has something to act on in this one.
 fn form_applies(model: &Model, form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));

@@ -1,4 +1,4 @@
-//! Bulk changes, to deliveries or events: counted first, asked, then done some at a time.
+//! Bulk changes of deliveries or events: counted first, confirmed, then applied in batches.
 
 mod events;
 
@@ -13,53 +13,47 @@ use crate::{
     theme::Token,
 };
 
-/// How many messages go to which destination, and whether there may be more.
+/// Number of messages by destination, and whether there may be more.
 pub(crate) type Updates = (BTreeMap<String, i64>, bool);
 
-/// Destinations that are reported by name.
+/// Destinations named in the result.
 const DESTINATIONS: usize = 8;
-/// Destinations that are named where messages go.
 const NAMED_RECEIVERS: usize = 4;
-/// Cells that a name has in a separate line.
 const NAME_CELLS: usize = 40;
 
-/// Where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stage {
-    /// The service counts.
     Counting,
-    /// The count is there; nothing was changed yet. The answer is No until a user says Yes.
-    Asking { yes: bool },
-    /// Under way.
+    /// Counted, and waiting for confirmation. The default is No.
+    Asking {
+        yes: bool,
+    },
     Running,
-    /// Under way, and to stop after what was asked for last.
+    /// Running, to be stopped after the current batch.
     Stopping,
-    /// A call failed, for this reason; it can continue.
+    /// A call failed with this error; the change can be resumed.
     Failed(String),
 }
 
-/// What is done, and to what.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     Deliveries(Transition, Chosen),
     Events(EventBulk),
 }
 
-/// Something done to many.
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
     pub(crate) work: Work,
     pub(crate) stage: Stage,
-    /// What the service counted.
+    /// The tally of the dry run.
     pub(crate) counted: BulkTally,
-    /// What is done.
     pub(crate) done: BulkTally,
-    /// How many messages it sends, by destination, and whether there may be more; an error if that is
+    /// Number of messages that it sends, by destination, and whether there may be more; an error if
     /// unknown.
     pub(crate) updates: Option<Result<Updates, String>>,
-    /// Whether the count is complete: from then on things are done.
+    /// Whether the dry run is complete.
     pub(crate) is_counted: bool,
-    /// Where to continue.
+    /// Token of the next batch.
     pub(crate) token: String,
     pub(crate) waiting: Option<Ticket>,
 }
@@ -78,7 +72,6 @@ impl Bulk {
         }
     }
 
-    /// What to ask the service next.
     pub(crate) fn call(&self) -> (Call, BulkStep) {
         match &self.work {
             Work::Deliveries(transition, chosen) => {
@@ -107,7 +100,7 @@ impl Bulk {
         }
     }
 
-    /// What Yes does.
+    /// Returns the label of the confirmation.
     pub(crate) fn verb(&self) -> &'static str {
         match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => "Send",
@@ -116,7 +109,6 @@ impl Bulk {
         }
     }
 
-    /// What Yes does, for the message that there is nothing to do it to.
     pub(crate) fn nothing(&self) -> String {
         let (what, verb) = match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => ("delivery", "send again"),
@@ -134,7 +126,6 @@ impl Bulk {
         }
     }
 
-    /// What there is to know before a Yes, and while it is under way.
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let counted = &self.counted;
         let mut lines = Vec::new();
@@ -198,7 +189,7 @@ impl Bulk {
         lines
     }
 
-    /// How many messages it is known to send.
+    /// Returns the known number of messages that it sends.
     fn sent(&self) -> i64 {
         match &self.updates {
             Some(Ok((counts, _))) => counts.values().sum(),
@@ -206,7 +197,6 @@ impl Bulk {
         }
     }
 
-    /// Whether it can be done without the updates that it would send.
     pub(crate) fn can_be_quiet(&self) -> bool {
         let Work::Events(events) = &self.work else {
             return false;
@@ -214,7 +204,6 @@ impl Bulk {
         events.updates() && (self.sent() > 0 || matches!(self.updates, Some(Err(_))))
     }
 
-    /// What takes it back, as far as it can be taken back.
     pub(crate) fn back(&self) -> Option<DoneEvents> {
         let Work::Events(events) = &self.work else {
             return None;
@@ -222,7 +211,7 @@ impl Bulk {
         Some(events.done_so_far(self.sent())).filter(|done| !done.is_empty())
     }
 
-    /// How many messages it sends, and where.
+    /// Describes the messages that it sends, with their destinations.
     fn sends(&self, closes: bool) -> Option<(Token, String)> {
         let (one, many) = if closes {
             ("closing", "closings")
@@ -256,13 +245,12 @@ impl Bulk {
         Some((Token::Warning, words))
     }
 
-    /// How much of what was counted is done.
     pub(crate) fn progress(&self) -> String {
         let [done, all] = [self.done.count, self.counted.count].map(text::grouped);
         format!("{done} of {all}")
     }
 
-    /// What was done in the end, and whether it was refused for any.
+    /// Describes the outcome, and returns whether any item was rejected.
     pub(crate) fn outcome(&self) -> (String, bool) {
         let done = match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => "on the way again",
@@ -275,7 +263,7 @@ impl Bulk {
         )
     }
 
-    /// Whether everything that was counted is through, whatever happened to it.
+    /// Whether all counted items were processed, with or without success.
     pub(crate) fn is_through(&self) -> bool {
         let through = match &self.work {
             Work::Deliveries(..) => self.done.count,
@@ -285,7 +273,6 @@ impl Bulk {
     }
 }
 
-/// So many of them.
 fn plural(count: i64, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),

@@ -1,4 +1,4 @@
-//! Pages that are read: lines of text with links, made again from the state for each frame.
+//! Pages: lines of text with links, rebuilt from the state for each frame.
 
 mod audit;
 mod bench;
@@ -36,15 +36,13 @@ use crate::{
     theme::Token,
 };
 
-/// Cells of the bars of an hour.
 const LAST_HOUR: usize = 12;
 
-/// The lines of the page on the screen.
 pub(crate) fn current(model: &Model) -> Document {
     of(model, &model.page)
 }
 
-/// What is selected in the list on the screen, to be read beside it, with its title.
+/// Returns the item selected in the list, to be shown beside it, with its title.
 pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)> {
     let id = model.selected()?;
     let mut document = Document::new(columns);
@@ -71,7 +69,7 @@ pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)
     Some((title, document))
 }
 
-/// What the service makes of the form on the screen, to be read beside it.
+/// Returns the service's result for the form, to be shown beside it.
 pub(crate) fn made(form: &Form, columns: usize) -> Option<Document> {
     let mut document = Document::new(columns);
     match form.live.made.as_ref()? {
@@ -82,7 +80,7 @@ pub(crate) fn made(form: &Form, columns: usize) -> Option<Document> {
     Some(document)
 }
 
-/// The test bench of a destination: the request as it would be sent, and the last test.
+/// Returns the test bench of a destination: the request that would be sent, and the last test.
 pub(crate) fn bench(model: &Model, form: &Form, columns: usize) -> [Document; 2] {
     let mut documents = [Document::new(columns), Document::new(columns)];
     bench::request(&mut documents[0], form);
@@ -208,7 +206,7 @@ impl Around for Model {
         let (token, word) = response::state(response);
         let who = response::who(response);
         let words = match word {
-            // Without the schedule: a column has little room.
+            // Without the schedule, as the column is narrow.
             "paging" | "responded" if !who.is_empty() => {
                 who.split(" (").next().unwrap_or_default().to_owned()
             }
@@ -222,7 +220,7 @@ impl Around for Model {
     }
 }
 
-/// A span of time in whole minutes, hours or days: `<1m`, `3m`, `2h`, `5d`, `in 3m`.
+/// Formats a time span in whole minutes, hours or days: `<1m`, `3m`, `2h`, `5d`, `in 3m`.
 fn age(ms: i64) -> String {
     let minutes = ms.unsigned_abs() / 60_000;
     let length = match minutes {
@@ -239,19 +237,18 @@ fn age(ms: i64) -> String {
 }
 
 impl Model {
-    /// A moment in the operator's time zone; none far out of any calendar.
     fn zoned(&self, ms: i64) -> Option<Zoned> {
         let at = Timestamp::from_millisecond(ms).ok()?;
         Some(at.to_zoned(self.zone.clone()))
     }
 
-    /// A moment as it can be typed, to the minute.
     pub(crate) fn typed_moment(&self, ms: i64) -> String {
         let at = self.zoned(ms);
         at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
 
-    /// A moment in the operator's time zone: the time today, the date with it on other days.
+    /// Formats a time in the operator's time zone: the time of day for today, with the date for
+    /// other days.
     pub(crate) fn moment(&self, ms: i64) -> String {
         let Some(at) = self.zoned(ms) else {
             return "?".to_owned();
@@ -263,13 +260,11 @@ impl Model {
             .to_string()
     }
 
-    /// The operator's time zone, as it is written behind a time.
     pub(crate) fn zone_word(&self) -> String {
         let at = self.zoned(self.now_ms);
         at.map_or_else(String::new, |at| at.strftime("%Z").to_string())
     }
 
-    /// A moment in full.
     pub(crate) fn moment_in_full(&self, ms: i64) -> String {
         self.zoned(ms).map_or_else(
             || "?".to_owned(),

@@ -1,4 +1,4 @@
-//! Events that were changed together, and what takes that back.
+//! Events changed together, and the undo of the change.
 
 use crate::{
     client::{Call, StatusChange, events},
@@ -6,18 +6,15 @@ use crate::{
     theme::Token,
 };
 
-/// Events that were changed, by what takes the change back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DoneEvents {
     groups: Vec<(StatusChange, Vec<String>)>,
-    /// Whether they were closed: taken back, they are open again.
+    /// Whether they were closed; an undo reopens them.
     was_closed: bool,
-    /// How many updates it sent.
     updates: i64,
 }
 
 impl DoneEvents {
-    /// These events, whether they were closed, and how many updates that sent.
     pub(super) fn new(
         groups: Vec<(StatusChange, Vec<String>)>,
         was_closed: bool,
@@ -39,7 +36,7 @@ impl DoneEvents {
         i64::try_from(count).unwrap_or(i64::MAX)
     }
 
-    /// What is to be known before it is taken back; nothing where that sends nothing.
+    /// Returns the question before an undo; empty if the undo sends nothing.
     pub(crate) fn question(&self) -> Vec<(Token, String)> {
         let count = counted(self.count(), "event");
         let words = match (self.was_closed, self.updates) {
@@ -54,7 +51,7 @@ impl DoneEvents {
         vec![(Token::Warning, words), (Token::Dim, sent)]
     }
 
-    /// The changes that take it back. Where it sent no updates, they send none.
+    /// Returns the calls of the undo. They send updates only if the change did.
     pub(crate) fn back_calls(&self) -> Vec<Call> {
         let is_quiet = self.updates == 0;
         let parts = self.groups.iter().flat_map(|(change, ids)| {
@@ -69,7 +66,6 @@ impl DoneEvents {
     }
 }
 
-/// So many of them.
 fn counted(count: i64, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {word}{plural}", text::grouped(count))

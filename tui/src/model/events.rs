@@ -1,4 +1,4 @@
-//! The occurrences held for the events list: in its order, each once, bounded.
+//! The occurrences held for the list of events: sorted, unique and bounded.
 
 use std::{
     borrow::Borrow,
@@ -14,10 +14,10 @@ use crate::{
     limits,
 };
 
-/// A row on the heap, so that merging moves pointers and not rows.
+/// A row on the heap, so that merging moves pointers.
 type SharedRow = Arc<EventRow>;
 
-/// A row that is found by its id.
+/// A row hashed by its id.
 #[derive(Debug)]
 struct ById(SharedRow);
 
@@ -48,33 +48,31 @@ impl Eq for ById {}
 )]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
-    /// In the order of the filter.
     rows: Vec<SharedRow>,
-    /// The same rows by their ids; what one is sorted by leads to its place in `rows`.
+    /// The same rows by id; the sort key of a row leads to its position in `rows`.
     by_id: HashSet<ById>,
-    /// The last row that a page brought: behind it there may be some that no one has read.
+    /// The last row of the pages read so far; there may be unread rows after it.
     edge: Option<(Rank, Box<str>)>,
     /// News not yet merged, by id; `None` for a row that left.
     incoming: HashMap<Box<str>, Option<EventRow>>,
     pub(crate) paused: bool,
-    /// The text that was typed for `filter`.
+    /// The text of `filter` as typed.
     pub(crate) query_text: String,
     pub(crate) filter: EventFilter,
-    /// Tells this query's rows from those of the query before.
+    /// Distinguishes the rows of this query from those of the previous one.
     pub(crate) generation: Ticket,
     pub(crate) resume_token: String,
-    /// Where the next page starts; empty at the end.
+    /// Token of the next page; empty at the end.
     pub(crate) next: String,
     pub(crate) total: Option<i32>,
     pub(crate) loaded: bool,
-    /// Whether rows were dropped at the end, so that the next page does not join on.
+    /// Whether rows were dropped at the end, so that the next page would leave a gap.
     pub(crate) cut: bool,
-    /// A page under way.
+    /// The page being read.
     pub(crate) waiting: Option<Ticket>,
-    /// Whether a page was read after the stream began, so that nothing falls between.
+    /// Whether a page was read after the stream began, so that no change is missed.
     pub(crate) joined: bool,
     pub(crate) failure: Option<Failure>,
-    /// Why nothing is streamed, if so.
     pub(crate) stream_failure: Option<Failure>,
 }
 
@@ -99,12 +97,11 @@ impl EventWindow {
         self.by_id.get(id).map(|row| &*row.0)
     }
 
-    /// How many rows have news that is not shown yet.
     pub(crate) fn waiting_news(&self) -> usize {
         self.incoming.len()
     }
 
-    /// Forgets the rows, for another query or after a gap.
+    /// Removes the rows, for another query or after a gap.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.by_id.clear();
@@ -123,7 +120,7 @@ impl EventWindow {
         self.cut || self.rows.len() >= limits::HELD_EVENTS
     }
 
-    /// Processes rows of the stream; shown at the next [`Self::merge`].
+    /// Queues rows of the stream until the next [`Self::merge`].
     pub(crate) fn stream(&mut self, rows: Vec<EventRow>, left: Vec<String>) {
         for id in left {
             self.incoming.insert(id.into_boxed_str(), None);
@@ -136,7 +133,7 @@ impl EventWindow {
         }
     }
 
-    /// Processes a page; what the stream reported already is newer and stays.
+    /// Adds a page; rows from the stream are newer and stay.
     pub(crate) fn page(&mut self, rows: Vec<EventRow>) {
         let order = self.order();
         if let Some(last) = rows.iter().max_by(|one, other| compare(order, one, other)) {
@@ -159,7 +156,7 @@ impl EventWindow {
         self.force_merge();
     }
 
-    /// Shows the news, unless the list is held still. Returns whether anything changed.
+    /// Merges the news, unless the list is paused. Returns whether anything changed.
     pub(crate) fn merge(&mut self) -> bool {
         if self.paused || self.incoming.is_empty() {
             return false;
@@ -168,7 +165,7 @@ impl EventWindow {
         true
     }
 
-    /// Costs as much as there is news; of the rows that stay, at most the pointers are moved.
+    /// Takes time in proportion to the news; for the other rows, only pointers are moved.
     fn force_merge(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
         let mut old: Vec<usize> = incoming.keys().filter_map(|id| self.position(id)).collect();
@@ -189,8 +186,7 @@ impl EventWindow {
         }
     }
 
-    /// Whether everything before the place of a row was read: one that lies further down comes with
-    /// its page.
+    /// Whether everything before the row's position was read; a later one will come with its page.
     fn is_read_to(&self, row: &EventRow) -> bool {
         let order = self.order();
         let edge = self.edge.as_ref().filter(|_| !self.next.is_empty());
@@ -212,7 +208,6 @@ fn compare(order: EventOrder, one: &EventRow, other: &EventRow) -> Ordering {
     order.compare(place(order, one), place(order, other))
 }
 
-/// Removes the rows at these places, which are in order.
 fn remove(rows: &mut Vec<SharedRow>, places: &[usize]) {
     if places.is_empty() {
         return;
@@ -225,7 +220,6 @@ fn remove(rows: &mut Vec<SharedRow>, places: &[usize]) {
     });
 }
 
-/// Puts fresh rows, which are in order, between those before and after them.
 fn insert(order: EventOrder, rows: &mut Vec<SharedRow>, fresh: Vec<SharedRow>) {
     let [Some(first), Some(last)] = [fresh.first(), fresh.last()] else {
         return;
@@ -285,7 +279,7 @@ mod tests {
             rows.map(|row| row.id.to_string()).collect()
         };
         assert_eq!(ids(&window), ["e:4", "e:1", "e:2"]);
-        // What was among them and now lies further down leaves them.
+        // A row that now sorts beyond the rows read so far is removed.
         window.stream(vec![row(1, 5)], vec![]);
         window.merge();
         assert_eq!(ids(&window), ["e:4", "e:2"]);

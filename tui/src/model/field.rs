@@ -1,24 +1,23 @@
-//! A text being typed: a cursor between graphemes, readline's keys, a bound on its size.
+//! A text field: a cursor between graphemes, readline's keys, and a size limit.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use crate::limits;
 
-/// A text and the place where typing continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextField {
     text: String,
-    /// A byte offset at a grapheme boundary.
+    /// Byte offset at a grapheme boundary.
     cursor: usize,
-    /// Whether line ends may be typed.
+    /// Whether the text may have several lines.
     pub(crate) lines: bool,
-    /// Whether all of it is selected: what is typed takes its place.
+    /// Whether all text is selected; typing replaces it.
     is_selected: bool,
 }
 
 impl TextField {
-    /// A field holding `text`, with the cursor at the end.
+    /// Creates a field with the cursor at the end.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
@@ -29,7 +28,7 @@ impl TextField {
         }
     }
 
-    /// A field with the cursor before its text.
+    /// Creates a field with the cursor at the start.
     pub(crate) fn before(text: impl Into<String>) -> Self {
         Self {
             cursor: 0,
@@ -37,7 +36,6 @@ impl TextField {
         }
     }
 
-    /// A field whose text is selected.
     pub(crate) fn selected(text: impl Into<String>) -> Self {
         let field = Self::new(text);
         Self {
@@ -46,12 +44,11 @@ impl TextField {
         }
     }
 
-    /// Whether all of it is selected.
     pub(crate) fn is_selected(&self) -> bool {
         self.is_selected
     }
 
-    /// The same field with room for line ends.
+    /// Allows several lines.
     pub(crate) fn with_lines(mut self) -> Self {
         self.lines = true;
         self
@@ -61,13 +58,12 @@ impl TextField {
         &self.text
     }
 
-    /// The text before and after the cursor.
     pub(crate) fn split(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }
 
-    /// Puts text in at the cursor; line ends become spaces where none may be, and what is beyond
-    /// the bound is left out.
+    /// Inserts text at the cursor. Newlines become spaces in a single-line field, and text beyond
+    /// the size limit is dropped.
     pub(crate) fn insert(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let text = if self.lines {
@@ -87,7 +83,7 @@ impl TextField {
         }
     }
 
-    /// Takes a key; `false` when it means nothing to a text.
+    /// Handles a key; returns `false` if it has no meaning in a text.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -124,7 +120,6 @@ impl TextField {
         true
     }
 
-    /// Leaves the text and selects none of it.
     pub(crate) fn unselect(&mut self) {
         self.is_selected = false;
     }
@@ -174,7 +169,7 @@ impl TextField {
             .map_or(self.text.len(), |(at, word)| self.cursor + at + word.len())
     }
 
-    /// Moves a line up or down at the same column; `false` when there is none.
+    /// Moves up or down a line in the same column; returns `false` if there is none.
     fn vertical(&mut self, down: bool) -> bool {
         let start = self.line_start();
         let column = self.text[start..self.cursor].graphemes(true).count();

@@ -1,4 +1,4 @@
-//! What operators type as a filter: words and comparisons, read into what the service is asked.
+//! Filters as operators type them: words and comparisons, parsed into queries.
 
 pub(crate) mod completion;
 pub(crate) mod held;
@@ -11,7 +11,6 @@ use bellwether_proto::{
 };
 use jiff::Timestamp;
 
-/// The fields that every event has.
 pub(crate) const FIELDS: [&str; 13] = [
     "severity",
     "summary",
@@ -28,19 +27,18 @@ pub(crate) const FIELDS: [&str; 13] = [
     "id",
 ];
 
-/// What a filter of events is read with.
+/// The context for parsing event filters.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     pub(crate) clock: Clock,
-    /// The dimensions of the events that were seen.
     pub(crate) seen: Vec<String>,
 }
 
-/// Reads a filter of events: `severity>=error env=prod -host=*lab* since=2h disk`, as the service does,
-/// with times of a day and dates in the zone of the console.
+/// Parses an event filter such as `severity>=error env=prod -host=*lab* since=2h disk`, like the
+/// service, with local times in the console's time zone.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first error.
 pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Fault> {
     if text.trim().is_empty() {
         return Ok(None);
@@ -49,8 +47,8 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Faul
     Ok(Some((&parsed.clause).into()))
 }
 
-/// What the author of a filter of events may not mean: the first field that no event here has, where another
-/// one may be meant. An event that is not shown may have it.
+/// Returns a warning for a probably misspelled field: the first that none of the events seen has,
+/// and that resembles another. Events not seen may have it.
 pub(crate) fn hint(text: &str, reader: &Reader) -> Option<Fault> {
     let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
     let mut fields = parsed.fields().into_iter();
@@ -71,16 +69,15 @@ impl Reader {
         if let Some(here) = filter::called_here(field) {
             return Some(format!("{unknown}; use `{here}`"));
         }
-        // With its full name whatever is meant can be written.
+        // Any field can be written with its full name.
         let (_, nearest) = filter::nearest(field, known).filter(|_| !field.contains('.'))?;
         Some(format!("{unknown}: `{nearest}`?"))
     }
 }
 
-/// What has not ended, as a state in a filter.
 const WAITING: &str = "waiting";
 
-/// The tabs of the list of deliveries, with what each adds to the filter.
+/// Tabs of the list of deliveries, each with its filter.
 pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
     ("all", ""),
     (WAITING, "state=waiting"),
@@ -89,14 +86,14 @@ pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
     ("shadowed", "state=shadowed"),
 ];
 
-/// The dead letters that were not sent again.
+/// Filter for dead letters that were not resent.
 pub(crate) const DEAD: &str = "state=dead resent=false";
 
-/// A filter of deliveries as the parts that all have to hold, each as it is written.
+/// A delivery filter split into conjuncts, each with its text.
 #[derive(Default)]
 struct FilterParts {
     all: Vec<(filter::Clause, String)>,
-    /// Whether it is one part alone, joined by `or` without brackets.
+    /// Whether it is a single disjunction without parentheses.
     is_either: bool,
 }
 
@@ -121,12 +118,11 @@ impl FilterParts {
     }
 }
 
-/// Whether a part of a filter is one that a tab adds.
+/// Whether a tab adds this conjunct.
 fn is_of_tab(clause: &filter::Clause) -> bool {
     matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }
 
-/// Which of these tabs a filter is.
 pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     let parts = FilterParts::read(text, clock).ok()?;
     if parts.is_either {
@@ -141,13 +137,13 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     DELIVERY_TABS.iter().position(|(_, tab)| *tab == own)
 }
 
-/// A filter of deliveries with the state of a separate tab instead.
+/// Replaces the state in a delivery filter by that of a tab.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
     let mut parts = FilterParts::read(text, clock).unwrap_or_default();
     parts.all.retain(|(clause, _)| !is_of_tab(clause));
     let is_either = parts.is_either;
     let Some((_, own)) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
-        // Brackets that a tab was put before are not needed any more.
+        // Removes parentheses that were only needed for the conjunct of a tab.
         if let [(clause @ filter::Clause::Or(_), text)] = &mut parts.all[..]
             && !is_either
             && !filter::is_search(clause)
@@ -161,10 +157,11 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
     format!("{own} {rest}").trim_end().to_owned()
 }
 
-/// Reads a filter of deliveries: `state=dead destination=pager severity>=error since=2h until=09:30`.
+/// Parses a delivery filter such as `state=dead destination=pager severity>=error since=2h
+/// until=09:30`.
 ///
 /// # Errors
-/// What the grammar says against it; everything else is reported by the service.
+/// Returns a syntax error; the service reports all other errors.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fault> {
     Ok(DeliveryFilter {
         filter: with_moments(text, clock, |moment| format!("{moment:.0}"))?,
@@ -172,13 +169,13 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fa
     })
 }
 
-/// A filter of deliveries with moments in place of spans of time, so that every page and every action
-/// means the same deliveries however long it takes.
+/// Replaces relative times in a delivery filter by absolute ones, so that every page and action
+/// selects the same deliveries.
 pub(crate) fn settled(text: &str, clock: &Clock) -> String {
     with_moments(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A filter with moments as they are to be written in place of what stands behind `since=` and `until=`.
+/// Replaces the values of `since=` and `until=`, using `write` to format them.
 fn with_moments(
     text: &str,
     clock: &Clock,

@@ -1,19 +1,18 @@
-//! Filters that were in force before, each screen's own, the newest last.
+//! Recent filters of each screen, newest last.
 
 use super::{Model, field::TextField, matching::Matching};
 use crate::{limits, route::Route};
 
-/// Where a user who types a filter is among those of before.
+/// Position among the recent filters while a filter is typed.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryPosition {
     /// How many steps back.
     steps: usize,
-    /// What was typed before the first step.
     typed: String,
 }
 
 impl Model {
-    /// Keeps a filter that was put in force, once.
+    /// Adds an applied filter to the recent ones, without duplicates.
     pub(crate) fn remember_filter(&mut self, route: &Route, filter: &str) {
         let filter = filter.trim();
         if filter.is_empty() {
@@ -27,8 +26,7 @@ impl Model {
         }
     }
 
-    /// Puts the next older filter into the line, or the next newer one, and at the end what was
-    /// typed.
+    /// Recalls the next older or newer filter, and finally the text typed.
     pub(crate) fn recall_filter(&mut self, older: bool) {
         let known = self.filters.get(self.page.route.screen());
         let known = known.map(Vec::as_slice).unwrap_or_default();
@@ -38,7 +36,7 @@ impl Model {
             steps: 0,
             typed: field.text().to_owned(),
         });
-        // What is in force is in the line already.
+        // The active filter is already in the line.
         let others: Vec<&String> = known.iter().filter(|it| **it != recalled.typed).collect();
         let steps = if older {
             (recalled.steps + 1).min(others.len())

@@ -1,4 +1,4 @@
-//! A resource being written: fields over the JSON of the object, which is never lost.
+//! Forms: fields for editing the JSON of a resource, all other parts of which are preserved.
 
 mod bench;
 mod clause;
@@ -25,50 +25,46 @@ use crate::{
     kind::{self, FieldKind, FieldSpec},
 };
 
-/// A form.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     pub(crate) kind: Kind,
-    /// The name and etag of what is edited; absent for a new one.
+    /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
-    /// The object as it was; what no field shows is taken over from here.
+    /// The original object, the source of everything that has no field.
     base: Value,
     pub(crate) specs: &'static [FieldSpec],
-    /// One for each of `specs`.
+    /// One input for each of `specs`.
     pub(crate) inputs: Vec<Input>,
     /// The focused field.
     pub(crate) focus: usize,
     pub(crate) reveal: bool,
-    /// What is wrong, by path; `""` for the whole.
+    /// Errors by path; `""` for the whole form.
     pub(crate) errors: BTreeMap<String, String>,
-    /// The fields that were left, of which errors are reported.
+    /// Fields that lost the focus, whose errors are shown.
     left: BTreeSet<usize>,
-    /// Whether it was to be saved or tested, so that all errors are reported.
+    /// Whether saving or testing was attempted, so that all errors are shown.
     pub(crate) is_tried: bool,
-    /// Counts the changes, so that late answers are known.
+    /// Number of changes, to recognize outdated responses.
     pub(crate) version: u64,
-    /// When it was changed last, and the zone: what moments are read with.
+    /// Time of the last change, and the zone, for parsing times.
     now_ms: i64,
     zone: TimeZone,
-    /// What the service produces from it.
+    /// The service's result for the form.
     pub(crate) live: Live,
-    /// Its tests.
     pub(crate) bench: Bench,
-    /// When the service is asked to check.
     pub(crate) check_at_ms: Option<i64>,
-    /// The check before it is asked whether to save it, and the keys that were pressed since.
+    /// The validation before the confirmation to save, and the keys pressed since.
     pub(crate) saving: Option<Ticket>,
     pub(crate) ahead: Vec<KeyEvent>,
-    /// The write under way.
+    /// The write in flight.
     pub(crate) waiting: Option<Ticket>,
-    /// The check under way, and the version that it is of.
+    /// The validation in flight, and the version validated.
     pub(crate) checking: Option<(Ticket, u64)>,
-    /// Whether the service found nothing wrong with this version.
+    /// Whether the service accepted this version.
     pub(crate) checked: bool,
 }
 
-/// Takes away what an emptied field leaves empty around it; the type of a destination stays, whatever
-/// it holds.
+/// Removes objects left empty by a cleared field, except for the type of a destination.
 fn prune(json: &mut Value, path: &str) {
     let mut rest = path;
     while let Some((around, _)) = rest.rsplit_once('.') {
@@ -85,7 +81,6 @@ fn prune(json: &mut Value, path: &str) {
 }
 
 impl Form {
-    /// A form over a stored or a new resource.
     pub(crate) fn new(kind: Kind, stored: Option<(String, String)>, base: Value) -> Self {
         let specs = kind::spec(kind).fields;
         let inputs = specs
@@ -122,7 +117,6 @@ impl Form {
         form
     }
 
-    /// Processes another text of the same object, as after `$EDITOR`.
     pub(crate) fn replace(&mut self, json: Value) {
         self.inputs = self
             .specs
@@ -134,7 +128,7 @@ impl Form {
         self.version += 1;
     }
 
-    /// What is written, as `New trigger` or `Edit rule night`.
+    /// Returns the title, such as `New trigger` or `Edit rule night`.
     pub(crate) fn title(&self) -> String {
         let word = self.kind.word();
         match &self.stored {
@@ -143,7 +137,6 @@ impl Form {
         }
     }
 
-    /// The word of the destination type that is chosen, else "".
     fn chosen_type(&self) -> &'static str {
         let chosen = self
             .specs
@@ -162,29 +155,25 @@ impl Form {
         }
     }
 
-    /// The word of the destination type that is chosen.
     pub(crate) fn type_word(&self) -> &'static str {
         self.chosen_type()
     }
 
-    /// Whether a field belongs to what is chosen now.
     pub(crate) fn is_meant(&self, index: usize) -> bool {
         let only = self.specs[index].only;
         only.is_empty() || only == self.chosen_type()
     }
 
-    /// Whether something can be put into a field, folded away or not.
+    /// Whether a field can be filled in, collapsed or not.
     pub(crate) fn is_fillable(&self, index: usize) -> bool {
         self.is_meant(index) && self.specs[index].kind != FieldKind::Section
     }
 
-    /// Whether a field is on the screen, and not folded away.
     pub(crate) fn is_shown(&self, index: usize) -> bool {
         let section = self.section_of(index).map(|at| &self.inputs[at]);
         self.is_meant(index) && !matches!(section, Some(Input::Section(false)))
     }
 
-    /// The heading of the section that a field is in.
     fn section_of(&self, index: usize) -> Option<usize> {
         let is_section = |at: &usize| self.specs[*at].kind == FieldKind::Section;
         let is_field = !is_section(&index);
@@ -193,21 +182,18 @@ impl Form {
         found.filter(|_| is_field)
     }
 
-    /// The fields of a section.
     fn inside(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let fields = section + 1..self.specs.len();
         let own = fields.take_while(|at| self.specs[*at].kind != FieldKind::Section);
         own.filter(|at| self.is_meant(*at))
     }
 
-    /// Which fields of a section hold something, by their labels.
     pub(crate) fn filled(&self, section: usize) -> Vec<&'static str> {
         let fields = self.inside(section);
         let filled = fields.filter(|at| !self.inputs[*at].is_blank());
         filled.map(|at| self.specs[at].label).collect()
     }
 
-    /// Unfolds what holds something.
     fn unfold_filled(&mut self) {
         for at in 0..self.specs.len() {
             if matches!(self.inputs[at], Input::Section(_)) && !self.filled(at).is_empty() {
@@ -216,7 +202,6 @@ impl Form {
         }
     }
 
-    /// Has every field on the screen that is wrong.
     fn unfold_wrong(&mut self) {
         let all = 0..self.specs.len();
         let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
@@ -225,19 +210,17 @@ impl Form {
         }
     }
 
-    /// Has a field on the screen.
     fn unfold(&mut self, index: usize) {
         if let Some(section) = self.section_of(index) {
             self.inputs[section] = Input::Section(true);
         }
     }
 
-    /// Whether a field cannot be changed: names are for ever.
+    /// Whether a field is read-only: names never change.
     pub(crate) fn is_locked(&self, index: usize) -> bool {
         self.stored.is_some() && self.specs[index].path == "name"
     }
 
-    /// The object as it is in the form.
     pub(crate) fn to_json(&self) -> Value {
         let mut json = self.base.clone();
         if let Some(word) = Some(self.chosen_type()).filter(|word| !word.is_empty()) {
@@ -252,7 +235,7 @@ impl Form {
             }
             let written = input.write(spec);
             let before = get(&self.base, spec.path);
-            // What was not touched stays as the service wrote it, or unset.
+            // Untouched fields stay as the service wrote them, or unset.
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
                 let moment = self.moment(index).and_then(Result::ok);
@@ -264,17 +247,17 @@ impl Form {
         json
     }
 
-    /// The object as it was when the form was opened.
     pub(crate) fn original(&self) -> &Value {
         &self.base
     }
 
-    /// Whether anything was typed that leaving would lose.
+    /// Whether there are unsaved changes.
     pub(crate) fn is_changed(&self) -> bool {
         self.version > 0
     }
 
-    /// Reads the form; the errors it can find alone are shown beside the fields afterwards.
+    /// Validates the form locally and returns the draft; `None` if there are errors, which are then
+    /// shown.
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
@@ -294,13 +277,13 @@ impl Form {
         }
     }
 
-    /// Reads moments with this time and zone from now on.
+    /// Sets the time and zone for parsing times.
     pub(crate) fn read_moments_at(&mut self, now_ms: i64, zone: &TimeZone) {
         self.now_ms = now_ms;
         self.zone = zone.clone();
     }
 
-    /// The moment in a field, or what is wrong with it; none where there is none.
+    /// Returns the parsed time of a field, or the error; `None` if it is not a time or empty.
     fn moment(&self, index: usize) -> Option<Result<Timestamp, String>> {
         let Input::Text(field) = &self.inputs[index] else {
             return None;
@@ -309,13 +292,12 @@ impl Form {
         is_moment.then(|| when::moment(field.text(), self.now_ms, &self.zone))
     }
 
-    /// The moment in a field as it was understood, to the second.
+    /// Formats the parsed time of a field, to the second.
     pub(crate) fn understood(&self, index: usize) -> Option<String> {
         let at = self.moment(index)?.ok()?;
         Some(when::understood(at, self.now_ms, &self.zone))
     }
 
-    /// Finds what is wrong without asking the service.
     pub(crate) fn check_locally(&mut self) {
         let meant = (0..self.specs.len()).filter(|index| self.is_meant(*index));
         let wrong = meant.filter_map(|index| {
@@ -327,7 +309,7 @@ impl Form {
         self.errors = wrong.collect();
     }
 
-    /// What is reported about a field that is wrong: nothing until then come to it.
+    /// Returns the error shown for a field; errors of fields not visited yet are hidden.
     pub(crate) fn error(&self, index: usize) -> Option<&str> {
         let is_typed = self.focus == index && !self.inputs[index].is_blank();
         let is_shown = self.is_tried || is_typed || self.left.contains(&index);
@@ -335,7 +317,7 @@ impl Form {
         error.map(String::as_str).filter(|_| is_shown)
     }
 
-    /// What is probably not meant in a field, though it can be saved.
+    /// Returns a warning about a valid but probably unintended value.
     pub(crate) fn warning(&self, index: usize) -> Option<String> {
         let path = self.specs[index].path;
         let is_blank = self.inputs[index].is_blank();
@@ -354,13 +336,13 @@ impl Form {
         }
     }
 
-    /// How many errors are reported about fields.
+    /// Returns the number of errors shown.
     pub(crate) fn error_count(&self) -> usize {
         let answer = (0..self.specs.len()).filter(|at| self.error(*at).is_some());
         answer.count() + usize::from(self.errors.contains_key(""))
     }
 
-    /// Puts the service's errors beside the fields; what fits no field stands over all.
+    /// Assigns the service's errors to fields; the others are shown above the form.
     pub(crate) fn take_failure(&mut self, failure: &Failure) {
         let mut placed = 0;
         for error in &failure.fields {
@@ -388,7 +370,6 @@ impl Form {
         }
     }
 
-    /// The field that a path of the service belongs to.
     fn owner(&self, path: &str) -> Option<&'static FieldSpec> {
         let owns = |spec: &FieldSpec| {
             path == spec.path
@@ -403,7 +384,7 @@ impl Form {
             .max_by_key(|spec| spec.path.len())
     }
 
-    /// Notes a change and asks for a check after a pause.
+    /// Records a change and schedules a validation.
     pub(crate) fn changed(&mut self, now_ms: i64) {
         if let Input::Clause(clause) = self.input_mut() {
             clause.follow();
@@ -416,10 +397,10 @@ impl Form {
         self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
     }
 
-    /// Puts a text that was typed on one line into a field.
+    /// Fills in a field from one line of text.
     ///
     /// # Errors
-    /// The field cannot hold it; a sentence for people.
+    /// Returns a message if the value is not valid for the field.
     pub(crate) fn fill(&mut self, index: usize, text: &str, now_ms: i64) -> Result<(), String> {
         let spec = &self.specs[index];
         if self.is_locked(index) {

@@ -1,4 +1,4 @@
-//! What a report asks of the service, and how the answer is read.
+//! The request of a report, and the parser of its response.
 
 use bellwether_proto::v1;
 use serde_json::{Map, Value, json};
@@ -10,29 +10,22 @@ use crate::{
     limits,
 };
 
-/// What a report asks. Fields are those of the service's request, in JSON; of a destination and a mapping
-/// the name alone means the stored one.
+/// A request for a report. Fields are those of the service's request, in JSON; a destination or
+/// mapping with only a name means the stored one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inquiry {
-    /// A test of a destination.
     Destination { fields: Value, event_id: String },
-    /// A test of every method of a contact.
     Contact(String),
-    /// A preview of a rule.
     Rule { fields: Value, event_id: String },
-    /// A try of a trigger.
     Trigger { fields: Value, span: Span },
-    /// What an intake mapping makes of a document.
     Mapping { fields: Value, document: String },
-    /// What is not yet resolved.
     Obligations(v1::ListObligationsRequest),
-    /// Who changed what.
     Audit(v1::ListAuditEntriesRequest),
-    /// How much was noise.
     Noise(v1::NoiseBy),
 }
 
-/// What was answered. Of lists it is all that was read; a token says that there is more.
+/// The result of a report. For lists, it is everything read so far, with the token of the next
+/// page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     Test(Box<v1::TestDestinationResponse>),
@@ -46,7 +39,7 @@ pub(crate) enum Outcome {
 }
 
 impl Inquiry {
-    /// The call that asks it; of lists, that asks for what follows after what was read.
+    /// Returns the call; for lists, the one for the next page.
     pub(crate) fn call(&self, now_ms: i64, before: Option<&Outcome>) -> Call {
         match (self, before) {
             (Self::Destination { fields, event_id }, _) => {
@@ -95,7 +88,7 @@ impl Inquiry {
         }
     }
 
-    /// The call that renders the request of a test; none of other inquiries.
+    /// Returns the call that renders the request of a test; `None` for other reports.
     pub(crate) fn render_call(&self) -> Option<Call> {
         let Self::Destination { fields, event_id } = self else {
             return None;
@@ -107,7 +100,7 @@ impl Inquiry {
         Some(Call::new("DestinationService", "RenderDestination", body))
     }
 
-    /// Reads an answer; of lists, adds it to what was read before.
+    /// Parses a response; for lists, appends it to the rows read before.
     pub(crate) fn read(&self, before: Option<Outcome>, answer: Answer) -> Result<Outcome, Failure> {
         Ok(match self {
             Self::Destination { .. } => Outcome::Test(Box::new(message(answer)?)),
@@ -135,14 +128,13 @@ impl Inquiry {
 }
 
 impl Outcome {
-    /// Whether it is to be read on after so many calls.
     pub(crate) fn continues(&self, calls: usize) -> bool {
         match self {
             Self::Obligations(read) => {
                 let has_room = read.obligations.len() < limits::HELD_OBLIGATIONS;
                 has_room && !read.next_page_token.is_empty()
             }
-            // Where few of many entries are meant, each call looks at some more of them.
+            // With a selective filter, each call scans only part of the entries.
             Self::Audit(read) => {
                 let has_room = read.entries.len() < limits::HELD_AUDIT;
                 has_room && !read.next_page_token.is_empty() && calls < limits::AUDIT_CALLS
@@ -152,20 +144,19 @@ impl Outcome {
     }
 }
 
-/// Asks for the messages of a rule, with a stored event or, without an id, with the sample.
+/// Requests the messages of a rule, for a stored event or, without an id, for the sample.
 pub(crate) fn preview(fields: &Value, event_id: &str) -> Call {
     let body = with(fields, "eventId", event_id);
     Call::new("RuleService", "PreviewRule", body)
 }
 
-/// The same fields and one more.
 fn with(fields: &Value, name: &str, value: impl Into<Value>) -> Value {
     let mut fields = fields.clone();
     fields[name] = value.into();
     fields
 }
 
-/// The headers of the request stand before the document, as `name: value;` each.
+/// Splits a document from the request headers before it, given as `name: value;` each.
 fn with_document(fields: &Value, document: &str) -> Value {
     let begin = document.find(['{', '[']).unwrap_or(0);
     let (headers, body) = document.split_at(begin);
@@ -177,7 +168,8 @@ fn with_document(fields: &Value, document: &str) -> Value {
 }
 
 impl Model {
-    /// The destination that a test creates an event of this service with, and the event's severity.
+    /// Returns the destination whose test created an event of this service, and the event's
+    /// severity.
     pub(crate) fn created_event(&self, inquiry: &Inquiry) -> Option<(String, String)> {
         let Inquiry::Destination { fields, .. } = inquiry else {
             return None;

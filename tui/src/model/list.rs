@@ -1,4 +1,4 @@
-//! A cursor in a list that changes under it: the selection is an id, never a position.
+//! The cursor of a changing list: the selection is an id, never a position.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,10 @@ use super::{
     sort::Sort,
 };
 
-/// Rows that a list shows, by position and by id.
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
-    /// Where the row is in what is held.
+    /// Returns the index of the row in the underlying data.
     fn place(&self, index: usize) -> usize {
         index
     }
@@ -20,7 +19,6 @@ pub(crate) trait Rows {
     }
 }
 
-/// Rows known by their ids alone.
 impl Rows for Vec<&str> {
     fn len(&self) -> usize {
         Vec::len(self)
@@ -45,31 +43,27 @@ impl Rows for super::events::EventWindow {
     }
 }
 
-/// Where the cursor of a list is, what is marked and how it is filtered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
-    /// The selected row's id.
     pub(crate) selected: Option<String>,
-    /// A row that is selected as soon as it is there, unless the cursor is moved before.
+    /// Id of a row to select when it appears, unless the cursor is moved before.
     pub(crate) wanted: Option<String>,
-    /// Where it was when last seen; the place to continue from when it is gone.
+    /// Last known position of the selection, from which to continue if the row disappears.
     pub(crate) index: usize,
-    /// How many rows there were.
     pub(crate) count: usize,
     /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
-    /// Whether it is read until there is no more, with the cursor on the last row.
+    /// Whether to read to the end, with the cursor on the last row.
     pub(crate) to_end: bool,
-    /// The filter in force.
     pub(crate) filter: String,
-    /// The filter that the list was opened with, as by a link.
+    /// The filter that the list was opened with, such as by a link.
     pub(crate) given: String,
-    /// What it is sorted by, if not as the service does.
+    /// The sort order, if not that of the service.
     pub(crate) sort: Option<Sort>,
-    /// The view of events that was chosen last.
+    /// The last selected view of events.
     pub(crate) view: Option<String>,
-    /// Whether the selected row was chosen by its id: the list does not follow from it.
+    /// Whether the selected row was chosen by id, so that the list does not scroll with new rows.
     pub(crate) pinned: bool,
     /// What was under the cursor while it followed.
     pub(crate) anchor: RowAnchor,
@@ -77,15 +71,14 @@ pub(crate) struct List {
     pub(crate) came: usize,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
-    /// What is known of how many events it leaves.
     pub(crate) matching: Matching,
     /// Which of the earlier filters is shown, if one was called back.
     pub(crate) recalled: Option<HistoryPosition>,
 }
 
 impl List {
-    /// Finds the selection again after the rows or the height changed. A list that follows stays on
-    /// its first row while the cursor is there.
+    /// Finds the selection again after the rows or the height changed. In a live list, a cursor on
+    /// the first row stays there.
     pub(crate) fn settle(&mut self, rows: &dyn Rows, height: usize, follows: bool) {
         let count = rows.len();
         self.count = count;
@@ -93,7 +86,7 @@ impl List {
             self.selected = None;
         }
         if count == 0 {
-            // The selection is kept: the row may come back with the next answer.
+            // The selection is kept, as the row may be in the next response.
             self.top = 0;
             return;
         }
@@ -103,7 +96,7 @@ impl List {
         let found = self.found_in(rows);
         let before = self.index;
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));
-        // What came above the cursor is counted until it is looked at.
+        // Rows added above the cursor are counted until the cursor passes them.
         self.came = match self.index {
             0 => 0,
             index => (self.came + index.saturating_sub(before)).min(index),
@@ -122,7 +115,6 @@ impl List {
         }
     }
 
-    /// Puts the cursor on a row, counted from the top.
     pub(crate) fn select(&mut self, rows: &dyn Rows, height: usize, index: usize) {
         if rows.len() == 0 {
             return;
@@ -136,7 +128,6 @@ impl List {
         self.scroll(rows.len(), height);
     }
 
-    /// Stays still for a while after a key.
     pub(crate) fn hold(&mut self, now_ms: i64) {
         if self.index == 0 && !self.pinned {
             self.anchor.returns = true;
@@ -144,7 +135,7 @@ impl List {
         self.anchor.hold(now_ms);
     }
 
-    /// Puts the cursor back on the row that was under it long enough to be seen.
+    /// Moves the cursor back to the row last seen under it.
     pub(crate) fn select_seen(&mut self, rows: &dyn Rows, now_ms: i64) {
         let seen = self.anchor.seen(now_ms).map(str::to_owned);
         let seen = seen.and_then(|id| Some((rows.position(&id)?, id)));
@@ -153,13 +144,12 @@ impl List {
         }
     }
 
-    /// The selected row's id, if it is among the rows.
     pub(crate) fn selected_in(&self, rows: &dyn Rows) -> Option<String> {
         self.found_in(rows)?;
         self.selected.clone()
     }
 
-    /// Where the selected row is; nearly always where it was.
+    /// Returns the position of the selected row, usually unchanged.
     fn found_in(&self, rows: &dyn Rows) -> Option<usize> {
         let id = self.selected.as_deref()?;
         if self.index < rows.len() && rows.id(self.index) == id {

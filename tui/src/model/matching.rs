@@ -1,19 +1,17 @@
-//! How many events a filter would leave, asked while it is typed.
+//! The number of events that a filter matches, requested while it is typed.
 
 use crate::{client::Ticket, data::Failure, limits};
 
-/// How many events a filter would leave that is being typed.
+/// The number of events that the filter being typed matches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Matching {
-    /// When that is asked.
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
-    /// What the service said; no number where finding out would take long.
+    /// The result of the service; no number if counting would take long.
     pub(crate) found: Option<Result<Option<i32>, String>>,
 }
 
 impl Matching {
-    /// Nothing is known of what was typed just now.
     pub(crate) fn after_typing(now_ms: i64) -> Self {
         Self {
             due_ms: Some(now_ms.saturating_add(limits::COUNT_PAUSE_MS)),
@@ -21,7 +19,7 @@ impl Matching {
         }
     }
 
-    /// Takes an answer; whether it was waited for.
+    /// Records a response, and returns whether it was expected.
     pub(crate) fn heard(&mut self, ticket: Ticket, found: Result<Option<i32>, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {

@@ -1,4 +1,4 @@
-//! Who is on call, and what waits for an answer: from schedules and responses as they were read.
+//! On-call state and unanswered responses, derived from the schedules and responses read.
 
 use super::Model;
 use crate::{
@@ -10,19 +10,17 @@ use crate::{
 };
 
 impl Model {
-    /// The responses that no one answered, the most urgent first.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Object> {
         let all = self.store.responses_by_urgency();
         all.take(self.store.unanswered)
     }
 
-    /// The response about an occurrence that is under way, the most urgent of several.
     pub(crate) fn response_to(&self, occurrence: &str) -> Option<&Object> {
         let at = self.store.responses.get(occurrence)?;
         self.store.of(Kind::Response).rows().get(*at)
     }
 
-    /// Who has a response, and what comes next: `ben until 08:00:00 · step 2 in 3 min`.
+    /// Formats who has a response, and the next step: `ben until 08:00:00 · step 2 in 3 min`.
     pub(crate) fn stands(&self, response: &Object) -> (Token, String) {
         let (token, word) = response::state(response);
         let who = response::who(response);
@@ -50,7 +48,7 @@ impl Model {
         (token, words)
     }
 
-    /// `step 2 in 3 min`; none where no step follows.
+    /// Formats `step 2 in 3 min`; `None` if no step follows.
     fn next_step(&self, response: &Object) -> Option<String> {
         let due = response.moment("nextStepTime")?;
         let number = |field| response.number(field).unwrap_or_default();
@@ -61,12 +59,12 @@ impl Model {
         };
         Some(match due - self.now_ms {
             ..=0 => format!("{what} is due"),
-            // Whole seconds, up: what is shown is never over before its time.
+            // Rounded up to whole seconds, so that the countdown never ends too early.
             left => format!("{what} in {}", duration((left + 999) / 1_000 * 1_000)),
         })
     }
 
-    /// Until when the schedule has the contact that was notified last.
+    /// Returns the end of the shift of the contact notified last.
     fn shift_end(&self, response: &Object) -> Option<i64> {
         let last = response::notified(response).last()?;
         let schedule = last["scheduleName"].as_str()?;
@@ -78,7 +76,6 @@ impl Model {
             .filter(|end| is_on_call && *end > self.now_ms)
     }
 
-    /// Whether what is on the screen counts down to a step.
     pub(crate) fn has_countdown(&self) -> bool {
         match &self.page.route {
             Route::OnCall | Route::Overview => self.store.unanswered > 0,
@@ -91,7 +88,7 @@ impl Model {
         }
     }
 
-    /// The resource of a kind that is selected, shown or under the cursor.
+    /// Returns the resource of a kind that is selected, shown or under the cursor.
     pub(crate) fn chosen(&self, kind: Kind) -> Option<String> {
         match (&self.page.route, self.linked()) {
             (Route::OnCall, Some(Link::Go(Route::Object(linked, name)))) if linked == kind => {

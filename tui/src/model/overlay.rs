@@ -1,4 +1,4 @@
-//! What lies over a page and takes the keys: confirmation, prompt, picker, palette and help.
+//! Overlays, which receive the keys: confirmation, prompt, picker, palette and help.
 
 mod palette;
 
@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::{client::Call, data::Object, theme::Token};
 
-/// What lies over a page.
 #[derive(Clone, Debug)]
 pub(crate) enum Overlay {
     Confirm(Confirm),
@@ -21,15 +20,10 @@ pub(crate) enum Overlay {
     Palette(Palette),
     Menu(Menu),
     Silence(Box<SilenceChoice>),
-    /// A new client's key, which is shown this once.
-    Key {
-        name: String,
-        key: String,
-    },
+    Key { name: String, key: String },
 }
 
 impl Overlay {
-    /// Whether keys type a text.
     pub(crate) fn takes_text(&self) -> bool {
         match self {
             Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
@@ -43,48 +37,42 @@ impl Overlay {
     }
 }
 
-/// A question with what will change. The answer is No until a user says Yes.
+/// A question about a change. The default is No.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
     pub(crate) title: String,
     pub(crate) lines: Vec<(Token, String)>,
-    /// What Yes does, as `Delete`.
+    /// Label of Yes, such as `Delete`.
     pub(crate) verb: &'static str,
     pub(crate) yes: bool,
-    /// The first line shown.
     pub(crate) top: usize,
     pub(crate) then: Consequence,
 }
 
-/// Two versions of one object: the one that was typed and the one that others stored meanwhile.
+/// An edit conflict: the draft, and the version stored in the meantime by someone else.
 #[derive(Clone, Debug)]
 pub(crate) struct Clash {
     pub(crate) mine: Object,
     pub(crate) theirs: Object,
-    /// The version of theirs.
     pub(crate) etag: String,
-    /// Both differences.
+    /// The differences of both versions from the original.
     pub(crate) lines: Vec<(Token, String)>,
     pub(crate) choice: ClashChoice,
-    /// The first line shown.
     pub(crate) top: usize,
 }
 
-/// What to make of two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClashChoice {
-    /// Continue editing what was typed.
+    /// Continue editing.
     Edit,
-    /// Give up what was typed.
+    /// Discard the draft.
     Theirs,
-    /// Put what was typed over it.
     Mine,
 }
 
 impl ClashChoice {
     pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::Theirs, Self::Mine];
 
-    /// In words.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Edit => "back to editing",
@@ -94,17 +82,13 @@ impl ClashChoice {
     }
 }
 
-/// What a Yes does.
 #[derive(Clone, Debug)]
 pub(crate) enum Consequence {
     Write(Box<Call>, Box<Write>),
-    /// Leave the form and lose what was typed.
     LeaveForm,
-    /// Make this test; without a title, the one on the screen again.
+    /// Run this test; without a title, the one on the screen again.
     Test(Option<String>, Box<Inquiry>),
-    /// Take back what was done last.
     Undo,
-    /// End the console and lose what was typed.
     Quit,
 }
 
@@ -126,19 +110,17 @@ impl Confirm {
     }
 }
 
-/// One line of text is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Prompt {
     pub(crate) title: String,
     pub(crate) help: &'static str,
     pub(crate) field: TextField,
-    /// What may be meant: Tab completes what is typed to the first that begins with it.
+    /// Suggestions; Tab completes the text to the first that begins with it.
     pub(crate) offers: Vec<String>,
     pub(crate) then: PromptPurpose,
 }
 
 impl Prompt {
-    /// The offers that begin with what is typed.
     pub(crate) fn offered(&self) -> impl Iterator<Item = &str> {
         let typed = self.field.text();
         let offers = self.offers.iter().map(String::as_str);
@@ -146,7 +128,7 @@ impl Prompt {
     }
 }
 
-/// One of a few things is wanted, each with a separate key.
+/// A menu whose items have keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Menu {
     pub(crate) title: String,
@@ -155,7 +137,6 @@ pub(crate) struct Menu {
     pub(crate) cursor: usize,
 }
 
-/// One of them.
 #[derive(Clone, Debug)]
 pub(crate) struct MenuItem {
     pub(crate) key: char,
@@ -163,20 +144,18 @@ pub(crate) struct MenuItem {
     pub(crate) what: What,
 }
 
-/// What choosing it copies or shows.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Text(String),
-    /// The event with this id in full, which the service is asked for.
+    /// Copies the event with this id in full, read from the service.
     Event(String),
-    /// Events counted by what this field holds.
     Field(String),
-    /// The view of this name; empty for all events.
+    /// Shows the view of this name; empty for all events.
     View(String),
 }
 
 impl What {
-    /// Its beginning, for people.
+    /// Returns the beginning of the text.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -186,23 +165,19 @@ impl What {
     }
 }
 
-/// What a prompt's text is for.
 #[derive(Clone, Debug)]
 pub(crate) enum PromptPurpose {
-    /// A note on these occurrences, or on all that the list's filter leaves.
+    /// A note on these occurrences, or on all that match the list's filter.
     Annotate(Vec<String>),
     AnnotateAll,
-    /// Who is to look after what is marked, selected or shown.
+    /// The assignee of the marked, selected or shown events.
     Assign,
-    /// Who is on call instead by that schedule, and until when.
     Override(String),
-    /// Which expectation of that heartbeat is forgotten.
     Forget(String),
-    /// How long the acknowledgement of that response's event counts.
+    /// The duration of the acknowledgement of that response's event.
     AcknowledgeFor(String),
-    /// What to look for in the document on the screen.
     Search,
-    /// What an intake mapping is to be tested with: the title of the test, and the fields of its
+    /// The document to test an intake mapping with: the title of the test, and the fields of its
     /// request.
     Document {
         title: String,
@@ -210,23 +185,21 @@ pub(crate) enum PromptPurpose {
     },
 }
 
-/// Several of a list of names are wanted for the focused field of the form, or one event for the
-/// report.
+/// A picker of several names for the focused field, or of one event for the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Pick {
     pub(crate) title: String,
     pub(crate) items: Vec<String>,
     pub(crate) chosen: Vec<String>,
-    /// The event of each item, when one event is wanted; empty for the sample.
+    /// The event of each item, if an event is picked; empty for the sample.
     pub(crate) events: Option<Vec<String>>,
-    /// Whether they are the columns of the list on the screen.
+    /// Whether the items are the columns of the list on the screen.
     pub(crate) is_of_columns: bool,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
 }
 
 impl Pick {
-    /// The names that the needle leaves.
     pub(crate) fn shown(&self) -> Vec<&String> {
         let needle = self.needle.text().to_lowercase();
         self.items
@@ -235,7 +208,7 @@ impl Pick {
             .collect()
     }
 
-    /// The event under the cursor; what was typed when it is no item, as it may be an id.
+    /// Returns the event under the cursor; else the text typed, which may be an id.
     pub(crate) fn event(&self) -> Option<String> {
         let events = self.events.as_ref()?;
         let item = self.shown().get(self.cursor).copied();
@@ -262,7 +235,6 @@ impl Pick {
 }
 
 impl Model {
-    /// What is done to many and lies over the page.
     pub(crate) fn bulk_mut(&mut self) -> Option<&mut Bulk> {
         match &mut self.overlay {
             Some(Overlay::Bulk(bulk)) => Some(bulk),

@@ -1,4 +1,4 @@
-//! One page of the stack: its place, its cursor and its own state.
+//! A page in the history: its route, cursor and state.
 
 use bellwether_proto::v1;
 
@@ -16,7 +16,6 @@ use crate::{
     route::Route,
 };
 
-/// Where the cursor of a document is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DocumentCursor {
     pub(crate) cursor: usize,
@@ -24,7 +23,6 @@ pub(crate) struct DocumentCursor {
 }
 
 impl DocumentCursor {
-    /// Keeps the cursor inside the document and on the screen.
     pub(crate) fn settle(&mut self, count: usize, height: usize) {
         let height = height.max(1);
         self.cursor = self.cursor.min(count.saturating_sub(1));
@@ -35,7 +33,6 @@ impl DocumentCursor {
     }
 }
 
-/// The tabs of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tab {
     #[default]
@@ -45,7 +42,6 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    /// All of them, in order.
     pub(crate) const ALL: [Self; 3] = [Self::Details, Self::Notes, Self::Explain];
 
     pub(crate) fn title(self) -> &'static str {
@@ -57,7 +53,6 @@ impl Tab {
     }
 }
 
-/// What a page alone holds.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
     #[default]
@@ -68,27 +63,23 @@ pub(crate) enum Content {
         tab: Tab,
     },
     Delivery(Box<Loaded<v1::Delivery>>),
-    /// The next shifts of a schedule.
     Shifts(Loaded<v1::ListShiftsResponse>),
     Form(Box<Form>),
     Report(Box<Report>),
 }
 
-/// A test, a try or a preview: what was asked and what came.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// What it is about, as `Test of pager`.
     pub(crate) title: String,
-    /// What is asked again on request.
+    /// The request, repeated on demand.
     pub(crate) inquiry: Inquiry,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,
-    /// The progress, if it is reported.
     pub(crate) progress: Option<Progress>,
 }
 
 impl Model {
-    /// What a page of the stack holds that waits for this answer.
+    /// Returns the data of a page in the history that waits for this response.
     pub(crate) fn awaited<T>(
         &mut self,
         ticket: Ticket,
@@ -102,14 +93,13 @@ impl Model {
     }
 }
 
-/// One page.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) route: Route,
     pub(crate) list: List,
     pub(crate) reading: DocumentCursor,
     pub(crate) content: Content,
-    /// Whether lines are printed in full.
+    /// Whether lines are shown in full.
     pub(crate) is_unfolded: bool,
 }
 
@@ -127,7 +117,7 @@ impl Page {
         };
         let mut list = List::default();
         if route == Route::List(Kind::Destination) {
-            // What fails is looked for first.
+            // Failing destinations first.
             list.sort = Some(Sort {
                 column: "Health",
                 descending: false,
@@ -142,7 +132,6 @@ impl Page {
         }
     }
 
-    /// What the report on it asked for.
     pub(crate) fn inquiry(&self) -> Option<&Inquiry> {
         match &self.content {
             Content::Report(report) => Some(&report.inquiry),

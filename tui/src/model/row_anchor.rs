@@ -1,18 +1,18 @@
-//! What a list that follows its first row had under the cursor, so that a key acts on the row that was
-//! seen.
+//! The rows recently under the cursor of a live list, so that a key acts on the row that the
+//! operator saw.
 
 use std::collections::VecDeque;
 
 use crate::limits;
 
-/// The rows that a list followed to, and how long it stays still.
+/// The rows recently under the cursor, and the pause after a key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowAnchor {
     /// The rows under the cursor and since when, the newest last.
     shown: VecDeque<(String, i64)>,
-    /// Until when it stays where it is after a key.
+    /// End of the pause after a key.
     until_ms: Option<i64>,
-    /// Whether it goes back to its first row then.
+    /// Whether the cursor then returns to the first row.
     pub(crate) returns: bool,
 }
 
@@ -23,13 +23,12 @@ impl RowAnchor {
         self.returns = returns;
     }
 
-    /// Notes the row that is under the cursor from now on.
     pub(crate) fn show(&mut self, id: Option<&str>, now_ms: i64) {
         let Some(id) = id else { return };
         if self.shown.back().is_none_or(|(last, _)| last != id) {
             self.shown.push_back((id.to_owned(), now_ms));
         }
-        // One row is older than what counts as seen: it was there until the next one.
+        // Keep one row older than the time that counts as seen: it was shown until the next one.
         let is_old = |it: Option<&(String, i64)>| {
             it.is_some_and(|(_, since)| now_ms - since >= limits::SEEN_MS)
         };
@@ -38,8 +37,7 @@ impl RowAnchor {
         }
     }
 
-    /// The row that was on the screen long enough to be seen; of rows that were all shorter there, the
-    /// first.
+    /// Returns the last row that was shown long enough to be seen, or else the oldest one recorded.
     pub(crate) fn seen(&self, now_ms: i64) -> Option<&str> {
         let mut shown = self.shown.iter().rev();
         let seen = shown.find(|(_, since)| now_ms - since >= limits::SEEN_MS);
@@ -47,18 +45,17 @@ impl RowAnchor {
         Some(id)
     }
 
-    /// Stays still for a while after a key.
     pub(crate) fn hold(&mut self, now_ms: i64) {
         self.until_ms = Some(now_ms.saturating_add(limits::STILL_MS));
     }
 
-    /// Whether it stays still; forgets that once it is over.
+    /// Whether the list is paused; clears the pause once it is over.
     pub(crate) fn is_held(&mut self, now_ms: i64) -> bool {
         self.until_ms.take_if(|until| *until <= now_ms);
         self.until_ms.is_some()
     }
 
-    /// When it goes back to its first row.
+    /// Returns when the cursor returns to the first row.
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         self.until_ms.filter(|_| self.returns)
     }

@@ -1,4 +1,4 @@
-//! The rows of the list on the screen: what its filter leaves of what is held, in its order.
+//! The filtered and sorted rows of the list on the screen.
 
 use std::sync::Arc;
 
@@ -17,35 +17,32 @@ use crate::{
     route::Route,
 };
 
-/// What is held for a list, whatever its rows are.
+/// The data of a list, for any type of rows.
 pub(crate) trait Table {
     fn len(&self) -> usize;
     fn id(&self, place: usize) -> &str;
     fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell>;
     fn heads(&self) -> Vec<&'static Head>;
-    /// The columns that the rows can be sorted by; the first is what the service sorts by.
+    /// Returns the sortable columns; the first is the service's order.
     fn sorts(&self) -> Vec<&'static Head>;
-    /// The fields that its filter knows, in lower case.
+    /// Returns the fields available in its filter, in lower case.
     fn fields(&self) -> Vec<String>;
-    /// The places of the rows that a filter leaves, in this order.
+    /// Returns the indices of the rows that match a filter, in order.
     fn places(&self, filter: &HeldFilter, sort: Option<Sort>) -> Vec<usize>;
 }
 
-/// Rows held whole, with what is asked of each.
 struct LoadedRows<'a, R: 'static> {
     rows: &'a [R],
     columns: &'static [Column<R>],
     id: fn(&R) -> &str,
-    /// The fields that a filter knows in addition to the columns, and their values.
+    /// Fields available in a filter in addition to the columns, and their values.
     named: Vec<String>,
     values: fn(&R, &str) -> Vec<String>,
-    /// What words look in, in addition to what the columns show.
+    /// Texts searched in addition to the visible columns.
     searched: fn(&R) -> Vec<&str>,
-    /// Whether the service filters them.
     is_filtered: bool,
 }
 
-/// A row that a filter looks at.
 struct FilteredRow<'a, 'b, R: 'static> {
     row: &'a R,
     table: &'b LoadedRows<'a, R>,
@@ -71,13 +68,13 @@ impl<R> Fields for FilteredRow<'_, '_, R> {
     }
 }
 
-/// What a column is called in a filter: its title in lower case, without arrows and spaces.
+/// Returns the name of a column in a filter: its title in lower case, letters and digits only.
 fn field_of(title: &str) -> String {
     let letters = title.chars().filter(char::is_ascii_alphanumeric);
     letters.collect::<String>().to_lowercase()
 }
 
-/// The surroundings of rows that are only searched: moments have no text there.
+/// A context for rows that are only searched, in which times have no text.
 struct Nothing;
 
 impl Around for Nothing {
@@ -155,7 +152,7 @@ impl<R> Table for LoadedRows<'_, R> {
     fn sorts(&self) -> Vec<&'static Head> {
         let columns = self.columns.iter().filter(|column| column.key.is_some());
         let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
-        // The service has its groups by their counts.
+        // The service sorts groups by count.
         let first = |head: &&Head| matches!(head.title, "Name" | "Events");
         if let Some(at) = heads.iter().position(first) {
             heads[..=at].rotate_right(1);
@@ -180,7 +177,7 @@ impl<R> Table for LoadedRows<'_, R> {
         let Some((sort, key)) = key else {
             return kept.map(|(place, _)| place).collect();
         };
-        // Rows without a difference keep the service's order, whichever way.
+        // Ties keep the service's order in either direction.
         let mut kept: Vec<_> = kept.map(|(place, row)| (key(row), place)).collect();
         if sort.descending {
             kept.sort_by(|(one, _), (other, _)| other.cmp(one));
@@ -191,15 +188,15 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-/// What words look in of a resource, in addition to what its columns show.
+/// Returns the texts of a resource searched in addition to its columns.
 fn searched(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
     texts.chain(object.texts("tags")).chain(own).collect()
 }
 
-/// The fields of a kind of resource that are no columns: those of its form, by their paths and by the last
-/// word of each.
+/// Returns the fields of a kind that are not columns: those of its form, by path and by its last
+/// segment.
 fn named(kind: Kind) -> Vec<String> {
     let spec = kind::spec(kind);
     let form = spec
@@ -215,7 +212,7 @@ fn named(kind: Kind) -> Vec<String> {
     paths.chain(own).chain(held).collect()
 }
 
-/// The values of a field of a resource that is no column.
+/// Returns the values of such a field.
 fn values(object: &Object, field: &str) -> Vec<String> {
     let spec = kind::spec(object.kind);
     if field == "held" && object.kind == Kind::Pending {
@@ -255,7 +252,6 @@ fn values(object: &Object, field: &str) -> Vec<String> {
     }
 }
 
-/// Events are held in the order of their window.
 struct Window<'a>(&'a Store);
 
 impl Table for Window<'_> {
@@ -282,7 +278,7 @@ impl Table for Window<'_> {
     fn sorts(&self) -> Vec<&'static Head> {
         let columns = kind::EVENTS.iter().filter(|column| column.key.is_some());
         let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
-        // The service has them by when they were seen.
+        // The service sorts by the time last seen.
         heads.rotate_right(1);
         heads
     }
@@ -297,7 +293,6 @@ impl Table for Window<'_> {
 }
 
 impl Store {
-    /// What is held for a list of rows.
     pub(crate) fn table(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
         Some(match route {
             Route::Events => Box::new(Window(self)),
@@ -333,14 +328,12 @@ impl Store {
     }
 }
 
-/// Rows that were made once, and are kept until others would be made.
 #[derive(Debug)]
 pub(crate) struct Arranged {
     source: Source,
     places: Arc<[usize]>,
 }
 
-/// What rows are built from.
 #[derive(Debug, PartialEq)]
 struct Source {
     route: Route,
@@ -350,7 +343,6 @@ struct Source {
 }
 
 impl Model {
-    /// How many deliveries a tab of their list has, as counted last.
     pub(crate) fn delivery_count(&self, tab: usize) -> Option<i64> {
         let counts = self.store.delivery_counts.value.as_ref()?;
         let known = [
@@ -371,12 +363,11 @@ impl Model {
         })
     }
 
-    /// The rows of the list on the screen, after its filter.
     pub(crate) fn rows(&self) -> Box<dyn Rows + '_> {
         self.rows_for(&self.page.list)
     }
 
-    /// The rows of this screen for a list taken out of its page.
+    /// Returns the rows of this screen for a list taken out of its page.
     pub(super) fn rows_for(&self, list: &List) -> Box<dyn Rows + '_> {
         if self.page.route == Route::Events {
             return Box::new(EventRows(self));
@@ -392,7 +383,7 @@ impl Model {
         Box::new(HeldRows { table, places })
     }
 
-    /// Makes the rows for a list taken out of its page, if they are others than before.
+    /// Recomputes the rows for a list taken out of its page, if their inputs changed.
     pub(super) fn arrange(&mut self, list: &List) {
         let source = self.source(list);
         if self.page.route == Route::Events
@@ -425,7 +416,6 @@ fn places(model: &Model, source: &Source) -> Arc<[usize]> {
     places.unwrap_or_default().into()
 }
 
-/// The rows of a list that is held whole.
 struct HeldRows<'a> {
     table: Box<dyn Table + 'a>,
     places: Arc<[usize]>,

@@ -1,4 +1,4 @@
-//! What is still to be done on a new service before a message goes out, in its order.
+//! The steps of setting up a new service until its first message is delivered.
 
 use bellwether_proto::v1::GetOverviewResponse;
 
@@ -8,7 +8,6 @@ use crate::{
     route::Route,
 };
 
-/// One step of a new service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetupStep {
     Destination,
@@ -19,7 +18,7 @@ pub(crate) enum SetupStep {
     Delivered,
 }
 
-/// How long a service is new: after it nothing is learnt from a rule that was never needed.
+/// Time for which a service counts as new; after that, an enabled rule is enough.
 const NEW_MS: i64 = 24 * 3_600_000;
 
 impl SetupStep {
@@ -33,7 +32,7 @@ impl SetupStep {
         Self::Delivered,
     ];
 
-    /// What it is, with actions for [`Model::tell`].
+    /// Returns the description, with actions for [`Model::tell`].
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Destination => "Add a destination, where messages go (‹form_test› tests it)",
@@ -49,7 +48,7 @@ impl SetupStep {
         }
     }
 
-    /// What to do next, said when the step before is done.
+    /// Returns the hint shown when the previous step is done.
     fn next(self) -> &'static str {
         match self {
             Self::Destination => "next: a destination (‹go_destinations›, ‹new›)",
@@ -63,7 +62,6 @@ impl SetupStep {
         }
     }
 
-    /// The step that storing an object does.
     fn done_by(route: &Route) -> Option<Self> {
         match route {
             Route::Object(Kind::Destination, _) => Some(Self::Destination),
@@ -74,14 +72,14 @@ impl SetupStep {
     }
 }
 
-/// Whether any event is known to have come: one that is open, or one of the last hour.
+/// Whether any event was received: one is open, or arrived in the last hour.
 fn has_seen_events(overview: &GetOverviewResponse) -> bool {
     let open = overview.open_by_severity.values();
     open.chain(&overview.events_per_minute)
         .any(|count| *count > 0)
 }
 
-/// Whether a message about an event was delivered, as far as the overview looks back; tests are none.
+/// Whether a message about an event was delivered recently, other than tests.
 fn has_delivered(overview: &GetOverviewResponse) -> bool {
     let mut all = overview.destinations.iter();
     all.any(|one| one.delivered_count > Some(0))
@@ -107,7 +105,7 @@ impl Model {
             };
             (step, done)
         });
-        // With a rule at work, a day without messages is no reason to begin again.
+        // With an enabled rule, a day without messages does not restart the setup.
         let [.., (_, is_enabled), (_, is_delivered)] = steps;
         let since = millis(overview.counted_since_time.as_ref());
         let is_new = since.is_some_and(|ms| self.now_ms.saturating_sub(ms) < NEW_MS);
@@ -115,7 +113,6 @@ impl Model {
         (!is_at_work).then_some(steps)
     }
 
-    /// Says, beside what was just stored, what comes after it on a new service.
     pub(crate) fn say_next_step(&mut self, stored: Option<&Route>) {
         let Some(done) = stored.and_then(SetupStep::done_by) else {
             return;

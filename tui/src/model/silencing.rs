@@ -1,4 +1,4 @@
-//! A silence being chosen: of what, and for how long, with what each choice would cover.
+//! The dialog for a silence: its scope and length, with what each scope would cover.
 
 use bellwether_proto::{
     filter::{part, value},
@@ -10,42 +10,36 @@ use serde_json::{Value, json};
 use super::{Model, field::TextField, page::Content};
 use crate::{client::Ticket, data::when, limits, route::Route, text, theme::Token};
 
-/// How long a silence lasts: the key, and what is read as if it were typed.
 pub(crate) const LENGTHS: [(char, &str); 4] =
     [('1', "1h"), ('2', "2h"), ('8', "8h"), ('0', "08:00")];
-/// The length that is marked at first.
 const FIRST_LENGTH: usize = 1;
-/// Open events from which a silence is asked about once more.
+/// Number of open events from which a silence needs another confirmation.
 const BROAD: i32 = 1_000;
 
-/// The choice.
 #[derive(Clone, Debug)]
 pub(crate) struct SilenceChoice {
     pub(crate) scopes: Vec<SilenceScope>,
     pub(crate) cursor: usize,
-    /// The marked one of [`LENGTHS`].
     pub(crate) length: usize,
     /// Another end, while it is typed.
     pub(crate) other: Option<TextField>,
     /// The end that was chosen before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,
-    /// The scopes that are being counted.
     pub(crate) waiting: Vec<(Ticket, usize)>,
-    /// What is wrong with what was typed.
+    /// The error in the typed end.
     pub(crate) fault: Option<String>,
 }
 
-/// One thing that can be silenced.
 #[derive(Clone, Debug)]
 pub(crate) struct SilenceScope {
     pub(crate) key: char,
-    /// As it is offered, such as `all of db-1`.
+    /// Label in the dialog, such as `all of db-1`.
     pub(crate) label: String,
-    /// As it is reported, such as `disk-full on db-1`.
+    /// Description in messages, such as `disk-full on db-1`.
     pub(crate) what: String,
-    /// What the silence is about, in the JSON of the API.
+    /// Scope of the silence, in the JSON of the API.
     pub(crate) fields: Value,
-    /// What it would cover; a message when the service refuses it.
+    /// What it would cover; a message if the service rejects it.
     pub(crate) found: Option<Result<v1::PreviewSilenceResponse, String>>,
 }
 
@@ -60,12 +54,10 @@ impl SilenceScope {
         }
     }
 
-    /// What a filter leaves.
     pub(crate) fn of_filter(key: char, label: String, filter: &str) -> Self {
         Self::new(key, label.clone(), label, json!({ "filter": filter }))
     }
 
-    /// What the silence of a form covers.
     pub(crate) fn of_form(found: v1::PreviewSilenceResponse) -> Self {
         Self {
             found: Some(Ok(found)),
@@ -73,7 +65,6 @@ impl SilenceScope {
         }
     }
 
-    /// What it covers, in short.
     pub(crate) fn counts(&self) -> (Token, String) {
         match &self.found {
             None => (Token::Dim, "counting…".to_owned()),
@@ -86,7 +77,6 @@ impl SilenceScope {
         }
     }
 
-    /// What it covers, in full.
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let Some(Ok(found)) = &self.found else {
             return Vec::new();
@@ -98,14 +88,14 @@ impl SilenceScope {
         lines
     }
 
-    /// Whether it is asked about once more.
+    /// Whether it needs another confirmation.
     pub(crate) fn is_broad(&self) -> bool {
         let found = self.found.as_ref().and_then(|it| it.as_ref().ok());
         found.is_some_and(|it| it.too_broad || it.covered_count.unwrap_or_default() > BROAD)
     }
 }
 
-/// Open events, messages, and what stands before both when they are too low.
+/// Formats open events and messages, and a prefix if they are lower bounds.
 fn counted(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str) {
     let days = found.last_days.clone().unwrap_or_default();
     let least = if found.stopped_early { "at least " } else { "" };
@@ -117,7 +107,7 @@ fn counted(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str)
     )
 }
 
-/// What a silence covers now and would have held back.
+/// Describes what a silence covers now, and what it would have held recently.
 fn covers(found: &v1::PreviewSilenceResponse) -> String {
     let (covered, messages, least) = counted(found);
     let days = found.last_days.clone().unwrap_or_default();
@@ -131,7 +121,6 @@ fn covers(found: &v1::PreviewSilenceResponse) -> String {
 }
 
 impl SilenceChoice {
-    /// The choice between these; none when there is nothing to silence.
     pub(crate) fn new(scopes: Vec<SilenceScope>) -> Option<Self> {
         (!scopes.is_empty()).then_some(Self {
             scopes,
@@ -144,12 +133,11 @@ impl SilenceChoice {
         })
     }
 
-    /// The scope that is chosen.
     pub(crate) fn scope(&self) -> &SilenceScope {
         &self.scopes[self.cursor]
     }
 
-    /// The next scope to count: the chosen one, else the first that is not.
+    /// Returns the next scope to count: the selected one, else the first uncounted one.
     pub(crate) fn uncounted(&self) -> Option<usize> {
         let is_free = |at: &usize| {
             self.scopes[*at].found.is_none() && self.waiting.iter().all(|(_, it)| it != at)
@@ -160,7 +148,7 @@ impl SilenceChoice {
     }
 }
 
-/// An event as it can be silenced.
+/// The fields of an event that can be silenced by.
 struct Silenced {
     event_id: String,
     name: String,
@@ -168,25 +156,23 @@ struct Silenced {
 }
 
 impl Silenced {
-    /// The field that stands for the place, and its value: the host, else the first dimension.
+    /// Returns the dimension that locates the event: the host, else the first one.
     fn place(&self) -> Option<&(String, String)> {
         let host = self.dimensions.iter().find(|(key, _)| key == "host");
         host.or(self.dimensions.first())
     }
 }
 
-/// A group of events as filters.
 pub(crate) struct GroupFilter {
-    /// The group alone.
     part: String,
-    /// The filter that its page was opened with; may be empty.
+    /// The filter of its page; may be empty.
     filter: String,
-    /// The group in words, such as `on db-1`.
+    /// Description of the group, such as `on db-1`.
     place: String,
 }
 
 impl GroupFilter {
-    /// The events that the row counts.
+    /// Returns the filter for the events counted in the row.
     pub(crate) fn whole(&self) -> String {
         let Self { part, filter, .. } = self;
         let is_either = filter.contains(" or ") || filter.contains("||");
@@ -198,7 +184,7 @@ impl GroupFilter {
         format!("{filter} {part}").trim().to_owned()
     }
 
-    /// The events in words, such as `on db-1 with severity=error`.
+    /// Describes the events, such as `on db-1 with severity=error`.
     pub(crate) fn words(&self) -> String {
         if self.filter.is_empty() {
             self.place.clone()
@@ -208,7 +194,7 @@ impl GroupFilter {
     }
 }
 
-/// What a filter leaves, where there is one.
+/// Returns the scope of a filter, unless it is empty.
 fn filter_scope(filter: &str) -> Option<SilenceScope> {
     let filter = filter.trim();
     let what = format!("what matches {filter}");
@@ -217,7 +203,6 @@ fn filter_scope(filter: &str) -> Option<SilenceScope> {
 }
 
 impl Model {
-    /// What can be silenced here.
     pub(crate) fn silence_scopes(&self) -> Vec<SilenceScope> {
         match &self.page.route {
             Route::EventGroups { .. } => self.group_scopes(),
@@ -267,7 +252,8 @@ impl Model {
         scopes
     }
 
-    /// The group under the cursor, alone and within the filter of the page.
+    /// Returns the scopes of the group under the cursor: the group, and the group within the page's
+    /// filter.
     fn group_scopes(&self) -> Vec<SilenceScope> {
         let Some(group) = self.group() else {
             return Vec::new();
@@ -284,7 +270,6 @@ impl Model {
         scopes
     }
 
-    /// The group under the cursor.
     pub(crate) fn group(&self) -> Option<GroupFilter> {
         let Route::EventGroups { field, filter } = &self.page.route else {
             return None;
@@ -306,7 +291,6 @@ impl Model {
         })
     }
 
-    /// An occurrence with what names it.
     fn silenced(&self, id: &str) -> Option<Silenced> {
         let event_id = id.split_once(':').map_or(id, |(event, _)| event).to_owned();
         if let Content::Event { detail, .. } = &self.page.content {
@@ -326,7 +310,7 @@ impl Model {
         })
     }
 
-    /// These occurrences in few words: `disk-full on db-1`, or `3 events on db-1`.
+    /// Names occurrences in brief: `disk-full on db-1`, or `3 events on db-1`.
     pub(crate) fn name_events(&self, ids: &[String]) -> String {
         let events: Vec<Silenced> = ids.iter().filter_map(|id| self.silenced(id)).collect();
         let place = events.first().and_then(Silenced::place);
@@ -340,7 +324,6 @@ impl Model {
         }
     }
 
-    /// When a silence ends that was typed, or what is wrong with that.
     pub(crate) fn silence_end(&self, typed: &str) -> Result<Timestamp, String> {
         let typed = typed.trim();
         let typed = typed.strip_prefix("until ").unwrap_or(typed);
@@ -355,7 +338,6 @@ impl Model {
         }
     }
 
-    /// The end of a silence in words.
     pub(crate) fn until(&self, end: Timestamp) -> String {
         let zoned = |at: Timestamp| at.to_zoned(self.zone.clone());
         let now = zoned(Timestamp::from_millisecond(self.now_ms).unwrap_or_default());

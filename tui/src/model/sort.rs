@@ -1,4 +1,4 @@
-//! What a list is sorted by: the operator chooses, and of events the service has the order.
+//! The sort order of lists. Events are sorted by the service, other lists by the console.
 
 use super::{Model, store::Store};
 use crate::{
@@ -8,25 +8,23 @@ use crate::{
     route::Route,
 };
 
-/// A column by its title, and which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sort {
     pub(crate) column: &'static str,
     pub(crate) descending: bool,
 }
 
-/// Why events are not sorted by something.
 pub(crate) const NO_INDEX: &str = "the service has no index for it: it sorts events by when they were \
     seen last, by severity and by their start";
 
-/// The columns that a list can be sorted by; the first is what the service sorts by.
+/// Returns the sortable columns of a list; the first is the service's order.
 pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
     let table = store.table(route);
     table.map(|table| table.sorts()).unwrap_or_default()
 }
 
 impl Sort {
-    /// By a column, the way that one looks for first.
+    /// Sorts by a column in its default direction.
     pub(crate) fn by(head: &Head) -> Self {
         Self {
             column: head.title,
@@ -34,7 +32,8 @@ impl Sort {
         }
     }
 
-    /// The next column, then the same the other way; the first column the other way comes last.
+    /// Returns the next order: each column in both directions, ending with the first column
+    /// reversed.
     fn next(self, columns: &[&Head]) -> Option<Self> {
         let at = columns.iter().position(|head| head.title == self.column);
         let at = at.unwrap_or_default();
@@ -51,7 +50,7 @@ impl Sort {
         })
     }
 
-    /// The order of events that it is; none where the service has no index for it.
+    /// Returns the corresponding order of events; `None` if the service has no index for it.
     pub(crate) fn of_events(self) -> Option<EventOrder> {
         let by = match self.column {
             "Seen" => EventKey::LastSeen,
@@ -68,7 +67,6 @@ impl Sort {
     }
 }
 
-/// Whether all that the service has of a list is here.
 fn is_whole(store: &Store, route: &Route) -> bool {
     match route {
         Route::List(kind) => store.of(*kind).rows().len() < limits::HELD_RESOURCES,
@@ -83,22 +81,19 @@ fn is_whole(store: &Store, route: &Route) -> bool {
 }
 
 impl Model {
-    /// What the list on the screen is sorted by.
     pub(crate) fn sorted(&self) -> Option<Sort> {
         let columns = columns(&self.store, &self.page.route);
         let chosen = self.page.list.sort.filter(|sort| self.can_sort(*sort));
         chosen.or_else(|| columns.first().copied().map(Sort::by))
     }
 
-    /// Whether the list on the screen can be sorted like that now.
     pub(super) fn can_sort(&self, sort: Sort) -> bool {
         let route = &self.page.route;
         let columns = columns(&self.store, route);
         columns.iter().any(|head| head.title == sort.column) && is_whole(&self.store, route)
     }
 
-    /// Sorts the list by the next column, or the other way. Reports what it is sorted by, or why it
-    /// cannot be.
+    /// Applies the next sort order. Returns it, or why it is not possible.
     pub(crate) fn sort_next(&mut self) -> Result<Sort, &'static str> {
         let columns = columns(&self.store, &self.page.route);
         let next = self.sorted().and_then(|now| now.next(&columns));
@@ -108,7 +103,7 @@ impl Model {
     pub(crate) fn sort_by(&mut self, sort: Sort) -> Result<Sort, &'static str> {
         match self.page.route {
             Route::Events => match sort.of_events() {
-                // The service's own order is followed.
+                // The service's default order, which the list can follow live.
                 Some(order) if order == EventOrder::default() => {
                     self.page.list.sort = None;
                     Ok(sort)

@@ -1,4 +1,4 @@
-//! The last reported value, kept until the next one.
+//! The data read from the service.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,15 @@ use crate::{
     route::Route,
 };
 
-/// Something read from the service, with what is known about the reading.
+/// A value read from the service, with the state of reading it.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded<T> {
     pub(crate) value: Option<T>,
     pub(crate) waiting: Option<Ticket>,
     pub(crate) failure: Option<Failure>,
-    /// When it was last read, or the reading last failed.
+    /// Time of the last successful or failed read.
     pub(crate) at_ms: Option<i64>,
-    /// When the value was received.
     pub(crate) received_ms: Option<i64>,
-    /// Counts the changes of the value.
     pub(crate) revision: u64,
 }
 
@@ -41,7 +39,6 @@ impl<T> Default for Loaded<T> {
 }
 
 impl<T> Loaded<T> {
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         let revision = self.revision + 1;
         *self = Self {
@@ -52,8 +49,8 @@ impl<T> Loaded<T> {
 }
 
 impl<T: PartialEq> Loaded<T> {
-    /// Processes what a reading brought; a failure keeps the value from before. Returns whether it
-    /// is anything new.
+    /// Records the result of a read; a failure keeps the previous value. Returns whether anything
+    /// changed.
     pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
         self.waiting = None;
         self.at_ms = Some(now_ms);
@@ -81,7 +78,7 @@ impl<T> Loaded<Vec<T>> {
     }
 }
 
-/// What is known about a reading, whatever is read.
+/// The state of reading a value of any type.
 pub(crate) trait Slot {
     fn waiting(&self) -> Option<Ticket>;
     fn failure(&self) -> Option<&Failure>;
@@ -89,7 +86,7 @@ pub(crate) trait Slot {
     fn received_ms(&self) -> Option<i64>;
     fn revision(&self) -> u64;
     fn is_read(&self) -> bool;
-    /// Nothing asked before will be answered any more.
+    /// Stops waiting for a response that will not come.
     fn forget(&mut self);
 }
 
@@ -123,60 +120,57 @@ impl<T> Slot for Loaded<T> {
     }
 }
 
-/// Everything read from the service that outlives the page it was read for.
+/// All data read from the service that outlives the page it was read for.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
-    /// What the overview shows in addition.
     pub(crate) wall: Loaded<Counted>,
-    /// Which overview there was when that was asked for.
+    /// Revision of the overview when that was requested.
     pub(crate) counted_revision: u64,
-    /// When that was asked for.
+    /// Time of that request.
     pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
-    /// When the stream last reported that something was stored, whatever it was.
+    /// Time at which the stream last reported any change.
     pub(crate) changed_ms: Option<i64>,
-    /// Events by what a field holds, and which route they were counted for.
+    /// Events counted by a field, and the route they were counted for.
     pub(crate) event_groups: Loaded<Grouped>,
     pub(crate) event_groups_of: Option<Route>,
     /// In the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
-    /// The most urgent response that is under way of each occurrence, by its place among the responses.
+    /// Index of the most urgent active response of each occurrence.
     pub(crate) responses: HashMap<String, usize>,
-    /// The places of the responses, the most urgent first, and how many of them no one answered.
+    /// Indices of the responses by urgency, and the number of unanswered ones.
     responses_by_urgency: Vec<usize>,
     pub(crate) unanswered: usize,
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
-    /// The filter the deliveries were read with, and where the next page starts.
+    /// The filter that the deliveries were read with, and the token of the next page.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
-    /// How many there are that its filter leaves, by state; the filter without one of them.
+    /// Numbers of deliveries by state that match the filter without its state, and that filter.
     pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
     pub(crate) delivery_counts_of: String,
-    /// When that was asked for.
+    /// Time of that request.
     pub(crate) delivery_counts_from_ms: i64,
-    /// The same of all deliveries, for the tabs of screens.
+    /// Numbers of all deliveries by state, for the tabs.
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
-    /// When that was asked for.
+    /// Time of that request.
     pub(crate) all_deliveries_from_ms: i64,
-    /// What went to destinations in the last hour.
     pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
-    /// What the author of its filter may not mean.
     pub(crate) filter_warnings: Vec<String>,
-    /// Where the next page starts of those between the newest and what was held before.
+    /// Token of the next page between the newest deliveries and those held before.
     pub(crate) deliveries_between: String,
 }
 
 impl Store {
-    /// Nothing read yet; of the events only those that are open are wanted.
+    /// Creates an empty store that lists open events only.
     pub(crate) fn new() -> Self {
         let mut store = Self::default();
         store.events.filter.open_only = true;
         store
     }
 
-    /// Whether nothing was stored for a while before that moment and since, as far as the stream reports it, and
-    /// what a route counts in addition was asked for since.
+    /// Whether nothing was stored for a while before that time and since, as far as the stream
+    /// reports, and the counts of the route were requested since.
     pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
@@ -185,7 +179,7 @@ impl Store {
         let counted_ms = match route {
             Route::Overview => self.counted_from_ms,
             Route::Deliveries => self.delivery_counts_from_ms,
-            // Who is on call changes by time alone.
+            // Who is on call changes with time.
             Route::OnCall => return false,
             _ => i64::MAX,
         };
@@ -193,7 +187,6 @@ impl Store {
         changed_ms.saturating_add(limits::SETTLED_MS) < at_ms && changed_ms < counted_ms
     }
 
-    /// The resources of a kind.
     pub(crate) fn of(&self, kind: Kind) -> &Loaded<Vec<Object>> {
         &self.resources[kind as usize]
     }
@@ -202,8 +195,7 @@ impl Store {
         &mut self.resources[kind as usize]
     }
 
-    /// Orders the responses, and notes which occurrences they are about: once for each reading, since times are
-    /// parsed for it.
+    /// Sorts and indexes the responses; done once per read because it parses times.
     pub(crate) fn index_responses(&mut self) {
         let rows = self.of(Kind::Response).rows();
         let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -223,20 +215,17 @@ impl Store {
         self.responses_by_urgency = order;
     }
 
-    /// The responses, the most urgent first.
     pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
         let rows = self.of(Kind::Response).rows();
         let order = self.responses_by_urgency.iter();
         order.filter_map(|at| rows.get(*at))
     }
 
-    /// A resource by its name.
     pub(crate) fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
         let mut rows = self.of(kind).rows().iter();
         rows.find(|row| row.name() == name)
     }
 
-    /// Processes one resource that was read separately.
     pub(crate) fn replace(
         &mut self,
         kind: Kind,
@@ -254,18 +243,17 @@ impl Store {
         self.of_mut(kind).set(rows, now_ms)
     }
 
-    /// The events by what a field holds.
     pub(crate) fn grouped(&self) -> Option<&Grouped> {
         self.event_groups.value.as_ref()
     }
 
-    /// The names of the stored resources of a kind.
     pub(crate) fn names(&self, kind: Kind) -> Vec<String> {
         let rows = self.of(kind).rows().iter();
         rows.map(|row| row.name().to_owned()).collect()
     }
 
-    /// What a route shows, the most important first; nothing where it is streamed or a page's own.
+    /// Returns the data of a route, most important first; empty if it is streamed or belongs to the
+    /// page.
     pub(crate) fn slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
             Route::Overview => vec![&self.overview],
@@ -280,7 +268,6 @@ impl Store {
         }
     }
 
-    /// Nothing asked before will be answered any more.
     pub(crate) fn forget_waits(&mut self) {
         self.overview.forget();
         self.wall.forget();
@@ -293,7 +280,7 @@ impl Store {
         self.resources.iter_mut().for_each(Slot::forget);
     }
 
-    /// Why what a route shows was not read, or not read afresh.
+    /// Returns the failure of reading or refreshing the data of a route.
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
         match route {
             Route::Events => self.events.failure.as_ref(),
@@ -304,7 +291,6 @@ impl Store {
         }
     }
 
-    /// Whether what a route shows was read at all.
     pub(crate) fn is_read(&self, route: &Route) -> bool {
         match route {
             Route::Events => self.events.loaded,
@@ -312,20 +298,20 @@ impl Store {
         }
     }
 
-    /// Compares the contents of a list with the earlier ones.
+    /// Returns the revisions of the data of a route, to detect changes.
     pub(crate) fn revisions(&self, route: &Route) -> Vec<u64> {
         let slots = self.slots(route).into_iter();
         slots.map(Slot::revision).collect()
     }
 
-    /// When what a route shows was received; of several the oldest. `None` when it is streamed or
-    /// never was.
+    /// Returns when the data of a route was received, the oldest first; `None` if it is streamed or
+    /// was never received.
     pub(crate) fn received_ms(&self, route: &Route) -> Option<i64> {
         let slots = self.slots(route).into_iter();
         slots.filter_map(Slot::received_ms).min()
     }
 
-    /// When what a route shows was read; `None` when it is streamed or under way.
+    /// Returns when the data of a route was read; `None` if it is streamed or being read.
     pub(crate) fn read_ms(&self, route: &Route) -> Option<i64> {
         let slots = self.slots(route);
         let slot = slots.first().filter(|slot| slot.waiting().is_none())?;

@@ -1,4 +1,4 @@
-//! The screens as tabs below the head, with what matters beside their names.
+//! Screens as tabs below the header, with important counts.
 
 use bellwether_proto::v1::DestinationOverview;
 
@@ -10,35 +10,29 @@ use crate::{
     text,
 };
 
-/// One tab.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tab {
     pub(crate) route: Route,
     pub(crate) title: String,
-    /// How much there is that matters.
+    /// The count that matters.
     pub(crate) badge: Option<String>,
-    /// Whether that is bad.
     pub(crate) is_bad: bool,
-    /// Cells around it.
     gap: usize,
 }
 
 impl Tab {
-    /// What stands behind it.
+    /// Returns the space after the tab.
     pub(crate) fn behind(&self) -> &'static str {
         if self.gap > 1 { " " } else { "" }
     }
 
-    /// Cells that it takes, with the gap before it, and behind it where there is room.
     pub(crate) fn cells(&self) -> usize {
         let badge = self.badge.as_ref();
         text::width(&self.title) + badge.map_or(0, |words| text::width(words) + 1) + self.gap
     }
 }
 
-/// The column at which the first one begins.
 pub(crate) const START: usize = 0;
-/// What long titles are called where there is little room.
 const SHORT: [(&str, &str); 6] = [
     ("Overview", "Over"),
     ("Triggers", "Trig"),
@@ -48,7 +42,6 @@ const SHORT: [(&str, &str); 6] = [
     ("Silences", "Quiet"),
 ];
 
-/// The screens and their keys.
 fn all(model: &Model) -> Vec<Tab> {
     let overview = model.store.overview.value.as_ref();
     let destinations = overview.map(|overview| overview.destinations.as_slice());
@@ -58,7 +51,7 @@ fn all(model: &Model) -> Vec<Tab> {
         health.is_some_and(|health| health.state() == HealthState::Failing)
     };
     let failing = i64::try_from(destinations.iter().filter(is_failing).count());
-    // Those that are left, which were not resent.
+    // Remaining dead letters that were not resent.
     let counts = model.store.all_deliveries.value.as_ref();
     let dead = counts.and_then(|it| it.dead_count).unwrap_or_default();
     let waiting: i32 = destinations
@@ -105,10 +98,9 @@ pub(crate) fn has_line(model: &Model) -> bool {
     model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }
 
-/// The tab of the page on the screen.
 pub(crate) fn own(model: &Model) -> Route {
     let route = match &model.page.route {
-        // They are opened from somewhere, to which they belong.
+        // Forms and reports belong to the screen that they were opened from.
         Route::Form | Route::Report => {
             let mut below = model.back.iter().rev().map(|page| &page.route);
             let found = below.find(|route| !matches!(route, Route::Form | Route::Report));
@@ -119,7 +111,7 @@ pub(crate) fn own(model: &Model) -> Route {
     route.above().unwrap_or_else(|| route.clone())
 }
 
-/// The tabs, as much of them as there is room for.
+/// Returns the tabs that fit the screen.
 pub(crate) fn shown(model: &Model) -> Vec<Tab> {
     if !has_line(model) {
         return Vec::new();
@@ -140,7 +132,7 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
             }
         }
     }
-    // The last are the ones that are wanted least.
+    // The last tabs are dropped first, as they are least important.
     while !fits(&tabs) {
         let Some(at) = tabs.iter().rposition(|tab| tab.route != own) else {
             break;
@@ -150,7 +142,6 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
     tabs
 }
 
-/// The screen whose tab is in a column of their line.
 pub(crate) fn at(model: &Model, column: usize) -> Option<Route> {
     let mut start = START;
     for tab in shown(model) {

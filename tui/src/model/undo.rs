@@ -1,4 +1,4 @@
-//! What was done last and how it is taken back: with changes like any other.
+//! Undo of recent changes, by further changes.
 
 use bellwether_proto::v1;
 
@@ -11,42 +11,31 @@ use crate::{
     theme::Token,
 };
 
-/// Something that was done, and what takes it back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Undo {
-    /// What was done, as `2 acknowledged`.
+    /// Description of the change, such as `2 acknowledged`.
     pub(crate) what: String,
     back: Back,
-    /// When it was done.
     at_ms: i64,
 }
 
-/// What takes something back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Back {
-    /// These occurrences as they were before.
     Set(Vec<(StatusChange, Vec<String>)>),
-    /// Whether the rule was enabled.
     Enable { rule: String, on: bool },
-    /// The notes that were written.
     Notes(Vec<Note>),
-    /// The silence of this name.
     Silence(String),
-    /// What was done to many.
     Many(Box<DoneEvents>),
-    /// The resource as it was before it was edited.
     Edited(Box<Object>),
-    /// Whether nothing was sent to the destination.
     Paused { destination: String, was: bool },
 }
 
-/// Lines of a difference that a question shows.
 const LINES: usize = 40;
 
 impl Back {
-    /// What takes a change of occurrences back, as far as it is one and it is known how they were.
+    /// Returns the undo of a change of occurrences, as far as their previous states are known.
     pub(crate) fn of_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
-        // Occurrences are few, and the states that they were in fewer.
+        // Grouped by previous state; there are few of them.
         let mut before: Vec<(StatusChange, Vec<String>)> = Vec::new();
         for id in ids {
             let Some(standing) = model.standing_of(id) else {
@@ -68,7 +57,7 @@ impl Back {
         Self::Set(before)
     }
 
-    /// Whether it takes nothing back.
+    /// Whether there is nothing to undo.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Set(groups) => groups.is_empty(),
@@ -78,7 +67,7 @@ impl Back {
         }
     }
 
-    /// What is to be known before it is taken back; nothing where no one is asked.
+    /// Returns the question before the undo; empty if it needs no confirmation.
     pub(crate) fn question(&self, model: &Model) -> Vec<(Token, String)> {
         match self {
             Self::Set(_) | Self::Enable { .. } | Self::Notes(_) | Self::Silence(_) => Vec::new(),
@@ -98,7 +87,7 @@ impl Back {
         }
     }
 
-    /// The changes that do it, as things are now.
+    /// Returns the calls of the undo, based on the current state.
     fn calls(self, model: &Model) -> Vec<Call> {
         match self {
             Self::Set(groups) => groups
@@ -130,7 +119,6 @@ impl Back {
     }
 }
 
-/// Pauses a destination, or resumes it.
 pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
     let (service, name) = ("DestinationService", name.to_owned());
     let call = if pause {
@@ -141,16 +129,14 @@ pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
     call.writes(whole)
 }
 
-/// How an occurrence stands.
 pub(crate) struct OccurrenceStatus {
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
-    /// Empty is no one.
+    /// Empty if not assigned.
     pub(crate) assignee: String,
 }
 
 impl Model {
-    /// How an occurrence stands, if that is known here.
     pub(crate) fn standing_of(&self, id: &str) -> Option<OccurrenceStatus> {
         if let Some(row) = self.store.events.find(id) {
             return Some(OccurrenceStatus {
@@ -167,8 +153,8 @@ impl Model {
         })
     }
 
-    /// Whether all of these are known not to be closed: then what is done to them can be undone
-    /// without anybody being notified again.
+    /// Whether all occurrences are known to be open. A change of them can then be undone without
+    /// notifying anyone again.
     pub(crate) fn are_open(&self, ids: &[String]) -> bool {
         ids.iter().all(|id| {
             self.standing_of(id)
@@ -176,7 +162,6 @@ impl Model {
         })
     }
 
-    /// Remembers what was done, and reports it.
     pub(crate) fn remember(&mut self, what: String, back: Back) {
         let message = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
         self.toast(message);
@@ -187,13 +172,11 @@ impl Model {
         }
     }
 
-    /// Whether a destination is paused.
     pub(crate) fn is_paused(&self, destination: &str) -> bool {
         let found = self.store.object(Kind::Destination, destination);
         found.is_some_and(|it| kind::destination::health(it) == HealthState::Paused)
     }
 
-    /// What pausing a destination does, or resuming it.
     pub(crate) fn pause_words(&self, destination: &str, resume: bool) -> String {
         let found = self.store.object(Kind::Destination, destination);
         let waiting = found.and_then(|it| it.number("health.waitingCount"));
@@ -211,18 +194,17 @@ impl Model {
         }
     }
 
-    /// What was done last, if it can be taken back.
+    /// Returns the last change, if it can be undone.
     pub(crate) fn last_done(&self) -> Option<(&str, &Back)> {
         let done = self.done.last().filter(|done| self.is_fresh(done))?;
         Some((&done.what, &done.back))
     }
 
-    /// Whether there is something to take back.
     pub(crate) fn can_undo(&self) -> bool {
         self.done.last().is_some_and(|done| self.is_fresh(done))
     }
 
-    /// What was done last and the changes that take it back; no one takes it back twice.
+    /// Takes the last change with the calls of its undo, so that it is undone only once.
     pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Call>)> {
         let done = self.done.pop()?;
         if !self.is_fresh(&done) {

@@ -1,4 +1,4 @@
-//! Every change of the model: a message in, effects out; no waiting, no clock, no I/O.
+//! Updates of the model: a message in, effects out, without waiting, clock or I/O.
 
 mod bulk;
 mod carry_out;
@@ -41,7 +41,7 @@ use crate::{
     route::Route,
 };
 
-/// Processes a message. [`settle`] must follow before the model is drawn.
+/// Handles a message. [`settle`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.touched = true;
@@ -67,14 +67,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     effects
 }
 
-/// Shows what has arrived and keeps every cursor where it belongs.
+/// Merges received data and adjusts all cursors.
 pub(crate) fn settle(model: &mut Model) {
     model.store.events.merge();
     let height = model.body_rows();
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
         model.arrange(&list);
-        // No one's cursor is moved from under a question or a mark.
+        // The cursor stays while there is a question or a mark.
         let is_asked = model.overlay.is_some() || !list.marks.is_empty();
         let may_follow = model.page.route == Route::Events && !is_asked && list.sort.is_none();
         let follows = may_follow && !list.anchor.is_held(model.now_ms);
@@ -87,7 +87,7 @@ pub(crate) fn settle(model: &mut Model) {
         }
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
-        // The view scrolls a form by what it measures.
+        // The view scrolls a form by its measured layout.
     } else {
         let lines = document::current(model).lines;
         let height = height.saturating_sub(model.head_rows());
@@ -102,7 +102,7 @@ pub(crate) fn settle(model: &mut Model) {
 }
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
-    // Only a countdown or a running time is drawn again because time passes.
+    // Only countdowns, elapsed times and ages require redrawing as time passes.
     model.touched = model.counts_seconds() || model.has_ages();
     let wakes = model.page.list.anchor.wake_at_ms();
     model.touched |= wakes.is_some_and(|at| at <= model.now_ms);

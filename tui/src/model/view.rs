@@ -1,4 +1,4 @@
-//! Views of events: ready ways to look at the list, the operator's own and those that people share.
+//! Views of events: from the configuration file, and shared ones of the service.
 
 use serde_json::{Value, json};
 
@@ -9,16 +9,14 @@ use crate::{
     route::Route,
 };
 
-/// The columns of events that these are.
 const COLUMNS: [&str; 3] = ["Seen", "Age", "Severity"];
 
-/// What the service sorts by, each with its column; the usual one first.
+/// Returns the service's sort orders with their columns, the default first.
 fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
     View::SORTS.iter().copied().zip(COLUMNS)
 }
 
 impl View {
-    /// One that people share.
     fn of(object: &Object) -> Self {
         Self {
             name: object.name().to_owned(),
@@ -31,7 +29,7 @@ impl View {
         }
     }
 
-    /// How it sorts; none for the service's own order.
+    /// Returns the sort order; `None` for the service's default.
     pub(crate) fn sort(&self) -> Option<Sort> {
         let found = sorts().find(|(name, _)| *name == self.sort);
         let column = found.map_or(COLUMNS[0], |(_, column)| column);
@@ -42,7 +40,8 @@ impl View {
 }
 
 impl Model {
-    /// All views, the operator's own first; of one name the own one alone.
+    /// Returns all views, those of the configuration file first; they override shared ones of the
+    /// same name.
     pub(crate) fn views(&self) -> Vec<View> {
         let mut views = self.own_views.clone();
         let shared = self.store.of(Kind::View).rows().iter().map(View::of);
@@ -54,8 +53,8 @@ impl Model {
         views
     }
 
-    /// The view that the list of events is: the one that was chosen while it still is that, else the
-    /// first that shows the same.
+    /// Returns the view that the list corresponds to: the chosen one if still accurate, else the
+    /// first that matches.
     pub(crate) fn view(&self) -> Option<View> {
         if self.page.route != Route::Events {
             return None;
@@ -74,8 +73,7 @@ impl Model {
         (!is_any).then(|| same.swap_remove(chosen.unwrap_or(0)))
     }
 
-    /// The titles of the columns that the operator chose for the list on the screen, or its view has;
-    /// empty where the console chooses.
+    /// Returns the columns chosen by the operator or the view; empty for the console's choice.
     pub(crate) fn wanted_columns(&self) -> Vec<String> {
         let chosen = self.columns_of.get(self.page.route.screen());
         let chosen = chosen.filter(|_| !matches!(self.page.route, Route::EventGroups { .. }));
@@ -85,7 +83,6 @@ impl Model {
         })
     }
 
-    /// The list of events as it is, as the fields of a view without a name.
     pub(crate) fn as_view(&self) -> Value {
         let (filter, group_by) = match &self.page.route {
             Route::EventGroups { field, filter } => (filter.clone(), field.clone()),

@@ -1,5 +1,5 @@
-//! What the overview tells in addition to counts: who is not reached, what is loudest, what the
-//! service takes.
+//! Additional data of the overview: unreachable destinations, the noisiest sources, and the
+//! service's resources.
 
 use std::cmp::Reverse;
 
@@ -18,25 +18,25 @@ use crate::{
     theme::Token,
 };
 
-/// The most of something, and where it leads; a heading leads nowhere.
+/// A frequent source with its link, or a heading without one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loud {
     pub(crate) name: String,
     pub(crate) count: i64,
-    /// Whether there may be more than are counted.
+    /// Whether the count is a lower bound.
     pub(crate) or_more: bool,
-    /// Out of the most of its kind.
+    /// The highest count of its kind.
     pub(crate) most: i64,
     pub(crate) token: Token,
     pub(crate) link: Option<Link>,
 }
 
-/// Rows of each kind that are reported.
 const NAMES: usize = 6;
 const HOSTS: usize = 40;
 const RULES: usize = 6;
 
-/// What is open most by name and host, and which rules decided most.
+/// Returns the most frequent open events by name and host, and the rules with the most
+/// notifications.
 pub(crate) fn loudest(model: &Model) -> Vec<Loud> {
     let Some(counted) = &model.store.wall.value else {
         return Vec::new();
@@ -115,7 +115,6 @@ fn rules(counted: &Counted) -> Vec<Loud> {
     rows.collect()
 }
 
-/// A destination that is not reached, or late.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Missed {
     pub(crate) token: Token,
@@ -123,8 +122,8 @@ pub(crate) struct Missed {
     pub(crate) details: String,
 }
 
-/// The order of harm: how much waits, and how long the oldest of it; where nothing waits, dead letters before
-/// what failed a test alone. What is well comes last.
+/// Returns the sort key by severity of the problem: the backlog and its age; without a backlog,
+/// dead letters before failed tests. Healthy destinations come last.
 pub(crate) fn by_harm(one: &DestinationOverview, now_ms: i64) -> (bool, Reverse<i64>, bool, usize) {
     let waiting = i64::from(one.waiting_count.unwrap_or_default());
     let message = one.health.as_ref();
@@ -137,7 +136,7 @@ pub(crate) fn by_harm(one: &DestinationOverview, now_ms: i64) -> (bool, Reverse<
     (is_well, harm, !is_dead, urgency(state))
 }
 
-/// Who is not reached or late, and since when; the worst first.
+/// Returns the destinations that are unreachable or late, worst first.
 pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
     let mut ill: Vec<_> = overview
         .destinations
@@ -183,7 +182,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
     rows.collect()
 }
 
-/// The line where no destination is undelivered or late: how many of them answered at all.
+/// Returns the line shown if there are none: how many destinations are healthy.
 pub(crate) fn reached(overview: &Overview) -> (Token, String) {
     let all = &overview.destinations;
     let answer = |one: &&DestinationOverview| health(one) == HealthState::Healthy;
@@ -202,7 +201,6 @@ pub(crate) fn reached(overview: &Overview) -> (Token, String) {
     }
 }
 
-/// The health of a destination.
 pub(crate) fn health(one: &DestinationOverview) -> HealthState {
     one.health
         .as_ref()
@@ -210,7 +208,6 @@ pub(crate) fn health(one: &DestinationOverview) -> HealthState {
         .unwrap_or_default()
 }
 
-/// What shows it without colour.
 pub(crate) fn sign(state: HealthState) -> &'static str {
     match state {
         HealthState::Failing => "✗",
@@ -221,7 +218,7 @@ pub(crate) fn sign(state: HealthState) -> &'static str {
     }
 }
 
-/// The silences that hold something back now, and how many there are in addition.
+/// Names the active silences, and counts further ones.
 pub(crate) fn quiet(model: &Model) -> Option<String> {
     let rows = model.store.of(Kind::Silence).rows().iter();
     let active = rows.filter(|it| it.text("state") == "ACTIVE");
@@ -243,7 +240,6 @@ pub(crate) fn quiet(model: &Model) -> Option<String> {
     ))
 }
 
-/// Bytes for people.
 pub(crate) fn bytes(count: i64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown to two digits")]
     let number = count as f64;
@@ -255,7 +251,6 @@ pub(crate) fn bytes(count: i64) -> String {
     }
 }
 
-/// The service itself, in a few words.
 pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
     let reason = overview.store.as_ref().map(|it| it.reason.clone());
     let mut words: Vec<_> = reason.filter(|it| !it.is_empty()).into_iter().collect();

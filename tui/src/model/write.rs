@@ -1,4 +1,4 @@
-//! A write under way, and the text it came from.
+//! Writes in flight, and the texts that they came from.
 
 use super::{form::Form, undo::Back};
 use crate::{
@@ -7,39 +7,34 @@ use crate::{
     route::Route,
 };
 
-/// A text on its way to `$EDITOR`, and what it is about.
+/// A text for `$EDITOR`, and the resource it describes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TextEdit {
     pub(crate) kind: Kind,
-    /// The name and etag of what is edited; absent for a new one.
+    /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
-    /// The text as it was handed over.
+    /// The text before editing.
     pub(crate) text: String,
-    /// Whether the text goes back into the form on the screen.
+    /// Whether the text is returned to the form on the screen.
     pub(crate) into_form: bool,
 }
 
-/// A write under way.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Write {
-    /// Said when it is done.
     pub(crate) done: String,
-    /// Whether the form on the screen is left when it is done.
     pub(crate) closes_form: bool,
-    /// The text it came from, reopened with the errors when it is refused.
+    /// The text it came from, reopened with the errors if the write is rejected.
     pub(crate) text: Option<TextEdit>,
-    /// Shown when it is done.
     pub(crate) then: Option<Route>,
-    /// What takes it back, where it left without a question because of that.
+    /// The undo of a write that was sent without a confirmation.
     pub(crate) back: Option<Back>,
-    /// Whether it left without a question.
     pub(crate) at_once: bool,
-    /// What was to replace something stored, kept for when that changed meanwhile.
+    /// The draft that replaces a stored resource, kept in case of an edit conflict.
     pub(crate) mine: Option<Box<Object>>,
 }
 
 impl Write {
-    /// A write that is followed by nothing but this message.
+    /// Creates a write that only shows a message on success.
     pub(crate) fn new(done: impl Into<String>) -> Self {
         Self {
             done: done.into(),
@@ -54,7 +49,6 @@ impl Write {
 }
 
 impl TextEdit {
-    /// The text of what is in a form.
     pub(crate) fn of_form(form: &Form) -> Self {
         let kind = form.kind;
         let json = form.to_json();

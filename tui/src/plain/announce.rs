@@ -1,25 +1,24 @@
-//! Changes of the list on the screen, as lines: what is new, what changed, what is gone.
+//! Announcements of changes in the list: new, changed and removed rows.
 
 use std::collections::HashMap;
 
 use super::say;
 use crate::{limits, model::Model};
 
-/// The rows of the list as they were printed, or would have been.
+/// The rows of the list as last printed.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     rows: HashMap<String, String>,
-    /// Whether there is anything to compare with.
+    /// Whether there is a previous state to compare with.
     begun: bool,
 }
 
 impl Heard {
-    /// Forgets everything, as for another list.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes the list as it is, without a word.
+    /// Records the list without announcing anything.
     pub(super) fn take(&mut self, model: &Model, numbered: &[String]) {
         self.rows = watched(model, numbered);
         self.begun = true;
@@ -29,7 +28,7 @@ impl Heard {
         self.begun && watched(model, numbered) != self.rows
     }
 
-    /// What changed since the list was taken, which is taken again.
+    /// Returns the changes since the last record, and records the list again.
     pub(super) fn changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
         let now = watched(model, numbered);
         let before = std::mem::replace(&mut self.rows, now);
@@ -67,8 +66,8 @@ impl Heard {
     }
 }
 
-/// The first rows and those with a number, in words. More than are reported: what moves up because
-/// others left is not new.
+/// Returns the first rows and the numbered ones as text. Includes more rows than are announced, so
+/// that a row that moves up does not count as new.
 fn watched(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let rows = model.rows();
     let count = rows.len().min(2 * limits::TOLD_ROWS);

@@ -1,5 +1,5 @@
-//! A typed line, read by the list of actions: the name of an action or its key, the rows that it is
-//! about, and what else it needs. What is no action is looked for in the palette.
+//! Commands of plain mode: the name or key of an action, the rows, and further arguments. Other
+//! lines are looked up in the palette.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -17,16 +17,13 @@ pub(super) const ENTER: KeyEvent = KeyEvent::new(KeyCode::Enter, KeyModifiers::N
 pub(super) const TAB: KeyEvent = KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE);
 pub(super) const YES: KeyEvent = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::NONE);
 
-/// How many commands are named to a user who typed something else, and how alike they are.
 const SUGGESTIONS: usize = 3;
 const ALIKE: f64 = 0.8;
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Meant {
-    /// Nothing was typed.
     ReadOn,
-    /// A row or a link, by its number.
     Number(usize),
     Act {
         action: Action,
@@ -34,29 +31,28 @@ pub(super) enum Meant {
         rest: String,
     },
     Find(PaletteTarget),
-    /// It cannot be done; why, for people.
+    /// An invalid command, with a message.
     Wrong(String),
 }
 
-/// Whether an action of a list is about some of its rows.
 fn is_about_rows(entry: &Entry) -> bool {
     let is_everywhere = entry.places.contains(&ActionPlace::Anywhere);
     let mut places = entry.places.iter();
     places.any(|place| *place != ActionPlace::Document) && !is_everywhere && !entry.lines.all
 }
 
-/// Whether an action shows a page, which is then reported.
+/// Whether an action opens a page, which is then printed.
 pub(super) fn shows_a_page(entry: &Entry) -> bool {
     !matches!(entry.need, Need::Write(_)) && !entry.lines.silent
 }
 
-/// What can be typed on this screen, in the order of the list.
+/// Returns the commands available on this screen, in the order of the list.
 fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
     let places = model.page.route.places();
     let mut entries: Vec<_> = keymap::available(&places)
         .filter(|entry| !entry.lines.screen)
         .collect();
-    // What belongs to the screen itself is meant before what there is everywhere.
+    // Commands of the screen come before global ones.
     let particular = |entry: &&Entry| {
         let at = places.iter().position(|place| entry.places.contains(place));
         at.unwrap_or(places.len())
@@ -65,7 +61,7 @@ fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
     entries.into_iter()
 }
 
-/// The keys of an action as they can be typed: a digit is the number of a row.
+/// Returns the keys of an action that can be typed; digits are row numbers instead.
 fn keys(model: &Model, entry: &Entry) -> Vec<String> {
     let keys = model.keymap.keys(entry, &model.page.route.places());
     let shown = keys.map(keymap::shown);
@@ -76,7 +72,7 @@ fn keys(model: &Model, entry: &Entry) -> Vec<String> {
     shown.filter(is_typed).collect()
 }
 
-/// The lines of the help: everything that can be typed here, and why not where it cannot.
+/// Returns the help: all commands available here, with reasons for those that are disabled.
 pub(super) fn help(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in entries(model).filter(|entry| access::applies(model, entry)) {
@@ -100,7 +96,7 @@ pub(super) fn help(model: &Model) -> Vec<String> {
     lines
 }
 
-/// Reads a line. `numbered` are the ids of the rows that were reported, in their order.
+/// Parses a line. `numbered` contains the ids of the printed rows, in order.
 pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> Meant {
     let line = line.trim();
     if line.is_empty() {
@@ -119,7 +115,8 @@ pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> Meant {
     find(model, line).unwrap_or_else(|near| Meant::Wrong(unfit.unwrap_or(near)))
 }
 
-/// The action whose name or key the line begins with, the longest first, and what stands behind.
+/// Returns the action with the longest name or key that the line begins with, and the rest of the
+/// line.
 fn named<'a>(model: &Model, line: &'a str) -> Option<(&'static Entry, &'a str)> {
     let mut found: Option<(&'static Entry, &str, usize)> = None;
     for entry in entries(model) {
@@ -157,7 +154,7 @@ fn act(
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
-        // In a text there may be numbers as well.
+        // A text can contain numbers too.
         let end = if entry.lines.text {
             rest.find(' ').unwrap_or(rest.len())
         } else {
@@ -190,7 +187,7 @@ fn act(
     Ok(Meant::Act { action, rows, rest })
 }
 
-/// The rows that a text begins with: `3`, `3 5`, `3-7`, or one by its id or name.
+/// Parses the rows at the start of a text: `3`, `3 5`, `3-7`, or an id or name.
 fn rows<'a>(
     model: &Model,
     text: &'a str,
@@ -233,7 +230,7 @@ fn rows<'a>(
     Ok((ids, rest))
 }
 
-/// `3` or `3-7`.
+/// Parses `3` or `3-7`.
 fn range(word: &str) -> Option<(usize, usize)> {
     match word.split_once('-') {
         Some((first, last)) => Some((first.parse().ok()?, last.parse().ok()?)),
@@ -241,7 +238,7 @@ fn range(word: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// The entry of the palette that the line names; else the commands that are alike, for people.
+/// Returns the palette's entry for the line, or else a message with similar commands.
 fn find(model: &Model, line: &str) -> Result<Meant, String> {
     let palette = Palette {
         field: TextField::new(line),

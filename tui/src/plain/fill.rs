@@ -1,20 +1,18 @@
-//! A form filled in by lines such as `Name = disk-full`.
+//! Filling in a form by lines such as `Name = disk-full`.
 
 use crate::model::form::Form;
 
-/// What a line does to a form.
+/// The effect of a line in a form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Puts a text into a field.
     Fill(usize, String),
-    /// Asks what a field is for.
     Ask(usize),
 }
 
-/// Reads a line; `None` when it names no field.
+/// Parses a line; `None` if it names no field.
 ///
 /// # Errors
-/// Several fields begin like that; a sentence for people.
+/// Returns a message if several fields match.
 pub(super) fn read(form: &Form, line: &str) -> Result<Option<Line>, String> {
     let (label, value) = match line.split_once('=') {
         Some((label, value)) => (label.trim(), Some(value.trim())),

@@ -1,4 +1,4 @@
-//! Questions as lines, and the meaning of a line as answer.
+//! Questions as lines, and their answers.
 
 use super::{
     command::{ENTER, ESC, TAB, YES},
@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// What is asked for, at the place where one types.
 pub(super) fn prompt(model: &Model) -> &'static str {
     match &model.overlay {
         Some(Overlay::Confirm(_)) => "yes or no>",
@@ -27,7 +26,7 @@ pub(super) fn prompt(model: &Model) -> &'static str {
     }
 }
 
-/// Whether what is under way can be stopped by a line.
+/// Whether a line can stop what is in progress.
 pub(super) fn may_be_stopped(model: &Model) -> bool {
     match (&model.overlay, &model.page.content) {
         (Some(Overlay::Bulk(bulk)), _) => {
@@ -38,12 +37,12 @@ pub(super) fn may_be_stopped(model: &Model) -> bool {
     }
 }
 
-/// Whether a new client's key was reported, which is shown once.
+/// Whether the key of a new client was printed, which is shown once.
 pub(super) fn is_key_told(model: &Model) -> bool {
     matches!(model.overlay, Some(Overlay::Key { .. }))
 }
 
-/// A question as lines and what is asked; the latter is empty while nothing is.
+/// Returns the lines of a question, and its prompt; the prompt is empty if nothing is asked.
 pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
     match overlay {
         Overlay::Confirm(confirm) => question(confirm),
@@ -69,10 +68,10 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
     }
 }
 
-/// Events that are offered to choose from.
+/// Events offered by a picker.
 const EVENTS: usize = 20;
 
-/// What a line answers to a question, and what there is to say to it.
+/// Interprets a line as the answer to a question. Returns the messages for the model, and an error.
 pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
     let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
     let key = |key| vec![Msg::Key(key)];
@@ -109,7 +108,7 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
     }
 }
 
-/// What can be silenced, with what it covers.
+/// Returns the question about a silence: the scopes with what they cover.
 fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
     let mut lines = vec!["Silence:".to_owned()];
     lines.extend(choice.scopes.iter().map(|scope| {
@@ -121,7 +120,7 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
     (lines, asked.to_owned())
 }
 
-/// The keys for `h 2h` or `h until 08:00`; none for anything else.
+/// Returns the keys for `h 2h` or `h until 08:00`; `None` for other input.
 fn silence(choice: &SilenceChoice, line: &str) -> Option<Vec<Msg>> {
     let (scope, end) = line.split_once(' ')?;
     let mut letters = scope.chars();
@@ -133,7 +132,7 @@ fn silence(choice: &SilenceChoice, line: &str) -> Option<Vec<Msg>> {
     Some(msgs)
 }
 
-/// Types a text into a prompt, over what is in it, and ends it.
+/// Replaces the text of a prompt and submits it.
 pub(super) fn reply(text: String) -> Vec<Msg> {
     let empty = keymap::parse("<C-u>").into_iter().flatten().map(Msg::Key);
     let mut msgs: Vec<Msg> = empty.collect();
@@ -180,7 +179,6 @@ fn clash_question(clash: &Clash) -> (Vec<String>, String) {
     )
 }
 
-/// Puts the choice on what was typed and takes it.
 fn choose(clash: &Clash, line: &str) -> Vec<Msg> {
     let all = ClashChoice::ALL;
     let wanted = all.iter().position(|choice| choice.words() == line);

@@ -1,5 +1,5 @@
-//! Reads lines of standard input, one at a time and only when one is wanted: what starts an editor
-//! leaves the lines behind it to the editor.
+//! Reading lines of standard input on demand, one at a time: after a command that starts an editor,
+//! the following lines belong to the editor.
 
 use std::{
     io::{self, BufRead, Read},
@@ -11,16 +11,14 @@ use tokio::sync::mpsc;
 
 use crate::limits;
 
-/// What was read.
 #[derive(Debug)]
 pub(super) enum Typed {
     Line(String),
-    /// More than a line may have; it is not kept.
+    /// The line exceeds the limit and was discarded.
     TooLong,
     End,
 }
 
-/// A thread that reads; it ends with the process.
 #[derive(Debug)]
 pub(super) struct Reader {
     wishes: blocking::Sender<()>,
@@ -48,11 +46,11 @@ impl Reader {
         }
     }
 
-    /// Lets the next line be read, unless that is in progress.
+    /// Requests the next line, unless one is already requested.
     pub(super) fn want_line(&mut self) {
         if !self.wanted {
             self.wanted = true;
-            // Without the thread there is an end, which `next` tells.
+            // If the thread has ended, `next` returns the end.
             let _ended = self.wishes.send(());
         }
     }
@@ -61,10 +59,10 @@ impl Reader {
         self.wanted
     }
 
-    /// The line that is wanted. Waits for ever when none is.
+    /// Waits for the requested line; forever if none is requested.
     ///
     /// # Cancel safety
-    /// No line is lost when the future is dropped.
+    /// No line is lost if the future is dropped.
     pub(super) async fn next(&mut self) -> io::Result<Typed> {
         if !self.wanted {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! What a screen shows, in words: rows and documents with numbers instead of a cursor.
+//! Screens as text: rows and pages with numbers instead of a cursor.
 
 use crate::{
     document::Line,
@@ -12,17 +12,16 @@ use crate::{
     view,
 };
 
-/// Spaces that a line begins with at most.
 const INDENT: usize = 4;
 
-/// The row with this id, as parts with their columns' titles where they say nothing by themselves.
+/// Formats the row with this id, with column titles where the values are ambiguous.
 pub(super) fn row(model: &Model, id: &str) -> String {
     let mut parts = Vec::new();
     for (title, text, is_number) in view::cells(model, id) {
         let title = title.trim_start_matches("→ ");
         let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
         match text.trim() {
-            // An age would be another one each minute, and bars are for eyes.
+            // An age would change every minute, and bars are purely visual.
             "" => {}
             _ if matches!(title, "Age" | "Last hour") => {}
             "✓" => parts.push("acknowledged".to_owned()),
@@ -45,7 +44,7 @@ pub(super) fn title(model: &Model) -> String {
     format!("{crumbs}. {} (of {others})", tab.title())
 }
 
-/// Where a list stands: how it is filtered and sorted, and whether it is read.
+/// Describes the state of a list: its filter, its order, and whether it was read.
 pub(super) fn state(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     let list = &model.page.list;
@@ -80,7 +79,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
     words
 }
 
-/// A line of a document without what is drawn; a link has its number behind it.
+/// Formats a line of a page without graphics; a link is followed by its number.
 pub(super) fn line(line: &Line, number: Option<usize>) -> String {
     let is_drawn = |char: char| matches!(char, '\u{2500}'..='\u{259f}' | '▶');
     let mut said = String::new();
@@ -109,7 +108,7 @@ pub(super) fn line(line: &Line, number: Option<usize>) -> String {
     }
 }
 
-/// Marks that are read aloud badly, as words.
+/// Replaces symbols that screen readers read badly by words.
 pub(super) fn marks(said: &str) -> String {
     let (indent, body) = said.split_at(said.len() - said.trim_start().len());
     for (mark, word) in [("✓", "ok:"), ("✗", "not ok:"), ("·", "-"), ("‖", "-")] {
@@ -120,7 +119,7 @@ pub(super) fn marks(said: &str) -> String {
     said.replace('→', "->")
 }
 
-/// The lines of the document on the screen, with the number of each link.
+/// Formats the page on the screen, and returns the lines of its links, by number.
 pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
     let mut links = Vec::new();
     let mut lines = Vec::new();
@@ -134,7 +133,6 @@ pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
     (lines, links)
 }
 
-/// The fields of a form with what is in them and what is wrong.
 pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     let mut lines = vec![format!("{}.", form.title())];
     if let Some(error) = form.errors.get("") {
@@ -154,7 +152,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     lines
 }
 
-/// What is in a field, on one line.
+/// Formats the value of a field on one line.
 pub(super) fn value(form: &Form, index: usize) -> String {
     let spec = &form.specs[index];
     match &form.inputs[index] {

@@ -1,4 +1,5 @@
-//! The conversation: what was printed, with which numbers, what is asked, and what an answer means.
+//! The dialogue of plain mode: the printed rows and their numbers, the open question, and the
+//! effect of input.
 
 use super::{
     announce::Heard,
@@ -20,23 +21,21 @@ use crate::{
     theme::Token,
 };
 
-/// What was reported and is still to be said.
+/// The state of the dialogue, and pending output.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
     lines: Vec<String>,
-    /// The ids of the rows that have a number, in their order.
     numbered: Vec<String>,
-    /// The lines of the document that have one.
     links: Vec<usize>,
-    /// The lines of the document, and how many of them, or of the rows, were reported.
+    /// Lines of the page, and how many of them, or of the rows, were printed.
     document: Vec<String>,
     shown: usize,
     /// The page that was printed.
     page: String,
-    /// Whether the page, or what follows of it, is to be printed though it is the same.
+    /// Whether to print the page, or the rest of it, although it is unchanged.
     again: bool,
     more: bool,
-    /// The text that a prompt is to be answered with.
+    /// The text to answer the next prompt with.
     text: Option<String>,
     /// The question that was printed, and the errors in the form.
     asked: String,
@@ -64,7 +63,7 @@ impl Talk {
         ));
     }
 
-    /// Reports how the link stands when that has changed.
+    /// Prints the state of the connection when it has changed.
     pub(super) fn link(&mut self, model: &Model) {
         let words = match &model.link {
             Connection::Connecting => return,
@@ -97,7 +96,7 @@ impl Talk {
         }
     }
 
-    /// Tells from time to time how far something is that takes long.
+    /// Prints the progress of a long operation at intervals.
     pub(super) fn progress(&mut self, model: &Model) {
         let words = match (&model.overlay, &model.page.content) {
             (Some(Overlay::Bulk(bulk)), _) => match bulk.stage {
@@ -120,7 +119,7 @@ impl Talk {
         }
     }
 
-    /// Nothing is under way: tells the question or the page that is there now.
+    /// Prints the current question or page, once nothing is in progress.
     pub(super) fn settled(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
             let (lines, asked) = question::output(overlay);
@@ -166,7 +165,6 @@ impl Talk {
         self.read_on(model);
     }
 
-    /// Tells the rows or lines after those that were reported.
     fn read_on(&mut self, model: &Model) {
         if model.page.route.is_list() {
             self.read_rows(model);
@@ -185,7 +183,7 @@ impl Talk {
     fn read_rows(&mut self, model: &Model) {
         let rows = model.rows();
         let first = self.numbered.len();
-        // What has moved since then keeps its number, and is not reported twice.
+        // Rows that have moved keep their number, and are not printed twice.
         let shown: std::collections::HashSet<&String> = self.numbered.iter().collect();
         let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
         let fresh: Vec<String> = fresh
@@ -227,7 +225,7 @@ impl Talk {
         self.heard.take(model, &self.numbered);
     }
 
-    /// Reports what was filled in, and what is wrong with the form when that has changed.
+    /// Prints the field filled in, and the errors in the form if they have changed.
     fn tell_form(&mut self, model: &Model) {
         let Some(form) = model.page.form() else {
             return;
@@ -251,7 +249,6 @@ impl Talk {
         self.wrong = wrong;
     }
 
-    /// What a line does.
     pub(super) fn hear(&mut self, model: &Model, line: &str) -> Vec<Msg> {
         if let Some(overlay) = &model.overlay {
             self.asked.clear();
@@ -300,7 +297,7 @@ impl Talk {
         }
     }
 
-    /// What answers the prompt that an action has opened, if its text was typed with it.
+    /// Answers the prompt opened by an action, if the text was part of the command.
     pub(super) fn answer_prompt(&mut self, model: &Model) -> Vec<Msg> {
         let text = self.text.take();
         match (&model.overlay, text) {
@@ -353,7 +350,7 @@ impl Talk {
             }
             Action::Filter => return vec![Msg::Find(PaletteTarget::Filter(rest))],
             Action::Mark => return vec![Msg::Choose(rows, true)],
-            // What is on its way to the editor comes back through a question.
+            // Unsaved editor text leads to a question.
             _ if keymap::entry(action).action == Action::Quit => return vec![Msg::Act(action)],
             _ => {}
         }
@@ -381,7 +378,6 @@ impl Talk {
         is_watched && !self.change_announced && say::document(model).0 != self.document
     }
 
-    /// Reports what has changed.
     pub(super) fn announce(&mut self, model: &Model) {
         if !self.has_news(model) {
             return;
@@ -396,7 +392,7 @@ impl Talk {
     }
 }
 
-/// What tells one page from another, and one order of a list from another.
+/// Returns a key that identifies the page and the order of its list.
 fn page_key(model: &Model) -> String {
     let list = &model.page.list;
     let open_only = model.store.events.filter.open_only;

@@ -1,4 +1,4 @@
-//! Asks the terminal for its background, and picks the answer out of what is typed.
+//! Queries the terminal's background, and extracts the response from the input.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,11 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{limits, theme::Background};
 
-/// A question that is asked once, after the first frame. Nothing waits for the answer: it may come
-/// at any time, late or never, between keys, and no part of it is taken for a key.
+/// A query sent once, after the first frame. Nothing waits for the response: it may arrive at any
+/// time or never, between keys, and no part of it is treated as a key.
 #[derive(Debug, Default)]
 pub(super) struct Question {
     state: QueryState,
-    /// What may be the beginning of an answer, and its text.
     held: Vec<Event>,
     text: String,
 }
@@ -24,17 +23,16 @@ enum QueryState {
     Answered,
 }
 
-/// What something from the terminal was.
 #[derive(Debug, PartialEq)]
 pub(super) enum Heard {
     Event(Event),
-    /// It looked like an answer, and is none.
+    /// The events held looked like a response, but were not.
     Events(Vec<Event>),
     Background(Background),
     Nothing,
 }
 
-/// What an answer begins with, after `ESC ]`.
+/// Start of a response, after `ESC ]`.
 const START: &str = "11;rgb";
 
 impl Question {
@@ -48,8 +46,8 @@ impl Question {
         out.flush()
     }
 
-    /// Processes what came. An answer arrives as keys, because that is what bytes become: Alt-],
-    /// its letters, and Alt-\ or Ctrl-G.
+    /// Handles an event. The terminal's response is decoded as keys: Alt-], its characters, and
+    /// Alt-\ or Ctrl-G.
     pub(super) fn hear(&mut self, event: Event) -> Heard {
         let Event::Key(key) = &event else {
             return Heard::Event(event);
@@ -73,7 +71,7 @@ impl Question {
             return self.answered(event);
         }
         let goes_on = match key.code {
-            // The two bytes of the end may come apart.
+            // The two bytes of the terminator may arrive separately.
             KeyCode::Esc => !escaped && self.text.len() > START.len(),
             KeyCode::Char(char) if key.modifiers.is_empty() && !escaped => {
                 self.text.push(char);
@@ -114,7 +112,6 @@ fn is(key: &KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
     key.code == KeyCode::Char(char) && key.modifiers == modifiers
 }
 
-/// Whether an answer can begin like this.
 fn is_begun(text: &str) -> bool {
     let colour = text
         .strip_prefix(START)
@@ -135,7 +132,7 @@ mod tests {
     use super::*;
     use crate::keymap::parse;
 
-    /// What is left of these keys, and the background that was heard.
+    /// Returns the number of remaining keys, and the background found.
     fn hear(question: &mut Question, keys: &str) -> (usize, Option<Background>) {
         let mut left = 0;
         let mut background = None;

@@ -1,4 +1,4 @@
-//! Runs the operator's editor on a text, in a file that only this user can read.
+//! Runs the operator's editor on a file that only this user can read.
 
 use std::{
     fs,
@@ -6,13 +6,12 @@ use std::{
     process::Command,
 };
 
-/// Texts that an editor returns are cut off here.
 const TEXT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Lets the operator edit a text; says the text as it is afterwards.
+/// Opens a text in the editor and returns the edited text.
 ///
 /// # Errors
-/// A sentence for people: the editor does not start, fails, or the file cannot be read.
+/// Returns a message if the editor cannot be started or fails, or the file cannot be read.
 pub(crate) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, String> {
     let failed = |what: &str| {
         let what = what.to_owned();

@@ -1,4 +1,4 @@
-//! Puts escape sequences together that arrive in pieces, so that no part of one is taken for a key.
+//! Reassembles escape sequences that arrive in pieces, so that no part of one is treated as a key.
 
 use std::time::Duration;
 
@@ -7,22 +7,23 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// The part of a sequence that has arrived.
 #[derive(Debug, Default)]
 enum Stage {
     #[default]
     Nothing,
-    /// Esc, which may be the beginning of one.
     Escape,
     /// `ESC O`.
     Function,
-    /// `ESC [`, and what follows.
+    /// `ESC [`, and the parameters.
     Control(String),
-    /// A paste that began in pieces, and what may be its end.
-    Paste { text: String, end: String },
+    /// A paste that began in pieces, and the possible beginning of its end.
+    Paste {
+        text: String,
+        end: String,
+    },
 }
 
-/// Holds Esc back for as long as more may follow, and what follows until it is whole.
+/// Delays Esc and the following keys until a sequence is complete.
 #[derive(Debug)]
 pub(super) struct Escapes {
     delay: Duration,
@@ -30,11 +31,12 @@ pub(super) struct Escapes {
     until: Option<Instant>,
 }
 
-/// What ends a paste, behind Esc.
+/// End of a paste, after Esc.
 const PASTE_END: &str = "[201~";
 
 impl Escapes {
-    /// Waits so long for the next piece; with no delay, Esc is a key as soon as it comes.
+    /// Creates a parser with a time to wait for the next piece; with zero, Esc is a key
+    /// immediately.
     pub(super) fn new(delay: Duration) -> Self {
         Self {
             delay,
@@ -43,13 +45,13 @@ impl Escapes {
         }
     }
 
-    /// When [`Self::overdue`] is to be asked, if nothing comes before.
+    /// Returns when [`Self::overdue`] must be called if nothing is received before.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.until
     }
 
-    /// What is left of what was held once nothing came any more: Esc is a key then, a part of a sequence
-    /// is not.
+    /// Returns the pending event after the deadline: Esc becomes a key, and an incomplete sequence
+    /// is dropped.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Event> {
         self.until.take_if(|until| *until <= now)?;
         match std::mem::take(&mut self.stage) {
@@ -59,7 +61,7 @@ impl Escapes {
         }
     }
 
-    /// Processes what came; returns what it is, in the order in which it came.
+    /// Handles an event and returns the resulting events, in order.
     pub(super) fn hear(&mut self, event: Event, now: Instant) -> Vec<Event> {
         let late = self.overdue(now);
         let heard = match &event {
@@ -69,14 +71,14 @@ impl Escapes {
         };
         self.until = match self.stage {
             Stage::Nothing => None,
-            // A paste over a slow line pauses; what comes after must not run as keys.
+            // A paste over a slow connection may pause; its remainder must not run as keys.
             Stage::Paste { .. } => Some(now + self.delay.max(limits::PASTE_PAUSE)),
             _ => Some(now + self.delay),
         };
         late.into_iter().chain(heard).collect()
     }
 
-    /// What is no key ends what was held.
+    /// Handles an event other than a key, which ends an incomplete sequence.
     fn other(&mut self, event: Event) -> Vec<Event> {
         match std::mem::take(&mut self.stage) {
             Stage::Escape => vec![Event::Key(KeyCode::Esc.into()), event],
@@ -111,7 +113,7 @@ impl Escapes {
         match typed {
             Some('[') => self.stage = Stage::Control(String::new()),
             Some('O') => self.stage = Stage::Function,
-            // The beginning and the end of what a terminal answers.
+            // The start and the terminator of a terminal's response.
             Some(char @ (']' | '\\')) => {
                 let key = KeyEvent::new(KeyCode::Char(char), KeyModifiers::ALT);
                 return vec![Event::Key(key)];
@@ -166,7 +168,7 @@ impl Escapes {
             (KeyCode::Tab, _) => text.push('\t'),
             _ => {}
         }
-        // What is longer than any field is cut where it arrives.
+        // Pastes longer than any field are truncated here.
         if text.len() > limits::FIELD_BYTES {
             text.pop();
         }
@@ -175,7 +177,7 @@ impl Escapes {
     }
 }
 
-/// The key behind `ESC O`.
+/// Returns the key for the character after `ESC O`.
 fn function(char: char) -> Option<Event> {
     let code = match char {
         'P'..='S' => KeyCode::F(u8::try_from(u32::from(char) - u32::from('O')).ok()?),
@@ -197,7 +199,7 @@ fn moves(char: char) -> Option<KeyCode> {
     })
 }
 
-/// The key behind `ESC [`, by its parameters and its last character; none where it is no key.
+/// Returns the key for the parameters and final character after `ESC [`; `None` if unknown.
 fn control(parameters: &str, last: char) -> Option<Event> {
     let mut numbers = parameters.split(';').map(|part| {
         let number = part.split(':').next().unwrap_or_default();
@@ -236,7 +238,7 @@ fn numbered(number: u32) -> Option<KeyCode> {
     })
 }
 
-/// Modifiers as terminals count them: one more than the sum of shift, alt and control.
+/// Decodes modifiers: one more than the sum of shift, alt and control.
 fn modifiers(number: u32) -> KeyModifiers {
     let bits = number.saturating_sub(1);
     let mut modifiers = KeyModifiers::NONE;
@@ -257,7 +259,7 @@ mod tests {
 
     const DELAY: Duration = Duration::from_millis(40);
 
-    /// What comes of these keys, each so long after the one before, and of nothing afterwards.
+    /// Returns the events for these keys with this delay between them, including the pending one.
     fn heard(keys: &str, apart: Duration) -> Vec<Event> {
         let mut escapes = Escapes::new(DELAY);
         let mut now = Instant::now();
@@ -349,7 +351,7 @@ mod tests {
             found.extend(escapes.overdue(now));
         }
         assert_eq!(found, pasted("dd"));
-        // Its end may be lost.
+        // The end of a paste may be lost.
         assert_eq!(heard("<Esc>[200~dy", soon), pasted("dy"));
         assert_eq!(heard("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));
     }

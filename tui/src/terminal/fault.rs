@@ -1,4 +1,4 @@
-//! Panics in debug builds when a test asks for it, so that what a panic leaves behind can be seen.
+//! Panics on demand in debug builds, to test the state that a panic leaves behind.
 
 #[cfg(debug_assertions)]
 mod asked {
@@ -9,7 +9,7 @@ mod asked {
         task::JoinSet,
     };
 
-    /// SIGUSR1 breaks a task beside the loop, SIGUSR2 the loop itself.
+    /// SIGUSR1 panics in a separate task, SIGUSR2 in the main loop.
     pub(crate) struct Fault {
         task: Signal,
         main: Signal,
@@ -25,7 +25,7 @@ mod asked {
             })
         }
 
-        /// Panics when it is asked to; never returns.
+        /// Panics when requested; never returns.
         #[expect(clippy::panic, reason = "that is what it is for")]
         pub(crate) async fn when_asked(&mut self) {
             loop {

@@ -1,4 +1,4 @@
-//! Every mode of the terminal in one place: entered together, undone together, on every way out.
+//! The terminal's modes, entered and restored together on every path.
 
 use std::{
     io::{self, Write},
@@ -16,22 +16,22 @@ use crossterm::{
     },
 };
 
-/// Asks for presses and the wheel, with coordinates beyond 223.
+/// Enables reports of clicks and the wheel, in the encoding for coordinates above 223.
 const CLICKS_AND_WHEEL: &str = "\x1b[?1000h\x1b[?1006h";
 
-/// Holds the terminal. Dropping it gives the terminal back as it was.
+/// Owns the terminal's modes. Dropping it restores the terminal.
 pub(super) struct Guard {
     entered: bool,
-    /// Whether clicks and the wheel are ours.
+    /// Whether mouse reports are enabled.
     mouse: bool,
-    /// Whether the terminal has kitty's keyboard protocol.
+    /// Whether the terminal supports kitty's keyboard protocol.
     kitty_keys: bool,
-    /// The message of a panic, to be printed when the screen is gone.
+    /// The message of a panic, printed after the screen is restored.
     fault: Arc<Mutex<Option<String>>>,
 }
 
 impl Guard {
-    /// Takes the terminal, and keeps panics of any task off the screen from now on.
+    /// Enters the modes, and keeps messages of panics off the screen from now on.
     pub(super) fn take(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
         let fault = Arc::new(Mutex::new(None));
         let message = Arc::clone(&fault);
@@ -49,7 +49,6 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Takes the terminal again.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         terminal::enable_raw_mode()?;
         self.entered = true;
@@ -67,8 +66,8 @@ impl Guard {
         self.set_mouse(self.mouse)
     }
 
-    /// Takes the mouse, or leaves it to the terminal. Movements are not asked for: an idle console
-    /// stays idle under a mouse that moves.
+    /// Enables or disables mouse reports. Movements are not reported, so that they do not wake an
+    /// idle console.
     pub(super) fn set_mouse(&mut self, on: bool) -> io::Result<()> {
         self.mouse = on;
         if on {
@@ -78,7 +77,7 @@ impl Guard {
         }
     }
 
-    /// Gives the terminal back. Continues after a failure, so that as much as can be is undone.
+    /// Restores the terminal. Continues after a failure, to restore as much as possible.
     pub(super) fn leave(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.entered) {
             return Ok(());
@@ -101,7 +100,7 @@ impl Guard {
         terminal::disable_raw_mode().and(keys).and(modes)
     }
 
-    /// The bytes of a frame are shown together.
+    /// Starts a synchronized update, so that a frame is shown as a whole.
     pub(super) fn begin_frame() -> io::Result<()> {
         queue!(io::stdout(), BeginSynchronizedUpdate)
     }
@@ -113,7 +112,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The terminal may be gone; there is no one left to notify.
+        // The terminal may be closed, and then there is no way to report it.
         let _gone = self.leave();
         if std::thread::panicking() {
             let fault = self

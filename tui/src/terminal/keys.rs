@@ -1,14 +1,14 @@
-//! The keys, read beside the loop, and left to others while they have the terminal.
+//! Keyboard input, read beside the main loop, and paused while another program has the terminal.
 
 use std::{io, time::Duration};
 
 use crossterm::event::{self, Event, EventStream};
 use futures_util::StreamExt;
 
-/// How long to look for a key behind a key. It is there already, or it gets a separate frame.
+/// Time to check for a further key. It is already available, or it gets a separate frame.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// Reads keys; there is one reader at a time.
+/// The reader of keys, of which there is one at a time.
 pub(super) struct Keys(Option<EventStream>);
 
 impl Keys {
@@ -16,7 +16,7 @@ impl Keys {
         Self(Some(EventStream::new()))
     }
 
-    /// The next key, or whatever else comes from the terminal; `None` when there is no terminal.
+    /// Returns the next key or other event; `None` if there is no terminal.
     pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
         match &mut self.0 {
             Some(stream) => stream.next().await,
@@ -24,7 +24,6 @@ impl Keys {
         }
     }
 
-    /// What waits behind a key that was just read.
     pub(super) fn waiting() -> io::Result<Option<Event>> {
         if event::poll(LOOK)? {
             event::read().map(Some)
@@ -33,10 +32,10 @@ impl Keys {
         }
     }
 
-    /// Leaves the terminal alone. On return no one here waits for keys.
+    /// Stops reading. After it returns, nothing in this process reads keys.
     pub(super) fn stop(&mut self) {
         self.0 = None;
-        // A reader has a lock, and a new reader waits for it: the one that was has gone then.
+        // A new reader waits for the lock of the previous one, which has ended then.
         drop(EventStream::new());
     }
 }

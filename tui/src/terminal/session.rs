@@ -1,5 +1,5 @@
-//! The loop: keys first, then news, then timers; draws when something changed and never waits for
-//! the network.
+//! The main loop: keys first, then news, then timers. Draws when something has changed, and never
+//! waits for the network.
 
 use std::{
     io::{self, Stdout, Write},
@@ -30,13 +30,13 @@ use crate::{
     text,
 };
 
-/// Runs a console on the terminal until the operator leaves or a signal comes. Returns which
-/// context is to be opened next, if one is.
+/// Runs a console on the terminal until the operator quits or a signal is received. Returns the
+/// context to switch to, if any.
 pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
     let guard = Guard::take(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
     let escapes = Escapes::new(options.escape_delay);
-    // Whether there is colour is the theme's to say, also under NO_COLOR.
+    // The theme decides about colours, including `NO_COLOR`.
     crossterm::style::force_color_output(true);
     let backend = CrosstermBackend::new(io::stdout());
     let console = Console::start(options, backend).map_err(Error::Terminal)?;
@@ -51,7 +51,7 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let ended = session.run().await;
     let next = session.console.next_context();
     if ended.is_err() {
-        // Dropped, it would show the cursor of a terminal that may be gone, and panic where it cannot.
+        // Dropping it would show the cursor of a terminal that may be closed, and panic on failure.
         std::mem::forget(session.console);
     }
     ended.map_err(Error::Terminal)?;
@@ -67,7 +67,6 @@ struct Session {
     question: Question,
 }
 
-/// The signals that a console answers to.
 struct Signals {
     terminate: Signal,
     hang_up: Signal,
@@ -116,7 +115,7 @@ impl Session {
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.leave() };
                     self.keys(event?)?;
-                    // A key is answered immediately, whatever else happens.
+                    // A key is drawn immediately, regardless of other events.
                     draw_at = Instant::now();
                 }
                 () = until(self.escapes.deadline()) => {
@@ -132,11 +131,11 @@ impl Session {
         }
     }
 
-    /// Processes a key and those that wait behind it, so that one frame answers them all.
+    /// Handles a key and those already waiting, so that one frame covers all of them.
     fn keys(&mut self, first: Event) -> io::Result<()> {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
-            // What follows a key that starts the editor is for the editor.
+            // Keys after one that starts the editor belong to the editor.
             if self.console.wants_to_quit() || self.console.has_outward() {
                 break;
             }
@@ -148,14 +147,13 @@ impl Session {
         Ok(())
     }
 
-    /// Processes what came from the terminal once it is whole.
     fn input(&mut self, event: Event) {
         for event in self.escapes.hear(event, Instant::now()) {
             self.whole(event);
         }
     }
 
-    /// Processes a key, without what the terminal answered to a question of ours.
+    /// Handles a complete event, except responses to our queries.
     fn whole(&mut self, event: Event) {
         match self.question.hear(event) {
             Heard::Event(event) => self.console.input(event),
@@ -196,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Gives the terminal to the shell until it brings us back.
+    /// Suspends the process until the shell resumes it.
     fn suspend(&mut self) -> io::Result<()> {
         self.give_away()?;
         signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?;
@@ -205,7 +203,7 @@ impl Session {
         Ok(())
     }
 
-    /// No one here reads keys any more when another client has the terminal.
+    /// Stops reading keys, so that another program can use the terminal.
     fn give_away(&mut self) -> io::Result<()> {
         self.keys.stop();
         self.guard.leave()
@@ -217,7 +215,7 @@ impl Session {
         self.console.redraw()
     }
 
-    /// Puts text on the terminal's clipboard (OSC 52), with nothing hidden in it.
+    /// Copies text to the terminal's clipboard (OSC 52), without hidden characters.
     fn copy(&mut self, copied: &str) -> io::Result<()> {
         let mut clean = text::clean(copied);
         while clean.len() > limits::CLIPBOARD_BYTES {
@@ -230,7 +228,6 @@ impl Session {
     }
 }
 
-/// Waits for a moment, or for ever when there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

@@ -1,4 +1,4 @@
-//! Colours by which services are distinguished: white on a separate ground.
+//! Colours that distinguish services: white text on a coloured background.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -6,23 +6,24 @@ use super::Depth;
 
 macro_rules! colours {
     ($($colour:ident $word:literal $rgb:literal $index:literal $ansi:ident $text:ident;)+) => {
-        /// A colour that a service can have in the head.
+        /// Colour of a service in the header.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Colour {
             $(#[doc = concat!("`", $word, "`.")] $colour,)+
         }
 
         impl Colour {
-            /// All of them.
+            /// All colours.
             pub const ALL: [Self; 8] = [$(Self::$colour),+];
 
-            /// Its name in a configuration.
+            /// Returns the name in a configuration file.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self { $(Self::$colour => $word,)+ }
             }
 
-            /// As it is meant, its number among 256, and among sixteen with what is read on it.
+            /// Returns the colour as RGB, as an index among 256, and among sixteen with a readable
+            /// text colour.
             fn ways(self) -> (u32, u8, Color, Color) {
                 match self { $(Self::$colour => ($rgb, $index, Color::$ansi, Color::$text),)+ }
             }
@@ -42,13 +43,13 @@ colours! {
 }
 
 impl Colour {
-    /// The one of that name.
+    /// Returns the colour of this name.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|colour| colour.word() == word)
     }
 
-    /// White on it, where there are many colours.
+    /// Returns a style with white text, for 256 or more colours.
     pub(super) fn painted(self, depth: Depth) -> Style {
         let (rgb, index, ..) = self.ways();
         let (text, ground) = match depth {
@@ -61,7 +62,7 @@ impl Colour {
             .add_modifier(Modifier::BOLD)
     }
 
-    /// What can be read on it, with a terminal's own sixteen.
+    /// Returns a style with readable text, for sixteen colours.
     pub(super) fn plain(self) -> Style {
         let (.., ground, text) = self.ways();
         Style::new()

@@ -1,27 +1,27 @@
-//! What a terminal can show, as far as variables and the terminal itself tell.
+//! Capabilities of a terminal, from environment variables and its own responses.
 
-/// How many colours a terminal has.
+/// Colour depth of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
-    /// Its own sixteen.
+    /// The terminal's own sixteen colours.
     #[default]
     Sixteen,
-    /// 256, of which most are the same everywhere.
+    /// 256 colours, of which most are the same everywhere.
     Many,
-    /// 24 bits.
+    /// 24-bit colours.
     Full,
 }
 
-/// What a terminal writes on.
+/// Background of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// Bright text is readable.
+    /// A dark background.
     Dark,
-    /// Dark text is readable.
+    /// A light background.
     Light,
 }
 
-/// Terminals that show 24 bits and may not report it in `COLORTERM`, as over ssh.
+/// Terminals with 24-bit colour that may not report it in `COLORTERM`, for example over ssh.
 const FULL_TERMS: [&str; 6] = [
     "alacritty",
     "contour",
@@ -31,10 +31,11 @@ const FULL_TERMS: [&str; 6] = [
     "wezterm",
 ];
 
-/// Terminals with kitty's keyboard protocol, as `TERM` names them; tmux and screen have their own names.
+/// Terminals with kitty's keyboard protocol, by `TERM`; tmux and screen set other names.
 const KITTY_TERMS: [&str; 5] = ["alacritty", "foot", "ghostty", "kitty", "wezterm"];
 
-/// Whether a terminal has kitty's keyboard protocol, by `TERM` and by whether there is a variable of a name.
+/// Whether a terminal supports kitty's keyboard protocol, by `TERM` and the presence of other
+/// variables.
 #[must_use]
 pub fn has_kitty_keys(term: Option<&str>, has: &dyn Fn(&str) -> bool) -> bool {
     let term = term.unwrap_or_default();
@@ -44,7 +45,7 @@ pub fn has_kitty_keys(term: Option<&str>, has: &dyn Fn(&str) -> bool) -> bool {
 }
 
 impl Depth {
-    /// What `COLORTERM` and `TERM` say.
+    /// Determines the depth from `COLORTERM` and `TERM`.
     #[must_use]
     pub fn from_environment(colorterm: Option<&str>, term: Option<&str>) -> Self {
         let colorterm = colorterm.unwrap_or_default();
@@ -61,8 +62,8 @@ impl Depth {
 }
 
 impl Background {
-    /// What `COLORFGBG` says: the numbers of two of the sixteen colours, such as `15;0`, with the
-    /// background at the end.
+    /// Determines the background from `COLORFGBG`: indices among the sixteen colours such as
+    /// `15;0`, the background last.
     #[must_use]
     pub fn from_environment(colorfgbg: &str) -> Option<Self> {
         match colorfgbg.rsplit(';').next()?.parse().ok()? {
@@ -72,7 +73,7 @@ impl Background {
         }
     }
 
-    /// What a terminal answers when asked for its background, such as `rgb:1c1c/1c1c/1c1c`: one to
+    /// Determines the background from the terminal's response, such as `rgb:1c1c/1c1c/1c1c`: one to
     /// four hexadecimal digits for each of red, green and blue.
     pub(crate) fn answered(color: &str) -> Option<Self> {
         let parts = color
@@ -93,7 +94,7 @@ impl Background {
         let [red, green, blue] = shares[..] else {
             return None;
         };
-        // The eye's weights; the half of it is what is neither.
+        // Perceived lightness, with a threshold of one half.
         let lightness = 0.299 * red + 0.587 * green + 0.114 * blue;
         Some(if lightness > 0.5 {
             Self::Light

@@ -1,15 +1,14 @@
-//! Signs and lines in ASCII, for terminals that show no others.
+//! ASCII replacements for symbols and lines, for terminals that support no others.
 
 use ratatui::buffer::Buffer;
 
-/// Terminals whose fonts lack the signs, as `TERM` names them.
+/// Terminals whose fonts lack the symbols, by `TERM`.
 const PLAIN_TERMS: [&str; 6] = ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"];
 
-/// Terminals without colours.
 const COLOURLESS_TERMS: [&str; 3] = ["vt100", "vt102", "vt220"];
 
-/// Whether a terminal shows ASCII alone, by `TERM` and by the locale that `LC_ALL`, `LC_CTYPE` or `LANG` name;
-/// none where none of them is set.
+/// Whether a terminal supports ASCII only, by `TERM` and the locale from `LC_ALL`, `LC_CTYPE` or
+/// `LANG`; `None` if unset.
 #[must_use]
 pub fn is_ascii_alone(term: Option<&str>, locale: Option<&str>) -> bool {
     let is_plain = term.is_some_and(|term| PLAIN_TERMS.contains(&term));
@@ -24,7 +23,6 @@ pub fn is_colourless(term: Option<&str>) -> bool {
     term.is_some_and(|term| COLOURLESS_TERMS.contains(&term))
 }
 
-/// Puts ASCII in place of every other sign.
 pub(crate) fn to_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {
@@ -34,7 +32,6 @@ pub(crate) fn to_ascii(buffer: &mut Buffer) {
     }
 }
 
-/// What stands for a sign.
 fn plain(symbol: &str) -> &'static str {
     match symbol {
         "▲" | "↑" => "^",

@@ -1,4 +1,4 @@
-//! A theme as this terminal can show it: each meaning as a style.
+//! The styles of a theme on a terminal.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -7,7 +7,6 @@ use super::{
     palette::{self, Palette},
 };
 
-/// What is drawn with: a theme, and how much of it the terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     theme: Theme,
@@ -15,9 +14,9 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// `Auto` is `Dark` where there are 24 bits, or `Light` where the terminal says that it is light,
-    /// and otherwise the terminal's own colours, which are readable on any. With sixteen colours only
-    /// the themes made for them are shown.
+    /// Resolves a theme. `Auto` becomes `Dark` with 24-bit colour, or `Light` if the background is
+    /// light, and otherwise the terminal's own colours, which are readable on any background. With
+    /// sixteen colours, only themes made for them are used.
     pub(crate) fn new(theme: Theme, depth: Depth, background: Option<Background>) -> Self {
         let theme = match (theme, depth, background) {
             (Theme::Auto, Depth::Full, Some(Background::Light)) => Theme::Light,
@@ -34,12 +33,10 @@ impl Look {
         Self { theme, depth }
     }
 
-    /// Whether there are no colours.
     pub(crate) fn is_mono(self) -> bool {
         self.theme == Theme::Mono
     }
 
-    /// What everything stands on.
     pub(crate) fn base(self) -> Style {
         match self.palette() {
             Some(colours) => Style::new()
@@ -50,7 +47,6 @@ impl Look {
         }
     }
 
-    /// How text of this meaning is drawn.
     pub(crate) fn style(self, token: Token) -> Style {
         match (self.palette(), self.theme) {
             (Some(colours), _) => self.painted(colours, token),
@@ -103,7 +99,6 @@ impl Look {
     }
 }
 
-/// The terminal's own sixteen colours.
 fn terminal(token: Token) -> Style {
     let style = Style::new();
     match token {
@@ -132,7 +127,7 @@ fn terminal(token: Token) -> Style {
     }
 }
 
-/// The brightest of sixteen colours on black.
+/// Uses the brightest of sixteen colours on black.
 fn contrast(token: Token) -> Style {
     let style = Style::new();
     let bold = |color| style.fg(color).add_modifier(Modifier::BOLD);
@@ -153,7 +148,7 @@ fn contrast(token: Token) -> Style {
     }
 }
 
-/// No colour at all: bold, dim, underline and reverse carry the meaning.
+/// Uses no colours: bold, dim, underline and reverse instead.
 fn mono(token: Token) -> Style {
     let style = Style::new();
     match token {

@@ -1,10 +1,10 @@
-//! The colours of each theme by what they mean, for 24 bits and, beside that, for 256 colours.
+//! The colours of each theme by meaning, as 24-bit and 256-colour values.
 
 use ratatui::style::Color;
 
 use super::Depth;
 
-/// One colour in two ways: as it is meant, and its number among a terminal's 256.
+/// A colour as RGB, and as an index among 256.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
     rgb: u32,
@@ -24,18 +24,13 @@ const fn paint(rgb: u32, index: u8) -> Paint {
     Paint { rgb, index }
 }
 
-/// A theme's colours.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Palette {
-    /// What everything stands on.
     pub(super) ground: Paint,
-    /// What the selected row stands on.
     pub(super) selected: Paint,
-    /// What text being typed stands on.
     pub(super) field: Paint,
     pub(super) text: Paint,
     pub(super) dim: Paint,
-    /// Keys, links and headings.
     pub(super) accent: Paint,
     pub(super) good: Paint,
     pub(super) info: Paint,
@@ -46,7 +41,7 @@ pub(super) struct Palette {
     pub(super) bar_text: Paint,
 }
 
-/// Bright on dark, quiet.
+/// Bright on dark, muted.
 pub(super) const DARK: Palette = Palette {
     ground: paint(0x0016_181d, 234),
     selected: paint(0x002b_3445, 237),
@@ -63,7 +58,7 @@ pub(super) const DARK: Palette = Palette {
     bar_text: paint(0x00d7_dae0, 253),
 };
 
-/// Dark on light, quiet.
+/// Dark on light, muted.
 pub(super) const LIGHT: Palette = Palette {
     ground: paint(0x00fa_fafa, 231),
     selected: paint(0x00d6_e4f7, 189),
@@ -80,7 +75,7 @@ pub(super) const LIGHT: Palette = Palette {
     bar_text: paint(0x0024_292f, 235),
 };
 
-/// As far apart as colours go.
+/// Maximum contrast.
 pub(super) const CONTRAST: Palette = Palette {
     ground: paint(0x0000_0000, 16),
     selected: paint(0x0000_005f, 17),

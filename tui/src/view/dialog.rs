@@ -1,4 +1,4 @@
-//! Draws questions, prompts and pickers over a page.
+//! Draws dialogs over a page: questions, prompts and pickers.
 
 use ratatui::layout::Rect;
 
@@ -15,7 +15,6 @@ use crate::{
     theme::Token,
 };
 
-/// A rectangle in the middle, at most this large.
 fn middle(area: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(area.width);
     let height = height.min(area.height);
@@ -31,7 +30,7 @@ fn rows(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// How much of a question is below what is shown.
+/// Describes how many lines are below the visible ones.
 fn more_lines(count: usize) -> String {
     let lines = if count == 1 { "line" } else { "lines" };
     format!("↓ {count} more {lines} (j)")
@@ -70,7 +69,7 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
     answers(confirm.verb, confirm.yes, "", pen, inside);
 }
 
-/// No and Yes at the foot of a question.
+/// Draws No and Yes at the bottom of a question.
 fn answers(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rect) {
     let foot = inside.bottom().saturating_sub(1);
     let (no, yes) = if is_yes {
@@ -90,7 +89,7 @@ fn answers(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rec
     pen.put(x + 2, foot, rest, Token::Dim, &keys);
 }
 
-/// Both versions, and the choices.
+/// Draws an edit conflict: both versions and the choices.
 pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
@@ -125,7 +124,6 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// A deed to many deliveries: what was counted, the question, and how far it is.
 pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));
@@ -232,7 +230,6 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     pen.put(inside.x, foot, cells, Token::Dim, words);
 }
 
-/// A few things to choose from, each with its key and what it is.
 pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
     let is_wide = menu.items.iter().any(|item| !item.what.shown().is_empty());
     let width = area
@@ -255,10 +252,8 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
     pen.put(inside.x, foot, right(inside.x), Token::Dim, menu.help);
 }
 
-/// Cells of what can be silenced, before its counts.
 const SCOPE_CELLS: u16 = 32;
 
-/// What can be silenced with its counts, and for how long.
 pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(92);
     let space = usize::from(width.saturating_sub(4));
@@ -310,7 +305,6 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     pen.put(inside.x, foot, space, Token::Dim, help);
 }
 
-/// How long a silence may last, or the end that is typed.
 fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
     let right = |x: u16| usize::from(area.right().saturating_sub(x));
     if let Some(field) = &choice.other {
@@ -345,7 +339,6 @@ fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect)
     pen.put(x, area.y, right(x), Token::Text, "other");
 }
 
-/// A new client's key.
 pub(super) fn key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));

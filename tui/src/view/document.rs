@@ -1,4 +1,4 @@
-//! Draws a page that is read: its visible lines, its cursor, its tabs.
+//! Draws a text page: its visible lines, cursor and tabs.
 
 use ratatui::layout::Rect;
 

@@ -1,4 +1,4 @@
-//! Draws a form: labels, fields, errors beside them, and one line of help for the focused one.
+//! Draws a form: labels, fields, their errors, and one line of help for the focused field.
 
 use ratatui::layout::Rect;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use crate::{
 };
 
 const LABEL: u16 = 16;
-/// Rows that a text with line ends takes at most, and the one that is typed into.
+/// Rows of multi-line text: the maximum, and the range while it has the focus.
 const LINES: usize = 6;
 const LINES_TYPED: (usize, usize) = (4, 14);
 
@@ -83,7 +83,7 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// The first field shown, so that the focused one is whole on the screen.
+/// Returns the first visible field, such that the focused one is fully visible.
 fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
     let mut used = 0;
     for index in (0..=focus).rev() {
@@ -95,7 +95,7 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
     0
 }
 
-/// Rows of a field, with its error.
+/// Returns the rows of a field with its error.
 fn height(form: &Form, index: usize, cells: usize) -> usize {
     let error = form.error(index).is_some() || form.warning(index).is_some();
     let error = usize::from(error);
@@ -146,7 +146,7 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// The heading of fields that can be folded away, with what is in them while they are.
+/// Draws the heading of a section, with the fields set in it while it is collapsed.
 fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Rect) {
     let sign = if is_open { "▾" } else { "▸" };
     let words = format!("{sign} {}", form.specs[index].label);
@@ -208,10 +208,9 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
     }
 }
 
-/// The field of headers, whose values are secret unless they are listed as plain.
+/// The field of headers, whose values are secret unless listed as plain.
 const HEADERS: &str = "type.webhook.headers";
 
-/// Headers with their secret values masked.
 fn masked(form: &Form, text: &str) -> String {
     let plain = get(form.original(), "type.webhook.plainHeaders").and_then(Value::as_array);
     let plain: Vec<&str> = plain
@@ -234,7 +233,6 @@ fn is_plain(name: &str, plain: &[&str]) -> bool {
     known.any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// A moment as it was typed, and beside it what was understood.
 fn moment(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
     let typed = u16::try_from(text::width(field.text()) + 2).unwrap_or(u16::MAX);
     let width = typed.max(22).min(area.width);
@@ -269,7 +267,7 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
         pen.put(area.x, area.y, usize::from(area.width), Token::Text, word);
         return;
     }
-    // All in their order; where there is no room for all, those from a few before the chosen one on.
+    // All in order; if there is not enough room, starting a few before the selected one.
     let cells = |from: usize| {
         all[from..=at]
             .iter()
@@ -305,7 +303,7 @@ fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect)
     }
 }
 
-/// Help for the focused field, and what the service thinks.
+/// Draws the help of the focused field, and the service's result.
 fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let space = usize::from(area.width).saturating_sub(2);
     let completions = completions(model);
@@ -338,7 +336,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let words = [words, matching(model, form), tested, lead];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
-    // The help has both lines while there is nothing else to say.
+    // The help takes both lines if there is nothing else to show.
     let lines = text::wrap(&help, space);
     let (first, token, second) = if area.height > 1 && words.is_empty() && lines.len() > 1 {
         (lines[0].clone(), Token::Info, lines[1..].join(" "))
@@ -351,7 +349,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// How many open events the trigger in the form matches.
+/// Describes how many open events the trigger in the form matches.
 fn matching(model: &Model, form: &Form) -> String {
     match &form.live.made {
         Some(Ok(Made::Matching(None))) => {

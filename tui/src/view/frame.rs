@@ -1,4 +1,4 @@
-//! What is around every page: where one is, how the link stands, what can be done.
+//! Draws the frame around every page: the header, the connection's state and the hints.
 
 use ratatui::layout::Rect;
 
@@ -14,10 +14,8 @@ use crate::{
     theme::Token,
 };
 
-/// Columns from which the head says when something was heard last.
 const HEARD_FROM: usize = 120;
 
-/// A word for screens that are too small to work on.
 pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let words = ["Bellwether", "needs 40x8", "‹quit› quits"];
     for (y, word) in (area.top()..area.bottom()).zip(words) {
@@ -26,7 +24,7 @@ pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws head, tabs, banner and foot; returns what is left between them.
+/// Draws header, tabs, banner and footer; returns the remaining area.
 pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     head(model, pen, area);
     let mut top = area.top() + 1;
@@ -53,7 +51,6 @@ pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     }
 }
 
-/// The words of the page on the screen in the breadcrumb.
 pub(crate) fn crumbs(model: &Model) -> Vec<String> {
     let page = &model.page;
     let mut crumbs = vec![page.route.screen().to_owned()];
@@ -83,7 +80,7 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
     crumbs
 }
 
-/// The place and the name of the service, where one is, how the link stands and who one is.
+/// Draws the header: context, breadcrumbs, state of the connection, and caller.
 fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width);
     pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
@@ -104,7 +101,7 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         format!("{before} {} {}", model.moment(ms), model.zone_word())
     });
     let mut right = format!("{state}{heard}{caller} ");
-    // Who one is goes before when the service answered last.
+    // The caller is more important than the time of the last response.
     if text::width(&right) > width / 2 && matches!(model.link, Connection::Up) {
         right = format!("{state}{caller} ");
     }
@@ -126,7 +123,6 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, area.y, right_width, Token::Bar, &right);
 }
 
-/// Reports what is true while there is no link.
 fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let Connection::Down {
         failure,
@@ -148,7 +144,7 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
-    // What the operator has to do goes before what the console does automatically.
+    // What the operator must do is more important than automatic retries.
     let is_theirs = failure.kind == FailureKind::NotSignedIn;
     if is_theirs && text::width(&sentence) + text::width(&tail) > room {
         tail.clear();
@@ -158,7 +154,6 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     pen.put(area.x, y, usize::from(area.width), Token::Critical, &words);
 }
 
-/// An age in whole seconds, or more roughly when it is large.
 fn age(ms: i64) -> String {
     match ms.max(0) {
         ms @ ..10_000 => format!("{} s", ms / 1_000),
@@ -166,7 +161,7 @@ fn age(ms: i64) -> String {
     }
 }
 
-/// The most useful keys, fitted to the width.
+/// Draws the most useful keys that fit.
 fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let y = area.bottom() - 1;
     let (words, last) = hint_words(model);
@@ -186,10 +181,9 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// A key, what it does, and whether that is allowed now.
 type Hint = (String, String, bool);
 
-/// Hints of keys that no setting changes.
+/// Returns hints of keys that are not configurable.
 fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
     pairs
         .iter()
@@ -197,10 +191,9 @@ fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
         .collect()
 }
 
-/// The hints of what lies over a page.
 fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
-        // They tell their keys themselves.
+        // These dialogs show their keys themselves.
         Overlay::Confirm(_)
         | Overlay::Clash(_)
         | Overlay::Bulk(_)
@@ -217,7 +210,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     }
 }
 
-/// The hints in their order, and those that are always there.
+/// Returns the hints in order, and those that are always shown.
 fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     if let Some(words) = model.overlay.as_ref().map(overlay_words) {
         return words;
@@ -243,7 +236,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let words = std::iter::once(begun).chain(endings).collect();
         return (words, plain(&[("Esc", "cancel")]));
     }
-    // What was opened to be read is left again; the way is always reported.
+    // A page to be read always shows how to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
     let mut entries: Vec<_> = keymap::available(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))
@@ -272,7 +265,6 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
     (words.collect(), last.collect())
 }
 
-/// The sentence at the bottom, over the page.
 pub(super) fn notice(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let Some(notice) = &model.notice else { return };
     let lines = model.notice_lines();

@@ -1,4 +1,4 @@
-//! Draws a list: its heading, the visible rows alone, and what to do when there are none.
+//! Draws a list: its heading, the visible rows, or hints if it is empty.
 
 pub(super) mod tabs;
 
@@ -78,7 +78,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.scrollbar(body, rows.len(), list.top);
 }
 
-/// Which columns are shown: those that were chosen, else those that there is something to see of.
+/// Returns which columns are shown: the chosen ones, else those with content.
 fn are_shown(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> {
     let wanted = model.wanted_columns();
     let is_wanted = |head: &Head| {
@@ -99,7 +99,7 @@ fn are_shown(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> 
     (0..columns.len()).map(is_shown).collect()
 }
 
-/// The cells of the row with this id, with their columns' titles, and whether they are numbers.
+/// Returns the cells of a row with their column titles, and whether they are numbers.
 pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
     let Some(table) = model.store.table(&model.page.route) else {
         return Vec::new();
@@ -114,7 +114,7 @@ pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)
         .collect()
 }
 
-/// Where the cursor is among how many, and what is filtered; on the line above the list.
+/// Draws the line above the list: the position of the cursor, the count, and the filter.
 fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let y = area.y.saturating_sub(1);
     let list = &model.page.list;
@@ -122,7 +122,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if let Some(field) = &list.typing {
         let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
         let said = typed(model, field.text());
-        // Half of the line is for what is typed at least.
+        // At least half of the line is for typing.
         let wanted = said.as_ref().map_or(0, |(_, said)| text::width(said) + 1);
         let whole = usize::from(area.width.saturating_sub(3));
         let beside = u16::try_from(wanted.min(whole / 2)).unwrap_or(0);
@@ -150,7 +150,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
     }
-    // In another order what comes is no news at the top.
+    // In other orders, new rows are not at the top.
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
         let came = text::grouped(wide_count(list.came));
@@ -185,14 +185,13 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, y, space, token, &words.join("  ·  "));
 }
 
-/// What is wrong with a filter of events while it is typed, what it may not mean, or how many events it
-/// leaves.
+/// Returns the error or warning for the event filter being typed, or else the number of matches.
 fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
     }
     if let Err(fault) = filter::events(text, &model.reader()) {
-        // What is missing at the end may be about to be typed.
+        // An error at the end may only be an unfinished filter.
         let is_at_end = fault.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
         return Some((token, fault.message));
@@ -211,7 +210,6 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
     })
 }
 
-/// Whether closed events are meant as well.
 fn which(model: &Model) -> &'static str {
     if model.store.events.filter.open_only {
         "open only"
@@ -220,7 +218,7 @@ fn which(model: &Model) -> &'static str {
     }
 }
 
-/// Which events are listed, and whether they are followed.
+/// Describes which events are listed, and whether the list is live.
 fn live(model: &Model, words: &mut Vec<String>) -> Token {
     let events = &model.store.events;
     words.push(which(model).to_owned());
@@ -239,7 +237,7 @@ fn live(model: &Model, words: &mut Vec<String>) -> Token {
     Token::Dim
 }
 
-/// Of which events the groups are, and whether all of those were counted.
+/// Describes which events are grouped, and whether all were counted.
 fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     if !filter.is_empty() {
         words.push(format!("of {filter}"));
@@ -275,7 +273,6 @@ fn count(model: &Model, rows: &dyn Rows) -> String {
     }
 }
 
-/// How many deliveries there are of the tab on the screen.
 fn delivery_total(model: &Model) -> Option<String> {
     let tab = filter::delivery_tab(&model.page.list.filter, &model.clock())?;
     let count = text::grouped(model.delivery_count(tab)?);
@@ -298,7 +295,7 @@ fn failure(model: &Model) -> Option<&Failure> {
 
 fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let list = &model.page.list;
-    // Lists that are held whole are filtered while the filter is typed.
+    // Lists held completely are filtered while the filter is typed.
     let typed = list.typing.as_ref().map(TextField::text);
     let filter = typed.unwrap_or(&list.filter);
     let is_read = model.store.is_read(&model.page.route);
@@ -331,7 +328,6 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Whether a list that is held whole cannot be filtered by a text.
 fn is_faulty(model: &Model, text: &str) -> bool {
     let route = &model.page.route;
     let table = model.store.table(route);
@@ -339,7 +335,6 @@ fn is_faulty(model: &Model, text: &str) -> bool {
     table.is_some_and(|table| HeldFilter::read(text, &table.fields(), &model.clock()).is_err())
 }
 
-/// What to do when a list is empty.
 fn first_steps(model: &Model) -> String {
     if model.page.route != Route::Events {
         return model.tell(first_step(&model.page.route));
@@ -390,7 +385,7 @@ fn first_step(route: &Route) -> &'static str {
     }
 }
 
-/// The width of each column; 0 leaves it out. What is left over goes to the columns that grow.
+/// Returns the width of each column; 0 if omitted. Remaining width goes to growing columns.
 fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize> {
     let own = columns.iter().zip(are_shown);
     let mut widths: Vec<usize> = own
@@ -399,7 +394,7 @@ fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize
     let used = |widths: &[usize]| {
         widths.iter().sum::<usize>() + widths.iter().filter(|width| **width > 0).count()
     };
-    // The least important columns go first.
+    // The least important columns are omitted first.
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(columns[*at].rank));
     for at in order {

@@ -1,4 +1,4 @@
-//! Draws palette and help: what can be done, with its keys, greyed with the reason when not.
+//! Draws palette and help: actions with their keys; disabled ones dimmed with the reason.
 
 use ratatui::layout::Rect;
 
@@ -12,9 +12,7 @@ use crate::{
     theme::Token,
 };
 
-/// From this width on the help has two columns.
 const TWO_COLUMNS_WIDTH: u16 = 100;
-/// Between the columns of the help.
 const GAP: u16 = 3;
 
 pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Rect) {
@@ -73,12 +71,11 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     put(&items, &lines, palette.cursor, pen, &columns);
 }
 
-/// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Blank,
     Heading(&'static str),
-    /// By its place among the items.
+    /// An item, by index.
     Item(usize),
 }
 
@@ -100,14 +97,14 @@ impl Line {
     }
 }
 
-/// Puts as many lines as there is room for, one column after the other, with the chosen one among them.
+/// Draws as many lines as fit, column by column, including the selected one.
 fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns: &[Rect]) {
     let rows = columns.first().map_or(1, |it| usize::from(it.height));
     let at = lines.iter().position(|line| *line == Line::Item(chosen));
-    // The last line has how many more there are.
+    // The last line shows the number of remaining lines.
     let most = (rows * columns.len()).saturating_sub(1).max(1);
     let over = (at.unwrap_or(0) + 1).saturating_sub(most);
-    // Whole columns go by, so that what stays does not jump.
+    // Scrolls by whole columns, so that lines do not jump.
     let first = over.div_ceil(rows) * rows;
     let first = if columns.len() == 1 { over } else { first };
     let mut rest = lines.get(first..).unwrap_or_default().iter().peekable();
@@ -138,7 +135,7 @@ fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns
                 }
             }
         }
-        // No column begins with nothing.
+        // No column begins with a blank line.
         while rest.next_if_eq(&&Line::Blank).is_some() {}
     }
 }
@@ -150,7 +147,7 @@ fn put_item(item: &Item, is_chosen: bool, pen: &mut Pen<'_>, line: Rect) {
         Token::Text
     };
     let space = usize::from(line.width);
-    // Keys are whole; what they do has the rest.
+    // Keys are never truncated; the title gets the remaining width.
     let keys = text::fit(&item.keys, space);
     let keys_at = space.saturating_sub(text::width(&keys));
     let title = match &item.refusal {

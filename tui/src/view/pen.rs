@@ -1,4 +1,4 @@
-//! The one way to put text on the screen: cleaned, clipped, by meaning.
+//! Drawing of text: cleaned, clipped and styled by meaning.
 
 use ratatui::{
     buffer::Buffer,
@@ -17,7 +17,6 @@ use crate::{
     theme::{Look, Token},
 };
 
-/// Draws into a buffer.
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
     look: Look,
@@ -25,7 +24,6 @@ pub(super) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    /// Everything stands on the look's ground from the start.
     pub(super) fn new(buffer: &'a mut Buffer, look: Look) -> Self {
         buffer.set_style(*buffer.area(), look.base());
         Self {
@@ -35,24 +33,23 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Whether it draws without colour, and so with letters and signs of ASCII where it can.
+    /// Whether it draws without colours, and so with ASCII where possible.
     pub(super) fn is_mono(&self) -> bool {
         self.look.is_mono()
     }
 
-    /// Where the terminal's cursor is to be, if anywhere.
     pub(super) fn cursor(&self) -> Option<Position> {
         self.cursor
     }
 
-    /// Puts text at a place, at most `cells` wide; says the column after it.
+    /// Draws text of at most `cells`; returns the column after it.
     pub(super) fn put(&mut self, x: u16, y: u16, cells: usize, token: Token, shown: &str) -> u16 {
         let style = self.look.style(token);
         self.put_styled(x, y, cells, style, shown)
     }
 
     fn put_styled(&mut self, x: u16, y: u16, cells: usize, style: Style, shown: &str) -> u16 {
-        // What was there before leaves nothing behind.
+        // Resets the previous style.
         let style = Style::reset().patch(self.look.base()).patch(style);
         let area = *self.buffer.area();
         if y >= area.bottom() || x >= area.right() {
@@ -73,27 +70,25 @@ impl<'a> Pen<'a> {
         end
     }
 
-    /// How text of this meaning is drawn.
     pub(super) fn style(&self, token: Token) -> Style {
         self.look.style(token)
     }
 
-    /// The ground, for widgets that would lay a separate one.
+    /// Returns the base style, for widgets that would set another.
     pub(super) fn ground(&self) -> Style {
         self.look.base()
     }
 
-    /// Text from outside as a clean span of this meaning.
+    /// Cleans external text and returns a span.
     pub(super) fn span(&self, token: Token, shown: &str) -> Span<'static> {
         Span::styled(text::clean(shown), self.style(token))
     }
 
-    /// Draws a widget on the look's ground.
     pub(super) fn widget(&mut self, widget: impl Widget, area: Rect) {
         widget.render(area.intersection(*self.buffer.area()), self.buffer);
     }
 
-    /// A frame with a title on the page itself; returns what is inside.
+    /// Draws a bordered panel with a title; returns the inner area.
     pub(super) fn panel(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
         let block = Block::bordered()
@@ -110,14 +105,13 @@ impl<'a> Pen<'a> {
         inside
     }
 
-    /// Where the rows on the screen are among all, at the right edge.
     pub(super) fn scrollbar(&mut self, area: Rect, count: usize, top: usize) {
         let height = usize::from(area.height);
         if count <= height || height < 3 {
             return;
         }
         let mut state = ScrollbarState::new(count - height).position(top);
-        // The mark of the selected row ends beside it.
+        // The highlight of the selected row ends before it.
         let own = |token| Style::reset().patch(self.ground()).patch(self.style(token));
         let (track, thumb) = (own(Token::Dim), own(Token::Key));
         let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
@@ -130,7 +124,7 @@ impl<'a> Pen<'a> {
         StatefulWidget::render(bar, area, self.buffer, &mut state);
     }
 
-    /// Lays a meaning over a whole row, keeping what is written there.
+    /// Applies a style to a whole row and keeps its text.
     pub(super) fn row(&mut self, area: Rect, y: u16, token: Token) {
         if y < area.bottom() {
             let row = Rect {
@@ -143,7 +137,6 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Empties an area.
     pub(super) fn clear(&mut self, area: Rect) {
         let area = area.intersection(*self.buffer.area());
         for position in area.positions() {
@@ -152,10 +145,10 @@ impl<'a> Pen<'a> {
         self.buffer.set_style(area, self.look.base());
     }
 
-    /// A frame with a title; what it encloses is emptied. Reports what is inside.
+    /// Draws a bordered window with a title over a cleared area; returns the inner area.
     pub(super) fn window(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
-        // What is beside it must not be read as part of it.
+        // Separates it from the text beside it.
         let margin = u16::from(area.x > 0);
         self.clear(Rect {
             x: area.x - margin,
@@ -185,8 +178,8 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// A text being typed, scrolled so that its cursor shows; the cursor is put there when it is
-    /// `focused`. `mask` hides what was typed.
+    /// Draws a text field, scrolled so that its cursor is visible; places the terminal's cursor if
+    /// `focused`. `mask` hides the text.
     pub(super) fn field(&mut self, area: Rect, field: &TextField, focused: bool, mask: bool) {
         let (before, after) = field.split();
         let hide = |part: &str| {
@@ -206,7 +199,7 @@ impl<'a> Pen<'a> {
         let before_line = before.rsplit('\n').next().unwrap_or_default();
         let column = text::width(&text::clean(before_line));
         let space = usize::from(area.width.max(1));
-        // The field scrolls sideways by halves, so that typing does not move the text at each key.
+        // Scrolls sideways by half a field, so that the text does not move with each key.
         let half = (space / 2).max(1);
         let left = if column < space {
             0
@@ -243,7 +236,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// A text of several lines, each wrapped, scrolled so that the cursor shows.
+    /// Draws wrapped multi-line text, scrolled so that the cursor is visible.
     fn wrapped(&mut self, area: Rect, (before, after): (&str, &str), focused: bool) {
         let space = usize::from(area.width.max(1));
         let rows = text::rows(&format!("{before}{after}"), space);
@@ -279,7 +272,7 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// The text without its first cells.
+/// Returns the text without its first cells.
 fn skip_cells(shown: &str, cells: usize) -> String {
     if cells == 0 {
         return shown.to_owned();

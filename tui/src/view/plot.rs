@@ -1,4 +1,4 @@
-//! Plots of numbers in blocks, which every font has: columns that are stacked, and large figures.
+//! Plots drawn with block characters, which every font has: stacked columns and large figures.
 
 use ratatui::{
     buffer::Buffer,
@@ -7,33 +7,29 @@ use ratatui::{
     widgets::Widget,
 };
 
-/// A cell that is filled from below, in eighths.
+/// Characters for a cell filled from below, in eighths.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// One of the series that are stacked, from the bottom up.
 pub(super) struct Series<'a> {
-    /// Where there is colour, what it is drawn in; …
     pub(super) style: Style,
-    /// … else what fills its cells.
+    /// The fill character without colours.
     pub(super) shade: &'static str,
     pub(super) values: &'a [f64],
-    /// What stands where it is too little to be drawn, for a series that must not vanish beside others.
+    /// The symbol for values too small to be drawn, for series that must not disappear.
     pub(super) sign: Option<(Style, &'static str)>,
 }
 
-/// Columns of stacked numbers over the whole area.
 pub(super) struct Stack<'a> {
-    /// The lowest first.
+    /// The lowest series first.
     pub(super) series: Vec<Series<'a>>,
-    /// What a full column stands for.
+    /// The value of a full column.
     pub(super) most: f64,
     pub(super) ground: Style,
-    /// Whether series are distinguished by their shade.
     pub(super) is_mono: bool,
 }
 
 impl Stack<'_> {
-    /// What falls into a column of cells.
+    /// Returns the values within a column of cells.
     fn part<T>(values: &[T], column: u16, columns: u16) -> &[T] {
         let (count, columns) = (values.len(), usize::from(columns.max(1)));
         let column = usize::from(column);
@@ -42,7 +38,7 @@ impl Stack<'_> {
         values.get(start..end.min(count)).unwrap_or_default()
     }
 
-    /// What a series has in a column of cells: the mean of what falls into it.
+    /// Returns the mean of the values within a column of cells.
     fn at(values: &[f64], column: u16, columns: u16) -> f64 {
         let part = Self::part(values, column, columns);
         if part.is_empty() {
@@ -62,8 +58,8 @@ impl Stack<'_> {
             .collect();
         let high = |value: f64| value / most * eighths;
         let largest = values.iter().copied().fold(0.0, f64::max);
-        // Whatever there is shows; of several series one that is less than a cell would be a line, and
-        // is drawn as a part of the next one.
+        // The largest value is always visible; others below a cell's height would be mere lines,
+        // and are drawn as part of the next series.
         let is_drawn = |value: f64| value >= largest || high(value) >= 8.0;
         let (mut sum, mut drawn) = (0.0, 0.0_f64);
         let uppermost = values
@@ -72,7 +68,7 @@ impl Stack<'_> {
         let hidden = self.series.iter().zip(&values);
         let mut hidden = hidden.filter(|(_, value)| **value > 0.0 && !is_drawn(**value));
         let hidden = hidden.find_map(|(series, _)| series.sign);
-        // Where each series ends, in eighths of a cell from the bottom.
+        // Upper end of each series, in eighths of a cell from the bottom.
         let mut ends = Vec::with_capacity(self.series.len());
         let whole: f64 = values.iter().sum();
         for (at, value) in values.into_iter().enumerate() {
@@ -116,7 +112,7 @@ impl Stack<'_> {
             let style = self.ground.patch(series.style);
             cell.set_symbol(EIGHTHS[(to - bottom).min(8) as usize]);
             cell.set_style(style);
-            // What stands on it in the same cell is its background.
+            // The series above in the same cell is drawn as its background.
             if let Some((above, _, _)) = parts.get(1).filter(|_| to - bottom < 8) {
                 let above = self.series[*above].style.fg.unwrap_or(Color::Reset);
                 cell.set_bg(above);
@@ -138,7 +134,7 @@ impl Widget for Stack<'_> {
     }
 }
 
-/// Rows that a large figure takes, and its columns with the gap behind.
+/// Size of a large figure: rows, columns per digit, and gap.
 pub(super) const FIGURE_ROWS: u16 = 3;
 const FIGURE_COLUMNS: u16 = 4;
 const FIGURE_GAP: u16 = 1;
@@ -157,14 +153,12 @@ const DIGITS: [[u8; 5]; 10] = [
     [0b111, 0b101, 0b111, 0b001, 0b111],
 ];
 
-/// A number in large figures.
 pub(super) struct Figure {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
 impl Figure {
-    /// Columns that it takes.
     pub(super) fn width(&self) -> u16 {
         let width = |char: char| {
             if char.is_ascii_digit() {

@@ -1,4 +1,4 @@
-//! Draws the screens as tabs below the head.
+//! Draws the screens as tabs below the header.
 
 use ratatui::{layout::Rect, style::Style, text::Line, widgets};
 
@@ -8,7 +8,6 @@ use crate::{
     theme::Token,
 };
 
-/// Draws them on a line.
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let tabs = tabs::shown(model);
     let own = tabs::own(model);

@@ -1,4 +1,4 @@
-//! Screens on a test backend, before anything was answered.
+//! Tests of screens before any response.
 
 use jiff::tz::TimeZone;
 use ratatui::{Terminal, backend::TestBackend};
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A console that is connected and never gets an answer.
+/// Creates a model that is connected and never gets a response.
 fn unanswered(size: (u16, u16)) -> Model {
     let mut model = Model::new("http://here".to_owned(), false, TimeZone::UTC);
     model.now_ms = 1_700_000_000_000;
@@ -46,7 +46,7 @@ fn screen(model: &Model) -> String {
     terminal.backend().to_string()
 }
 
-/// What only an answer can tell.
+/// Text that only a response could justify.
 const CLAIMS: [&str; 13] = [
     "✓",
     "nothing is open",

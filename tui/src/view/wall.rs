@@ -1,4 +1,4 @@
-//! Draws the overview as a wall of panels, laid out for the room that there is.
+//! Draws the overview as a wall of panels, laid out for the available size.
 
 use bellwether_proto::v1::GetOverviewResponse as Overview;
 use ratatui::{
@@ -25,14 +25,13 @@ mod destinations;
 mod events;
 mod lists;
 
-/// Columns from which panels are in two, and in three columns.
+/// Minimum columns for two and for three columns of panels.
 const TWO: u16 = 100;
 const THREE: u16 = 150;
-/// Rows of the panel with a line for each severity, and with a large figure for each.
+/// Rows of the severity panel with a line per severity, and with a large figure per severity.
 const SEVERITIES: u16 = 8;
 const FIGURES: u16 = 5 * (FIGURE_ROWS + 1) + 2;
 
-/// Draws the panels; the one thing under the cursor is marked.
 pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: Rect) {
     let wall = Wall {
         model,
@@ -61,11 +60,10 @@ struct Wall<'a> {
     model: &'a Model,
     overview: &'a Overview,
     counted: Option<&'a Counted>,
-    /// Where Enter leads.
+    /// The link that Enter follows.
     cursor: Option<Link>,
 }
 
-/// Numbers as a plot takes them.
 fn numbers(counts: &[i32]) -> Vec<f64> {
     counts.iter().copied().map(f64::from).collect()
 }
@@ -144,7 +142,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Shows in a panel that its counts are not read, or why they cannot be.
     fn not_counted(&self, pen: &mut Pen<'_>, inside: Rect) {
         let words = match &self.model.store.wall.failure {
             Some(failure) => format!("✗ {}", failure.headline()),
@@ -159,7 +156,6 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(0)
     }
 
-    /// The responses that no one answered, above everything else.
     fn unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
         let waiting = self.model.unanswered();
         let more = self.model.store.unanswered.saturating_sub(UNANSWERED);
@@ -199,7 +195,6 @@ impl Wall<'_> {
         self.counted.map_or(self.model.back_to, |it| it.back)
     }
 
-    /// The service itself, in a line without a frame.
     fn service(&self, pen: &mut Pen<'_>, area: Rect) {
         let number = |count: Option<i32>| count.unwrap_or_default();
         let overview = self.overview;
@@ -253,7 +248,7 @@ fn stacked(area: Rect, above: Constraint, below: Constraint) -> [Rect; 2] {
     Layout::vertical([above, below]).areas(area)
 }
 
-/// Draws numbers as columns, the first series lowest; a full column stands for that much.
+/// Draws a stacked plot, the first series lowest; `most` is the value of a full column.
 fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Rect) {
     let (ground, is_mono) = (pen.ground(), pen.is_mono());
     let stack = Stack {
@@ -265,7 +260,6 @@ fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Re
     pen.widget(stack, place);
 }
 
-/// How bars of that meaning are filled: with its colour alone.
 fn fill(pen: &Pen<'_>, token: Token) -> ratatui::style::Style {
     let style = pen.style(token);
     ratatui::style::Style {

@@ -1,4 +1,4 @@
-//! The real service in this process, on a separate store.
+//! The real service in this process, with a separate store.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 
-/// A running service. Dropping it ends it.
+/// A running service, shut down when dropped.
 pub(crate) struct Real {
     pub(crate) address: SocketAddr,
     key: String,
@@ -28,20 +28,18 @@ impl Real {
         Self::start_at(Arc::new(SystemClock)).await
     }
 
-    /// A console on it, connected.
     pub(crate) async fn console(&self) -> Headless {
         let mut console = Headless::start(self.options(self.address), 120, 36);
         assert!(console.shows("connected at").await, "{}", console.screen());
         console
     }
 
-    /// Answers a call, both as JSON.
     pub(crate) async fn call(&self, service: &str, method: &str, asked: &Value) -> Value {
         let mut api = Api::connect(self.options(self.address)).await.unwrap();
         api.call(service, method, asked).await.unwrap()
     }
 
-    /// One that goes by this clock, and sends messages to receivers on this machine.
+    /// Starts a service that uses this clock and sends messages to receivers on this machine.
     pub(crate) async fn start_at(clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = Config::new(folder.path());
@@ -60,12 +58,12 @@ impl Real {
         }
     }
 
-    /// What a console at this address is started with.
     pub(crate) fn options(&self, address: SocketAddr) -> Options {
         let mut options = Options::new(&format!("http://{address}")).unwrap();
         options.key = Some(Key::new(&self.key).unwrap());
         options.time_zone = jiff::tz::TimeZone::UTC;
-        // As for a service in the same process; a busy machine delays an answer for longer than a peer may be silent.
+        // As for an in-process service: on a busy machine an answer can take longer than the
+        // keep-alive timeout.
         options.keep_alive = false;
         options.theme = Theme::Terminal;
         options
@@ -76,7 +74,6 @@ impl Real {
         endpoint.unwrap().connect().await.unwrap()
     }
 
-    /// A request with the admin's key.
     pub(crate) fn with_key<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         let value = format!("Bearer {}", self.key).parse().unwrap();
@@ -84,7 +81,6 @@ impl Real {
         request
     }
 
-    /// Sends events about these hosts.
     pub(crate) async fn send(
         &self,
         severity: cloud::Severity,
@@ -93,7 +89,6 @@ impl Real {
         self.send_named("disk", severity, hosts).await;
     }
 
-    /// Sends events of this name about these hosts.
     pub(crate) async fn send_named(
         &self,
         name: &str,
@@ -116,7 +111,6 @@ impl Real {
         assert_eq!(answer.into_inner().failed, 0);
     }
 
-    /// All occurrences.
     pub(crate) async fn occurrences(&self) -> Vec<v1::Occurrence> {
         let query = v1::EventQuery {
             page_input: Some(v1::PageInput {

@@ -1,11 +1,10 @@
-//! The palette, the help, separate keys, and sorting.
+//! The command palette, help, key settings and sorting.
 
 use bellwether_tui::{Depth, KeySetting, Keymap};
 use ratatui::style::Color;
 
 use super::*;
 
-/// A console on a stocked service that sets these keys.
 async fn console_with_keys(service: &Service, keys: &[(&str, &str)]) -> Headless {
     let setting = |(action, key): &(&str, &str)| KeySetting {
         place: None,
@@ -167,7 +166,7 @@ async fn a_page_comes_back_as_it_was_left_both_ways() {
     line(&screen, "› Rules");
     let screen = press(&mut console, "<Esc><Esc>").await;
     assert_eq!(screen, left);
-    // Esc leaves the filter first, `[` goes.
+    // Esc closes the filter before `[` can navigate.
     let screen = press(&mut console, "<Esc>").await;
     assert!(
         screen.contains("› Destinations") && !screen.contains("·  /a"),

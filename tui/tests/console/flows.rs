@@ -1,4 +1,4 @@
-//! What operators do, from the first key to what the service then holds.
+//! Operator workflows, from the first key to the resulting state of the service.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,6 @@ pub(super) fn assert_shows(screen: &str, wanted: &str) {
     assert!(screen.contains(wanted), "no «{wanted}» in\n{screen}");
 }
 
-/// Whether no event was closed, acknowledged or suppressed.
 async fn all_open(service: &Service) -> bool {
     let all = service.real.occurrences().await;
     let is_open = |it: &v1::Occurrence| it.status() == Status::Open && !it.acknowledged();
@@ -205,7 +204,7 @@ async fn an_event_is_acknowledged_and_annotated() {
 async fn a_filter_of_events_is_pushed_to_the_service() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
-    // Of 40, six are about that host; one of those is informational and one a warning.
+    // Of the 40 events, six are about this host; one is informational and one a warning.
     let screen = press(&mut console, "2/severity>=error host=db1<Enter>").await;
     assert_shows(&screen, " 1/4");
     let screen = press(&mut console, "/<C-u>severity>=<Enter>").await;
@@ -295,7 +294,8 @@ async fn a_lost_service_is_told_survived_and_found_again() {
     press(&mut console, "2").await;
     service.cut(true);
     assert!(console.shows("not connected").await);
-    // What was read stays, with its age; nothing can be changed; everything else works.
+    // Data that was loaded stays visible with its age; changes are refused, and everything else
+    // works.
     assert!(console.shows("what you see is").await);
     assert_shows(&console.screen(), "disk 39 is full");
     let screen = press(&mut console, "c").await;
@@ -409,7 +409,7 @@ async fn leaving_a_typed_filter_stays_on_the_list() {
     assert_shows(&press(&mut console, "<Esc>").await, "› Overview");
 }
 
-/// Another client changes the rule while the form is open.
+/// Lets another client change the rule while the form is open.
 async fn clash(service: &Service) -> Headless {
     let mut console = console(service, 80, 24).await;
     press(&mut console, "5e").await;
@@ -441,12 +441,12 @@ async fn a_change_that_meets_another_shows_both_and_loses_neither() {
         screen.contains("theirs") && screen.contains("mine"),
         "{screen}"
     );
-    // Back to editing: what was typed is there.
+    // Back in the form, the edits are still there.
     let screen = press(&mut console, "<Esc>").await;
     assert!(screen.contains("mine"), "{screen}");
     let stored = service.stored("Rule").await["night"].clone();
     assert_eq!(stored["description"], "theirs");
-    // Saving again shows what would change in theirs, and stores it.
+    // Saving again shows the differences from the other client's version, and stores the edits.
     let screen = press(&mut console, "<C-s>").await;
     assert!(screen.contains("Change rule night?"), "{screen}");
     press(&mut console, "y").await;

@@ -1,4 +1,4 @@
-//! What a heartbeat expects is on its page: an expectation is forgotten there, and the address gets a key.
+//! The page of a heartbeat: removing an expected source and creating a key for its URL.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -11,7 +11,7 @@ mod against_the_service {
         real.call("HeartbeatService", method, &body).await
     }
 
-    /// A service that expects beats of two hosts, of which one failed after a run.
+    /// Starts a service that expects heartbeats from two hosts, one of which failed after a run.
     async fn expecting() -> Real {
         let real = Real::start().await;
         let heartbeat = json!({"name": "backup", "enabled": true, "every": "86400s",

@@ -1,4 +1,4 @@
-//! Who changed what, as the audit log has it.
+//! The history of changes, from the audit log.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {

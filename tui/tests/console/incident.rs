@@ -1,5 +1,5 @@
-//! What an incident needs: signs that mean one thing, tabs that count what is filtered, columns, and hints
-//! that work.
+//! What operators need in an incident: unambiguous signs, tabs with filtered counts, columns, and
+//! working key hints.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -8,7 +8,6 @@ mod against_the_service {
     use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
     use crate::backend::Real;
 
-    /// The line of the screen with this text.
     fn line(screen: &str, text: &str) -> String {
         let found = screen.lines().find(|line| line.contains(text));
         found.map(str::to_owned).unwrap_or_default()
@@ -16,7 +15,7 @@ mod against_the_service {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_silence_has_its_sign_and_what_a_rule_or_an_inhibition_holds_has_others() {
-        // The rule waits for an hour, which holds all of them.
+        // The rule's delay of an hour holds all of them back.
         let real = with_rule(&json!({"delay": "3600s"})).await;
         let inhibition = json!({
             "name": "root",
@@ -59,7 +58,6 @@ mod against_the_service {
         }
     }
 
-    /// A service with three dead letters to one destination and one to another.
     async fn with_dead_letters() -> Real {
         let real = with_rule(&json!({})).await;
         let other = json!({
@@ -111,7 +109,7 @@ mod against_the_service {
             &console.screen(),
             "/state=dead resent=false destination=chat",
         );
-        // Sent again it is marked, and dies once more.
+        // A retried delivery is marked as such and fails again.
         press(&mut console, "r").await;
         press(&mut console, "y").await;
         press(&mut console, "<Tab><Tab><Tab>").await;
@@ -133,7 +131,7 @@ mod against_the_service {
             before.contains("Host") && !before.contains("What"),
             "{before}"
         );
-        // Without the host, with all dimensions.
+        // Without the host column, with all dimensions.
         let screen = press(&mut console, "K").await;
         assert_shows(&screen, "Columns of Events");
         press(&mut console, "host <C-u>what <Enter>").await;
@@ -149,7 +147,7 @@ mod against_the_service {
         assert_shows(&console.screen(), "Columns of Events");
     }
 
-    /// The keys that the foot offers, with their names.
+    /// Returns the keys in the footer with their labels.
     fn hints(screen: &str) -> Vec<(String, String)> {
         let foot = screen.lines().rfind(|line| !line.trim().is_empty());
         let parts = foot.unwrap_or_default().trim().split("  ");
@@ -194,7 +192,7 @@ mod against_the_service {
             let offered = hints(&before);
             assert!(offered.len() > 1, "{keys}\n{before}");
             for (key, name) in offered {
-                // Here is no terminal that an editor could have.
+                // There is no terminal here in which an editor could run.
                 if name == "quit" || name == "as text" {
                     continue;
                 }
@@ -206,7 +204,7 @@ mod against_the_service {
                 };
                 let mut console = self::console(&service, 120, 36).await;
                 press(&mut console, keys).await;
-                // The head tells the time.
+                // The first line is skipped because it shows the time.
                 let body = |console: &mut Headless| console.buffer().content[120..].to_vec();
                 let before = body(&mut console);
                 let after = press(&mut console, &key).await;
@@ -240,7 +238,7 @@ mod against_the_service {
         press(&mut console, "2").await;
         until(&mut console, "2/2").await;
         assert_shows(&console.screen(), "/db-");
-        // What is typed takes the place of the old filter.
+        // Typing replaces the old filter.
         press(&mut console, "/web<Enter>").await;
         until(&mut console, "1/1").await;
         press(&mut console, ":silence host=db-1 90m<Enter>").await;

@@ -1,4 +1,4 @@
-//! The whole console in one process, on a screen in memory, against a service on a real socket.
+//! The whole console in one process, with an in-memory screen and a service on a real socket.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -33,21 +33,20 @@ use bellwether_tui::{Headless, Key, Options};
 
 use crate::service::Service;
 
-/// A console of this size on this service, connected and idle.
+/// Starts a console of this size and waits until it is connected and idle.
 async fn console(service: &Service, columns: u16, rows: u16) -> Headless {
     let mut console = Headless::start(service.options(), columns, rows);
     assert!(console.idle().await, "{}", console.screen());
     console
 }
 
-/// Presses keys and waits until nothing is under way.
+/// Presses keys, waits until the console is idle, and returns the screen.
 async fn press(console: &mut Headless, keys: &str) -> String {
     console.press(keys).unwrap();
     assert!(console.idle().await, "{}", console.screen());
     console.screen()
 }
 
-/// Waits until the screen shows that.
 async fn until(console: &mut Headless, wanted: &str) {
     assert!(
         console.shows(wanted).await,

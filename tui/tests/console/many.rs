@@ -1,4 +1,4 @@
-//! All events that a filter leaves, changed in bulk.
+//! Bulk changes to all events that match a filter.
 
 use super::{flows::assert_shows, *};
 

@@ -1,4 +1,4 @@
-//! Intake mappings, from an empty list through their form to what they make of a document.
+//! Intake mappings, from an empty list through the form to the events created from a document.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -20,19 +20,19 @@ mod against_the_service {
         let screen = console.screen();
         assert_shows(&screen, "order: {{item.id}}");
         assert_shows(&screen, "‹ warning ›");
-        // The condition that closes it is a filter.
+        // The closing condition is a filter.
         press(&mut console, "<Tab>item.state=done").await;
         press(&mut console, "<C-t>").await;
         until(&mut console, "Test of the unsaved shop").await;
         press(&mut console, "<Esc>").await;
-        // Without `each` nothing is there as `item`.
+        // Without `each`, `item` is undefined.
         press(&mut console, "<C-t>").await;
         console.paste(r#"{"orders": [{"id": 7}]}"#);
         press(&mut console, "<Enter>").await;
         until(&mut console, "dimensions: is required").await;
         press(&mut console, "<Esc>").await;
         until(&mut console, "New mapping").await;
-        // Past the condition and the one for acknowledged.
+        // Past the closing condition and the one for acknowledgement.
         press(&mut console, "<Tab><Tab>orders<C-t>").await;
         until(&mut console, "Test of the unsaved shop").await;
         let document = r#"x-shop: a; {"orders": [{"id": 7, "title": "late", "level": "p1"},
@@ -55,7 +55,7 @@ mod against_the_service {
         console.paste(document);
         press(&mut console, "<Enter>").await;
         until(&mut console, "2 events; no events were created").await;
-        // With another one: what stood there is replaced.
+        // Another document replaces the previous one.
         press(&mut console, "w<C-u>").await;
         console.paste(r#"{"orders": []}"#);
         press(&mut console, "<Enter>").await;

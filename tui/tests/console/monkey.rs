@@ -1,8 +1,8 @@
-//! A monkey at the keyboard, from a seed: whatever is pressed, pasted, clicked and resized,
-//! whatever the service tells and however the connection breaks, the console stands, changes
-//! nothing for good that no one said Yes to, keeps what is selected, and can be left.
+//! A seeded monkey test. Whatever is pressed, pasted, clicked or resized, whatever the service
+//! sends, and however the connection breaks, the console does not crash, makes no permanent change
+//! without a confirmed question, keeps the selection, and can be left.
 //!
-//! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` is the long form.
+//! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` runs more rounds.
 
 use std::{
     collections::VecDeque,
@@ -23,9 +23,9 @@ use crate::proxy::{Fault, Proxy};
 
 const ROUNDS: usize = 6;
 const SEED: u64 = 1;
-/// Time that a connection gets to come back: longer than its longest pause.
+/// Time for the connection to recover: longer than the longest retry delay.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the monkey does in a round.
+/// Number of actions in a round.
 const DEEDS: usize = 120;
 
 const KEYS: &[&str] = &[
@@ -148,7 +148,7 @@ const SIZES: &[(u16, u16)] = &[
     (1, 1),
 ];
 
-/// Numbers from a seed (xorshift).
+/// A random number generator (xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -164,11 +164,10 @@ impl Chance {
     }
 }
 
-/// The monkey, its console, and what it did last.
 struct Monkey {
     chance: Chance,
     console: Headless,
-    /// Whether it never says Yes.
+    /// Whether it never answers Yes.
     polite: bool,
     keys: usize,
     last: VecDeque<String>,
@@ -182,7 +181,8 @@ impl Monkey {
         }
     }
 
-    /// Presses one key; a change may leave only with a Yes to a question.
+    /// Presses one key, and checks that a change is sent only after a question was answered with
+    /// Yes.
     fn key(&mut self, key: &str) {
         let asked = self.console.is_asked();
         let says_yes = matches!(key, "y" | "<Enter>");
@@ -211,7 +211,7 @@ impl Monkey {
         }
     }
 
-    /// Leaves whatever lies over a page, and a form with what was typed in it.
+    /// Closes everything that covers the page, including a form with edits.
     fn leave(&mut self) {
         self.console.resize(80, 24);
         for _ in 0..3 {
@@ -225,8 +225,8 @@ impl Monkey {
         }
     }
 
-    /// Processes what has come; what is selected stays so while it is there, unless what was just
-    /// created came in.
+    /// Processes pending messages, and checks that the selection is kept unless the selected row is
+    /// gone or a new one was just created.
     async fn breathe(&mut self) {
         let (selected, asked) = (self.console.selected(), self.console.is_asked());
         let listed = self.console.listed();
@@ -238,7 +238,7 @@ impl Monkey {
             self.last
         );
         let now = self.console.selected();
-        // On the first row a list of events follows.
+        // With the first row selected, a list of events follows the newest event.
         let follows = listed.first() == selected.as_ref();
         if let Some(id) = selected.filter(|id| self.console.lists(id) && !follows) {
             let created = now.as_ref().is_some_and(|now| !listed.contains(now));
@@ -250,7 +250,7 @@ impl Monkey {
         }
     }
 
-    /// Lets the connection live again and waits for it, as a client that notices the loss does.
+    /// Restores the connection and waits for it, as a client that noticed the loss would.
     async fn heal(&mut self, proxy: &Proxy) {
         proxy.set(Fault::None);
         let end = Instant::now() + PATIENCE;
@@ -318,8 +318,8 @@ impl Monkey {
     }
 }
 
-/// What no one may have changed without a Yes: the definitions, but whether a rule is on, and what
-/// is over.
+/// Returns what must not change without a Yes: the definitions, except whether a rule is enabled,
+/// and the closed events.
 async fn state(real: &Real) -> String {
     let channel = real.channel().await;
     let mut triggers = TriggerServiceClient::new(channel.clone());
@@ -379,7 +379,6 @@ async fn stock(real: &Real) {
     service.create_trigger(request).await.unwrap();
 }
 
-/// A service with something in it, and the connection to it.
 async fn served() -> (Real, Proxy) {
     let real = Real::start().await;
     stock(&real).await;
@@ -387,7 +386,7 @@ async fn served() -> (Real, Proxy) {
     (real, proxy)
 }
 
-/// Rounds and seed.
+/// Returns the rounds and the seed.
 fn asked() -> (usize, u64) {
     let Some(text) = std::env::var_os("BELLWETHER_MONKEY") else {
         return (ROUNDS, SEED);
@@ -400,14 +399,14 @@ fn asked() -> (usize, u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monkey_breaks_nothing_changes_nothing_unasked_and_can_be_sent_away() {
     let (rounds, seed) = asked();
-    // What a monkey that says Yes has begun may continue when it has left: each has its own
-    // service.
+    // Actions confirmed by one monkey may continue after it has left, so each kind of monkey has
+    // its own service.
     let services = [served().await, served().await];
     let (mut keys, mut writes) = (0, 0);
     for round in 0..rounds {
         let (real, proxy) = &services[round % 2];
         proxy.set(Fault::None);
-        // No number is zero, which this chance would stay at.
+        // Never zero: xorshift would stay at it.
         let number = u64::try_from(round).unwrap() + 1;
         let mut monkey = Monkey {
             chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number << 32) | 1),

@@ -1,8 +1,7 @@
-//! The mouse: clicks select and open, the wheel scrolls, and nothing is changed by either.
+//! The mouse: clicks select and open, the wheel scrolls, and neither changes data.
 
 use super::*;
 
-/// The row of the screen that holds this.
 fn row_of(screen: &str, wanted: &str) -> u16 {
     let row = screen.lines().position(|line| line.contains(wanted));
     assert!(row.is_some(), "no {wanted} on\n{screen}");
@@ -76,7 +75,7 @@ async fn the_wheel_scrolls_and_neither_answers_a_question() {
     assert!(screen.contains(" 4/40"), "{screen}");
     console.scroll(false);
     assert!(console.screen().contains(" 1/40"), "{}", console.screen());
-    // A question stays a question wherever a user clicks.
+    // A click anywhere leaves an open question unanswered.
     let asked = press(&mut console, "c").await;
     for row in 0..24 {
         console.click(40, row);

@@ -1,5 +1,5 @@
-//! Who is on call, on one screen with tabs: acknowledge for a while, put others on call for a shift, test a
-//! contact; and the overview, the events and the page of one say who has it.
+//! The on-call screen with its tabs: acknowledging for a period, overriding a shift and testing a
+//! contact. The overview, the event list and the event page show who is responsible.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -15,7 +15,7 @@ mod against_the_service {
         real.call(&service, &method, &json!({word: body})).await;
     }
 
-    /// A service that pages ana, who is on call until a day of the year 2027, for an open event.
+    /// Starts a service that pages ana for an open event; she is on call until a day in 2027.
     async fn paging() -> Real {
         let real = Real::start().await;
         let chat = json!({"name": "push", "type": {"webhook": {"url": "https://push.invalid/"}}});
@@ -81,7 +81,7 @@ mod against_the_service {
         ] {
             assert_shows(&screen, part);
         }
-        // The cursor is on the schedule; below it is the response.
+        // The cursor is on the schedule, with the response below it.
         let screen = press(&mut console, "j").await;
         assert_shows(&screen, "A ack for");
         press(&mut console, "A").await;
@@ -123,7 +123,7 @@ mod against_the_service {
         press(&mut console, "Go").await;
         until(&mut console, "Who is on call instead by nights").await;
         press(&mut console, "ben for 3h").await;
-        // What was offered for the whole shift is behind the cursor.
+        // The cursor moves past the suggestion for the whole shift.
         press(&mut console, "<C-k><Enter>").await;
         until(&mut console, "override").await;
         let asked = json!({"name": "nights"});
@@ -144,14 +144,14 @@ mod against_the_service {
         until(&mut console, "not delivered").await;
     }
 
-    /// What `docs/console/on-call.md` says to type, line by line.
+    /// Returns the input listed in `docs/console/on-call.md`, line by line.
     fn typed() -> Vec<String> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/on-call.md");
         let page = std::fs::read_to_string(path).unwrap();
         let blocks = page.split("```keys\n").skip(1);
         let blocks = blocks.filter_map(|it| it.split("```").next());
         let lines = blocks.flat_map(str::lines).map(str::trim);
-        // Nothing is sent beyond this machine.
+        // Nothing is sent outside this machine.
         let lines = lines.map(|it| it.replace("push.example.com", "push.invalid"));
         lines.filter(|it| !it.is_empty()).collect()
     }
@@ -174,7 +174,7 @@ mod against_the_service {
         }
         real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
             .await;
-        // Who has this week.
+        // The person on call this week.
         let first = responses(&real).await["notified"][0]["contactName"].clone();
         let (first, other) = match first.as_str() {
             Some("ana") => ("ana", "ben"),

@@ -1,4 +1,4 @@
-//! Deliveries sent again in numbers, and the obligations that are open.
+//! Bulk retries of deliveries, and the outstanding resolutions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::{
     service::event,
 };
 
-/// How many deliveries were sent again.
 async fn retried(service: &Service) -> usize {
     let all = service.deliveries().await;
     let is_retried = |row: &&Value| row["retriedAs"].as_str().is_some_and(|it| !it.is_empty());
@@ -37,7 +36,7 @@ async fn all_that_the_filter_leaves_is_counted_asked_for_and_sent_again_page_by_
         "Enter alone means No\n{screen}"
     );
     assert!(untouched().await);
-    // What is typed before the count is there answers nothing.
+    // Keys typed before the count is shown do not answer the question.
     press(&mut console, "Ay").await;
     assert!(untouched().await);
     let screen = press(&mut console, "y").await;
@@ -112,7 +111,7 @@ async fn deliveries_are_filtered_by_when_they_were_decided_and_a_span_becomes_a_
     );
     let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
     assert_shows(&screen, &date.strftime("since=%Y-").to_string());
-    // What is done to all of them means the same moments.
+    // A relative time is resolved once for the whole bulk change.
     let screen = press(&mut console, "A").await;
     assert_shows(&screen, "Send all deliveries with since=2");
     press(&mut console, "<Esc>").await;

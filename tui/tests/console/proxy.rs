@@ -9,17 +9,16 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What is wrong with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Nothing comes through, without an error.
+    /// Nothing is forwarded, without an error.
     Stalled,
-    /// Every connection ends, and so does each new one.
+    /// All open and new connections are closed.
     Cut,
 }
 
-/// Stands between a console and a service. Dropping it ends every connection.
+/// A proxy between a console and a service; dropping it closes every connection.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     fault: Arc<watch::Sender<Fault>>,
@@ -66,7 +65,7 @@ async fn carry(client: TcpStream, service: SocketAddr, fault: watch::Receiver<Fa
     }
 }
 
-/// Carries bytes on while nothing is wrong.
+/// Forwards bytes while there is no fault.
 async fn copy(
     mut from: tcp::OwnedReadHalf,
     mut to: tcp::OwnedWriteHalf,

@@ -1,4 +1,4 @@
-//! The reference in the console: topics, search, and the way from a field of a form.
+//! The built-in reference: topics, search, and the link from a form field.
 
 use bellwether_proto::reference::{Block, TOPICS};
 
@@ -9,7 +9,7 @@ async fn every_topic_is_opened_from_the_list_and_read_to_its_end() {
     let service = Service::start().await;
     for (columns, rows) in [(60, 15), (100, 30)] {
         let mut console = console(&service, columns, rows).await;
-        // Every topic and every heading on the list is a link.
+        // Every topic and every heading in the list is a link.
         let mut links = 1;
         for topic in TOPICS {
             let keys = format!("9g{}<Enter>", "<Tab>".repeat(links));
@@ -38,7 +38,7 @@ async fn a_search_over_all_topics_leads_to_the_line_that_holds_it() {
     assert!(screen.contains("› chat"), "{screen}");
     let line = screen.lines().find(|line| line.contains("not_in_channel"));
     assert!(line.is_some_and(|line| line.starts_with('▏')), "{screen}");
-    // Back to what was found, then to all topics.
+    // Back to the search results, then to all topics.
     assert!(
         press(&mut console, "<Esc>")
             .await

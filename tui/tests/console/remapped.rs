@@ -1,10 +1,10 @@
-//! A console whose every action has another key: no screen reports on a key that means nothing.
+//! With every action mapped to another key, no screen mentions a default key.
 
 use bellwether_tui::{KeySetting, Keymap};
 
 use super::*;
 
-/// The actions of the table in the documentation, each with keys that no sentence is likely to hold.
+/// The actions of the documented table, each with a key that is unlikely to occur in a sentence.
 fn remapped() -> (Keymap, Vec<(String, String)>) {
     let reference = Keymap::default().reference();
     let rows = reference.lines().filter(|line| line.starts_with("| `"));
@@ -31,7 +31,6 @@ fn remapped() -> (Keymap, Vec<(String, String)>) {
     (Keymap::new(&settings).unwrap(), keys)
 }
 
-/// The first words of a screen that are keys of the list as it is delivered.
 fn default_key(screen: &str) -> Option<String> {
     let letters = "bcdefghijklmnopqrstuvwxyzBCDEGHIJKLMNOPQRSTUVWXYZ";
     let names = [
@@ -118,7 +117,7 @@ async fn no_screen_tells_a_key_that_was_taken_away() {
             .await;
         }
     }
-    // What is looked for would be found.
+    // The check finds default keys where they apply.
     let service = Service::start().await;
     let mut usual = console(&service, 120, 40).await;
     assert!(default_key(&press(&mut usual, "3").await).is_some());

@@ -1,4 +1,4 @@
-//! Screens that change their size while they are used, and frames without a terminal.
+//! Resizing a screen in use, and frames without a terminal.
 
 use super::*;
 

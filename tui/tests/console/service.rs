@@ -1,4 +1,4 @@
-//! The real service in this process with a little of everything, behind a link that can be cut.
+//! The real service in this process, with sample data, behind a connection that can be cut.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,30 +16,27 @@ use crate::{
     proxy::{Fault, Proxy},
 };
 
-/// What a receiver that refuses answers.
+/// Answer of the receivers that refuse.
 const REFUSAL: &str = "no such hook";
 
-/// A running service. Dropping it ends it.
+/// A running service, shut down when dropped.
 pub(crate) struct Service {
     pub(crate) real: Real,
-    /// Where messages can be sent to: `/audit` accepts, every other path refuses for good.
+    /// Base URL of the receivers: `/audit` accepts, and every other path refuses permanently.
     pub(crate) receivers: String,
     link: Proxy,
     _receiving: JoinSet<()>,
 }
 
 impl Service {
-    /// A new service.
     pub(crate) async fn start() -> Self {
         Self::behind(Real::start().await, REFUSAL).await
     }
 
-    /// A new service that goes by this clock.
     pub(crate) async fn start_at(clock: Arc<dyn Clock>) -> Self {
         Self::behind(Real::start_at(clock).await, REFUSAL).await
     }
 
-    /// A new service whose receivers refuse with this text.
     pub(crate) async fn refused_with(refusal: &'static str) -> Self {
         Self::behind(Real::start().await, refusal).await
     }
@@ -58,8 +55,8 @@ impl Service {
         }
     }
 
-    /// A service with 40 open events, of which the newest notified a receiver that accepts and one that
-    /// refuses.
+    /// Starts a service with 40 open events, the newest of which notified a receiver that accepts
+    /// and one that refuses.
     pub(crate) async fn stocked() -> Self {
         let service = Self::start().await;
         service.events(0..39).await;
@@ -85,7 +82,7 @@ impl Service {
         service
     }
 
-    /// Adds a webhook of this name; a message that is refused is dead.
+    /// Creates a webhook destination; a refused message is dead.
     pub(crate) async fn destination(&self, name: &str) {
         let destination = json!({
             "name": name,
@@ -95,14 +92,13 @@ impl Service {
         self.create("Destination", &destination).await;
     }
 
-    /// Adds a resource of a kind.
     pub(crate) async fn create(&self, kind: &str, resource: &Value) {
         let asked = json!({kind.to_lowercase(): resource});
         let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
         self.real.call(&service, &method, &asked).await;
     }
 
-    /// The resources of a kind, by their names.
+    /// Returns the resources of this kind by name.
     pub(crate) async fn stored(&self, kind: &str) -> BTreeMap<String, Value> {
         let (service, method) = (format!("{kind}Service"), format!("List{kind}s"));
         let mut found = self.real.call(&service, &method, &json!({})).await;
@@ -113,7 +109,6 @@ impl Service {
             .collect()
     }
 
-    /// All deliveries, the newest first.
     pub(crate) async fn deliveries(&self) -> Vec<Value> {
         let asked = json!({"pageSize": 100});
         let mut found = self
@@ -124,7 +119,7 @@ impl Service {
         found.as_array().cloned().unwrap_or_default()
     }
 
-    /// Waits until so many deliveries have ended.
+    /// Waits until this many deliveries are delivered or dead.
     pub(crate) async fn settle(&self, wanted: usize) {
         let is_over = |row: &&Value| row["state"] == "DELIVERED" || row["state"] == "DEAD";
         let mut found = Vec::new();
@@ -138,13 +133,11 @@ impl Service {
         assert_eq!(found.iter().filter(is_over).count(), wanted, "{found:?}");
     }
 
-    /// Sends events about full disks, each of its number.
     pub(crate) async fn events(&self, numbers: std::ops::Range<u32>) {
         let events = numbers.map(|number| event(number, &format!("disk {number} is full")));
         self.send(events.collect()).await;
     }
 
-    /// Sends events.
     pub(crate) async fn send(&self, events: Vec<cloud::Event>) {
         let count = i32::try_from(events.len()).unwrap();
         let events = cloud::Events {
@@ -157,12 +150,10 @@ impl Service {
         assert_eq!(answer.succeeded, count, "{answer:?}");
     }
 
-    /// What a console of an administrator is started with.
     pub(crate) fn options(&self) -> Options {
         self.real.options(self.link.address)
     }
 
-    /// What a console of a viewer is started with.
     pub(crate) async fn viewer(&self) -> Options {
         let asked = json!({"name": "a-viewer", "role": "ROLE_VIEWER"});
         let answer = self.real.call("ClientService", "CreateClient", &asked);
@@ -171,13 +162,13 @@ impl Service {
         options
     }
 
-    /// Ends every connection and each new one, or no more.
+    /// Cuts the connection, or restores it.
     pub(crate) fn cut(&self, is_cut: bool) {
         self.link.set(if is_cut { Fault::Cut } else { Fault::None });
     }
 }
 
-/// The event of a disk; its host and severity go by its number.
+/// Creates the event of a disk, with host and severity derived from its number.
 pub(crate) fn event(number: u32, summary: &str) -> cloud::Event {
     use cloud::Severity::{Critical, Error, Info, Warning};
 
@@ -197,7 +188,7 @@ pub(crate) fn event(number: u32, summary: &str) -> cloud::Event {
     }
 }
 
-/// Receivers by their paths: one accepts, the others refuse for good.
+/// Runs the receivers: one path accepts, all others refuse permanently.
 pub(crate) async fn receive(listener: TcpListener, refusal: &'static str) {
     let mut connections = JoinSet::new();
     while let Ok((mut client, _)) = listener.accept().await {

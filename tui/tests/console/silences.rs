@@ -1,4 +1,4 @@
-//! Silences, from an event, marked events and groups to their list.
+//! Silences: created from an event, from marked events and from groups, and their list.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -8,7 +8,8 @@ mod against_the_service {
     use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
     use crate::backend::Real;
 
-    /// Two hosts with an event each of three names, and a console on their list.
+    /// Starts a service with two hosts, each with events of three names, and a console on their
+    /// list.
     async fn few() -> (Real, Headless) {
         let real = Real::start().await;
         for name in ["disk", "cpu", "fan"] {
@@ -20,7 +21,7 @@ mod against_the_service {
         (real, console)
     }
 
-    /// One host with 24 events, and another with one.
+    /// Starts a service with 24 events of one host and one event of another.
     async fn storm() -> (Real, Headless) {
         let real = Real::start().await;
         real.send(Severity::Error, std::iter::once("calm".to_owned()))
@@ -34,7 +35,6 @@ mod against_the_service {
         (real, console)
     }
 
-    /// The filters of the silences, and their lengths in minutes.
     async fn stored(real: &Real) -> Vec<(String, i64)> {
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
         let found = api
@@ -100,7 +100,7 @@ mod against_the_service {
         ] {
             assert_shows(&screen, shown);
         }
-        // It is left without a trace.
+        // Leaving the form creates nothing.
         press(&mut console, "n").await;
         assert_eq!(stored(&real).await, vec![]);
         press(&mut console, "z").await;
@@ -143,7 +143,7 @@ mod against_the_service {
         until(&mut console, "Silence all of db-13 until").await;
         until(&mut console, "covers 24 open events now").await;
         assert_shows(&console.screen(), "more than half");
-        // The answer is No until a user says Yes.
+        // The default answer is No.
         press(&mut console, "<Enter>").await;
         assert_eq!(stored(&real).await, vec![]);
         for key in ["z", "h", "2", "y"] {

@@ -1,9 +1,9 @@
-//! How every screen and dialog looks: its text at each size, and what each cell means by its style.
+//! Snapshots of every screen and dialog: the text at each size, and the style of each cell.
 //!
-//! They are drawn on the real service in this process, at a time that stands still. A scene's file holds its text at each size, then a
-//! grid of letters for its styles. That the themes differ in nothing but their styles is checked;
-//! `themes.snap` tells those styles. What has changed on purpose is written by `just snapshots`; the
-//! difference is what a reviewer reads.
+//! They are drawn from the real service in this process with a fixed clock. The file of a scene
+//! contains its text at each size, then a grid of letters for its styles. The test checks that
+//! themes differ only in their styles, which are recorded in `themes.snap`. `just snapshots`
+//! rewrites the files after an intended change; a reviewer reads the diff.
 
 mod hostile;
 mod scenes;
@@ -21,9 +21,7 @@ use self::{
 };
 use super::*;
 
-/// The sizes of every scene.
 const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
-/// Further sizes, for some of the layouts.
 const SMALL_SIZES: [(u16, u16); 3] = [(60, 15), (20, 5), (1, 1)];
 const SMALL: [&str; 11] = [
     "overview",
@@ -38,7 +36,7 @@ const SMALL: [&str; 11] = [
     "help_list",
     "lost_events",
 ];
-/// The sizes at which themes are compared.
+/// Sizes at which themes are compared.
 const STYLED: [(u16, u16); 2] = [(80, 24), (60, 15)];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +54,7 @@ async fn every_screen_and_dialog_looks_as_it_was_approved_in_every_theme() {
     snapshot("themes", &letters.legend());
 }
 
-/// A scene at its sizes, and the styles of one of them.
+/// Returns a scene at its sizes, with the styles at one of them.
 async fn draw(
     console: &mut Headless,
     setting: Setting,
@@ -77,7 +75,7 @@ async fn draw(
     at_size(console, columns, rows).await;
     let mut styles = grid(console.buffer());
     if matches!(setting, Setting::Lost | Setting::Refused) {
-        // How long the banner is has to do with why the link was lost.
+        // The length of the banner depends on why the connection was lost.
         let banner = |row: &str| !row.is_empty() && row.trim_matches('c').is_empty();
         let rows = styles
             .lines()
@@ -109,7 +107,7 @@ async fn text_from_outside_breaks_no_line_and_hides_nothing() {
     }
 }
 
-/// A console on which a scene has been set.
+/// Opens a console and sets a scene on it.
 async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
     let mut options = world.options();
     options.depth = Depth::Full;
@@ -150,10 +148,11 @@ async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
     without_chance(&screen)
 }
 
-/// Before when something was heard last.
+/// Text before the time of the last update.
 const HEARD: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
 
-/// Why and since when there is no link, and the service's port, are not the same in every run.
+/// Replaces what differs between runs: the reason and time of a lost connection, and the port of
+/// the service.
 fn without_chance(screen: &str) -> String {
     let mut out = String::new();
     for line in screen.lines() {
@@ -165,7 +164,7 @@ fn without_chance(screen: &str) -> String {
             Some((before, after)) => format!("{before}HH:MM:SS{after}"),
             None => line.to_owned(),
         };
-        // The port has always five digits here, so that what is beside it stays where it is.
+        // The port is replaced by five characters, so that the text after it keeps its position.
         let port = line.find("127.0.0.1:").map(|at| at + "127.0.0.1:".len());
         if let Some((before, after)) = port.and_then(|at| line.split_at_checked(at)) {
             out += before;

@@ -1,4 +1,4 @@
-//! The commonest tasks take the keys that `docs/console/tasks.md` lists.
+//! The most common tasks take the keys listed in `docs/console/tasks.md`.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -8,7 +8,7 @@ mod against_the_service {
     use super::super::{waiting::against_the_service::with_rule, *};
     use crate::backend::Real;
 
-    /// A task, what is pressed, and what the screen shows then.
+    /// Tasks, with the keys pressed and the text shown afterwards.
     const TASKS: [(&str, &str, &str); 14] = [
         ("see the open critical events", "!", "severity=critical"),
         ("acknowledge an event", "2a", "acknowledged"),
@@ -50,7 +50,7 @@ mod against_the_service {
         let mut missed = Vec::new();
         for (row, (task, keys, shows)) in rows.iter().zip(TASKS) {
             assert_eq!(row[0].trim_start_matches("| "), task);
-            // Keys stand between backticks, typed words beside them.
+            // Keys are in backticks, typed words are not.
             let listed: String = row[1].split(' ').map(key).collect();
             assert_eq!(listed, keys, "{task}");
             let count = row[1].matches('`').count() / 2;
@@ -63,7 +63,7 @@ mod against_the_service {
                 press(&mut console, "2").await;
                 press(&mut console, "a").await;
             }
-            // A person sees the screen, and what was asked for, before the next key.
+            // As a person would, waits for the screen before each key.
             for key in stepped(keys) {
                 press(&mut console, &key).await;
             }
@@ -74,7 +74,6 @@ mod against_the_service {
         assert!(missed.is_empty(), "{}", missed.join("\n"));
     }
 
-    /// Waits until both messages have ended dead.
     async fn both_dead(real: &Real) {
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
         let asked = json!({"states": ["DEAD"]});
@@ -91,7 +90,7 @@ mod against_the_service {
         assert_eq!(dead, 2, "messages to nowhere are dead");
     }
 
-    /// The keys one by one.
+    /// Splits the input into single keys.
     fn stepped(keys: &str) -> Vec<String> {
         let mut steps = Vec::new();
         let mut rest = keys;
@@ -106,7 +105,7 @@ mod against_the_service {
         steps
     }
 
-    /// A key or a word of the document as it is pressed.
+    /// Converts a key or word of the document into input.
     fn key(message: &str) -> String {
         match message
             .strip_prefix('`')

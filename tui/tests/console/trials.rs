@@ -1,4 +1,4 @@
-//! Testing a trigger on stored events: what it reports, and where that leads.
+//! Testing a trigger on stored events: the report and its links.
 
 use super::{flows::assert_shows, *};
 
@@ -12,7 +12,7 @@ async fn the_test_of_a_trigger_reports_what_it_would_have_matched_and_leads_ther
         "would have matched 40 occurrences in the last 24 h (now: 40)",
     );
     assert_shows(&screen, "40 were looked at");
-    // A longer time is another test of the same page.
+    // A longer period is another test on the same page.
     let screen = press(&mut console, "+").await;
     assert_shows(&screen, "in the last 7 days");
     let screen = press(&mut console, "<Tab><Enter>").await;

@@ -1,4 +1,5 @@
-//! Nothing false: filters of every list, totals, reasons, and questions that would be refused.
+//! Correctness of the filters of every list, of totals and of reasons, and refusal before a
+//! question is asked.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -24,7 +25,7 @@ mod against_the_service {
             if !screen.contains("zzzz") {
                 continue;
             }
-            // Events have any field, and those of deliveries too: there the service warns.
+            // Events and deliveries can have any field; there the service warns.
             let said = if place.starts_with(" Deliveries") {
                 "no event has a field `zzzz`"
             } else {
@@ -93,7 +94,7 @@ mod against_the_service {
         let mut console = real.console().await;
         press(&mut console, "4").await;
         press(&mut console, "n").await;
-        // Faster than the check on a pause, and with the answer typed ahead.
+        // Typed faster than the check's delay, with the answer typed ahead.
         let screen = press(&mut console, "hook<Tab><Tab>ftp://x<C-s>y").await;
         assert!(!screen.contains("Create destination"), "{screen}");
         assert_shows(&screen, "✗");

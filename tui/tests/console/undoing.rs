@@ -1,4 +1,4 @@
-//! Taking back what was done, and restoring what was: bulk changes, edits and pauses.
+//! Undoing bulk changes, edits and pauses, and restoring earlier versions.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -12,7 +12,6 @@ mod against_the_service {
         real.call("RuleService", "GetRule", &asked).await["rule"].clone()
     }
 
-    /// How many messages were decided.
     async fn deliveries(real: &Real) -> usize {
         let found = real
             .call("DeliveryService", "ListDeliveries", &json!({}))
@@ -65,7 +64,7 @@ mod against_the_service {
         press(&mut console, "H").await;
         until(&mut console, "Who changed rule night").await;
         until(&mut console, "restore this version").await;
-        // What is so now is not offered.
+        // The current version is not offered.
         assert_eq!(console.screen().matches("restore this version").count(), 2);
         for _ in 0..10 {
             let screen = console.screen();
@@ -102,7 +101,7 @@ mod against_the_service {
         until(&mut console, "undone: 2 events acknowledged").await;
         assert_eq!(acknowledged(&real).await, 0);
         assert_eq!(deliveries(&real).await, before);
-        // With updates, undoing asks: it sends them again.
+        // With updates, undoing asks first, because it sends them again.
         press(&mut console, "a").await;
         until(&mut console, "Sends about 2 updates to pager.").await;
         press(&mut console, "y").await;
@@ -164,7 +163,7 @@ mod against_the_service {
         press(&mut console, "4").await;
         press(&mut console, "U").await;
         until(&mut console, "Undo: pager paused?").await;
-        // The earlier event's message may wait for its retry too.
+        // The earlier event's message may be waiting for its retry too.
         until(&mut console, "for it now.").await;
         press(&mut console, "y").await;
         until(&mut console, "undone: pager paused").await;

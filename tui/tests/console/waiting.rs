@@ -1,4 +1,4 @@
-//! What waits and what is gathered: their lists, and what is done from there.
+//! Waiting and grouped messages: their lists, and the actions on them.
 
 #[cfg(feature = "embedded")]
 pub(super) mod against_the_service {
@@ -8,7 +8,7 @@ pub(super) mod against_the_service {
     use super::super::{flows::assert_shows, *};
     use crate::backend::Real;
 
-    /// A service on which such a rule about every disk notifies a receiver that is not there.
+    /// Starts a service on which this rule, for every disk, notifies an unreachable receiver.
     pub(crate) async fn with_rule(rule: &Value) -> Real {
         let real = Real::start().await;
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
@@ -61,7 +61,7 @@ pub(super) mod against_the_service {
         until(&mut console, "Send what waits of rule night?").await;
         press(&mut console, "y").await;
         until(&mut console, "night notifies now").await;
-        // The screen has the filter that it was left with.
+        // The screen keeps the filter with which it was left.
         console.press("<A-6>").unwrap();
         until(&mut console, "no match `db-1`").await;
         console.press("<Esc>").unwrap();
@@ -75,7 +75,7 @@ pub(super) mod against_the_service {
         let real = with_rule(&json!({"group": group})).await;
         let mut console = Headless::start(real.options(real.address), 120, 30);
         until(&mut console, "connected").await;
-        // Its first message makes it.
+        // The first message creates the group.
         console.press("<A-7>").unwrap();
         until(&mut console, "name=disk").await;
         press(&mut console, "<Enter>").await;

@@ -1,4 +1,4 @@
-//! Sign-ins that never end, by an unauthenticated client, while the provider is slow.
+//! Unfinished sign-ins by an unauthenticated client, while the provider is slow.
 
 use std::{
     net::SocketAddr,
@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{Browser, Method, PAGE, World, json, settings};
 
-/// The first line that the page answers to a client of that address of this machine.
+/// Returns the status line of a sign-in from this local address.
 async fn begins_from(address: &str, gateway: SocketAddr) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket
@@ -31,7 +31,6 @@ async fn begins_from(address: &str, gateway: SocketAddr) -> String {
     answer.lines().next().unwrap().to_owned()
 }
 
-/// Begins to sign in; answers the state that the browser has to bring back.
 async fn begun_state(browser: &mut Browser) -> String {
     let address = format!("{PAGE}/sign-in");
     let begun = browser.step(Method::GET, &address, "", "none").await;
@@ -40,7 +39,8 @@ async fn begun_state(browser: &mut Browser) -> String {
     pairs.next().unwrap().1.into_owned()
 }
 
-/// A provider that names its endpoints, and takes an hour for anything else.
+/// Starts a provider that serves its discovery document, and takes an hour for every other
+/// response.
 async fn slow_provider() -> (Receiver, String) {
     let issuer = Arc::new(OnceLock::<String>::new());
     let own = Arc::clone(&issuer);
@@ -73,7 +73,7 @@ async fn junk_of_one_address_leaves_others_their_sign_ins_while_the_provider_is_
         all.iter().filter(|it| it.path == "/token").count()
     };
 
-    // What was not begun here is refused, and the provider is asked for nothing.
+    // An unknown state is rejected without a request to the provider.
     for _ in 0..20 {
         let mut stranger = Browser::new(&world);
         let host = stranger.gateway.trim_start_matches("http://").to_owned();
@@ -88,7 +88,7 @@ async fn junk_of_one_address_leaves_others_their_sign_ins_while_the_provider_is_
     }
     assert_eq!(asked(), 0);
 
-    // What one address did begin takes a quarter of the places at most.
+    // One address can use a quarter of the pending sign-ins at most.
     let mut begun = Vec::new();
     for _ in 0..20 {
         let mut stranger = Browser::new(&world);

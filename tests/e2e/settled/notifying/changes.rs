@@ -1,4 +1,4 @@
-//! Notifying: what counts as a change, regardless of who makes it.
+//! Notifications: which changes count, regardless of their author.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, world::World};
 use serde_json::json;
@@ -195,7 +195,7 @@ async fn ageing_is_a_change_like_any_other() {
             plays.push((case.name, play, expected));
         }
     }
-    // A service looks at what is due when it starts, and then once a minute.
+    // A service processes what is due at its start, and then once per minute.
     world.terminate();
     world.start_again();
     for (name, mut play, expected) in plays {

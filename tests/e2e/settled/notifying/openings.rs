@@ -1,4 +1,4 @@
-//! Notifying: what opens, and what never does.
+//! Notifications: which events cause an opening message.
 
 use bellwether_tests::{receiver::Receiver, world::World};
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ async fn openings_are_for_what_is_open() {
     .await;
 }
 
-/// True of everything, and speaks of status.
+/// Returns a clause about the status that is always true.
 fn not_closed_or_all() -> Value {
     json!({"greaterAndEquals": {"field": "status", "value": "open"}})
 }

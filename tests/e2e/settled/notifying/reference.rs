@@ -1,4 +1,4 @@
-//! Notifying: the topic «notifications» of the reference, sentence by sentence.
+//! Notifications: the reference topic `notifications`, sentence by sentence.
 
 use serde_json::json;
 

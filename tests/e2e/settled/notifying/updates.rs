@@ -1,4 +1,4 @@
-//! Notifying: who hears what happens to an occurrence, and outstanding resolutions.
+//! Notifications: updates of an occurrence, and outstanding resolutions.
 
 use bellwether_tests::{
     eventually::eventually,

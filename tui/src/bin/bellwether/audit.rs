@@ -15,13 +15,13 @@ use crate::{
     output, ready,
 };
 
-/// Entries asked for at a time.
+/// Page size of list requests.
 const PAGE: i32 = 1_000;
 
-/// Prints the entries that are asked for, the newest first.
+/// Prints the selected entries, newest first.
 ///
 /// # Errors
-/// When there is no key, nothing answers, or the service refuses.
+/// Returns an error if there is no key, or the service is unreachable or rejects the request.
 pub(crate) async fn run(
     arguments: AuditArguments,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line.
 
 pub(crate) mod script;
 
@@ -77,7 +77,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// Flags of commands that run a service.
+/// Flags of the commands that run a service.
 const SERVING: [&str; 9] = [
     "store",
     "secret_key_file",
@@ -91,16 +91,18 @@ const SERVING: [&str; 9] = [
 ];
 
 impl Cli {
-    /// Reads the command line of this process; ends it when there is nothing to do or it is wrong.
+    /// Parses the command line of this process. Exits if it is invalid, or asks only for help or
+    /// the version.
     pub(crate) fn read() -> Self {
         let matches = Self::shown().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// The command line, on which commands that only talk to a service do not show how one is served.
+    /// The command line, with the flags for running a service hidden on commands that only call
+    /// one.
     fn shown() -> clap::Command {
         let mut command = Self::command();
-        // What is global is on the commands only from then on.
+        // Global arguments are propagated to the subcommands only by this.
         command.build();
         let clients = script::Script::augment_subcommands(clap::Command::new("scripts"));
         for client in clients.get_subcommands() {
@@ -109,7 +111,7 @@ impl Cli {
         command
     }
 
-    /// A command, and those in it, that do not show how a service is run.
+    /// Hides the flags for running a service on a command and its subcommands.
     fn without_serving(command: clap::Command) -> clap::Command {
         let command = command.mut_args(|argument| {
             let is_serving = SERVING.contains(&argument.get_id().as_str());
@@ -120,7 +122,6 @@ impl Cli {
     }
 }
 
-/// Columns and rows of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: u16,
@@ -219,14 +220,14 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Another service, instead of the one that these name.
+    /// Switches to the service of a context, instead of the one that these flags name.
     pub(crate) fn enter(&mut self, context: String) {
         self.context = Some(context);
         (self.connect, self.key_file, self.tls_ca) = (None, None, None);
         (self.tls_client_cert, self.tls_client_key) = (None, None);
     }
 
-    /// The settings that were given, by key.
+    /// Returns the settings given as flags, by key.
     pub(crate) fn given(&self) -> Vec<(&'static str, &str)> {
         let texts = [
             ("data_dir", &self.data_dir),
@@ -264,7 +265,6 @@ impl Flags {
     }
 }
 
-/// What to do instead of opening the console.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the service: backend and REST gateway, without a console.
@@ -307,7 +307,6 @@ pub(crate) enum Command {
     Script(script::Script),
 }
 
-/// What to do with a store in a database.
 #[cfg(feature = "embedded")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
@@ -331,7 +330,6 @@ pub(crate) enum StoreCommand {
     Status,
 }
 
-/// What to do with the keys that seal secrets.
 #[cfg(feature = "embedded")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
@@ -344,7 +342,6 @@ pub(crate) enum SecretsCommand {
     },
 }
 
-/// What to do with the settings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show every setting and where it comes from: file, variable or flag. Exit code 2: a setting
@@ -352,7 +349,6 @@ pub(crate) enum ConfigCommand {
     Check,
 }
 
-/// How to serve.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// Start although a part of the store in the data folder is missing, without what was in it.
@@ -360,7 +356,6 @@ pub(crate) struct ServeArguments {
     pub(crate) accept_loss: bool,
 }
 
-/// How to check.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Verify the backup in that folder instead of the data folder.
@@ -374,7 +369,6 @@ pub(crate) struct CheckArguments {
     pub(crate) json: bool,
 }
 
-/// How to back up.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("keys").required(true))]
 pub(crate) struct BackupArguments {
@@ -392,7 +386,6 @@ pub(crate) struct BackupArguments {
     pub(crate) rate: Option<u64>,
 }
 
-/// How to restore.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
     /// The folder of the backup.
@@ -410,7 +403,6 @@ pub(crate) struct RestoreArguments {
     pub(crate) hold_deliveries: bool,
 }
 
-/// Which entries of the audit log to print.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
     /// Print only changes by these clients.
@@ -430,7 +422,6 @@ pub(crate) struct AuditArguments {
     pub(crate) until: Option<jiff::Timestamp>,
 }
 
-/// A client to be made.
 #[derive(Debug, Args)]
 pub(crate) struct NewClient {
     /// Its name.
@@ -471,7 +462,6 @@ pub(crate) struct NewClient {
     pub(crate) certificates: Vec<String>,
 }
 
-/// What of a client is to change.
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -515,7 +505,6 @@ pub(crate) struct ClientChange {
     pub(crate) no_certificate: bool,
 }
 
-/// What to do with clients.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
     /// Create a client and print its key, which is shown only once. Without a running service it is
@@ -543,7 +532,6 @@ pub(crate) enum ClientCommand {
     },
 }
 
-/// What a client may do.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Role {
     /// Send events.

@@ -1,4 +1,4 @@
-//! `bellwether client`: makes, lists and revokes the clients of a running service.
+//! `bellwether client`: creates, lists and revokes the clients of a running service.
 
 use std::{io::Write, time::Duration};
 
@@ -25,15 +25,15 @@ use crate::{
     key, output, ready, tls,
 };
 
-/// How long connecting may take, and how long a call may take.
+/// Timeout for connecting, and for each call.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// Clients asked for at a time.
+/// Page size of list requests.
 const PAGE: i32 = 1_000;
 
-/// Carries out one of the `client` commands.
+/// Runs a `client` command.
 ///
 /// # Errors
-/// When there is no key, nothing answers, or the service refuses.
+/// Returns an error if there is no key, or the service is unreachable or rejects the request.
 pub(crate) async fn run(
     command: ClientCommand,
     settings: &Settings,
@@ -84,8 +84,8 @@ fn unwritten(error: std::io::Error) -> Failure {
     Failure::new(format!("cannot write the answer: {error}"))
 }
 
-/// Creates a client and returns its key. Where there is no key to call a service with, or no service,
-/// it is created in the store itself: who has that and its keys needs neither.
+/// Creates a client and returns its key. Without a key or a running service, the client is created
+/// in the store directly: access to the store and its encryption keys is enough.
 async fn create(
     request: CreateClientRequest,
     address: &str,
@@ -150,7 +150,7 @@ impl From<ClientChange> for UpdateClientRequest {
 
 type Service = ClientServiceClient<Connection>;
 
-/// A connection to a service, with a key on every call.
+/// A connection to a service that sends the key with every call.
 pub(crate) type Connection = InterceptedService<Channel, Bearer>;
 
 async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure> {
@@ -158,16 +158,16 @@ async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure>
     Ok(ClientServiceClient::new(connection))
 }
 
-/// Connects to a service for calls that may take as long as they like.
+/// Connects to a service without a timeout for calls.
 ///
 /// # Errors
-/// When nothing answers at the address.
+/// Returns an error if the service is unreachable.
 #[cfg(feature = "embedded")]
 pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Connection, Failure> {
     open(address, settings, |endpoint| endpoint).await
 }
 
-/// Nothing answers there.
+/// Returns the failure for an unreachable service.
 pub(crate) fn away(address: &str, why: &str) -> Failure {
     Failure::away(format!(
         "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
@@ -184,10 +184,10 @@ pub(crate) async fn open(
     with_key(address, settings, key.as_deref(), settle).await
 }
 
-/// Connects to a service with that key; without one, where a certificate stands for the caller.
+/// Connects to a service with this key, or without one if a certificate authenticates the caller.
 ///
 /// # Errors
-/// When nothing answers at the address.
+/// Returns an error if the service is unreachable.
 pub(crate) async fn with_key(
     address: &str,
     settings: &Settings,
@@ -226,8 +226,8 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Name, role, when it was made, when and from where its key was last used, when it ends, its
-/// limits, the dialects it may send, what it is kept to and its certificates; separated by tabs.
+/// Formats a client as tab-separated columns: name, role, creation time, last use with address,
+/// expiry, limits, dialects, scope and certificates.
 fn line(client: &wire::Client) -> String {
     let role = role_word(client);
     let (made, mut used) = (time(client.create_time), time(client.last_used_time));
@@ -264,13 +264,12 @@ fn line(client: &wire::Client) -> String {
     format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}{kept}")
 }
 
-/// A client's role as it is written in commands.
+/// Returns a client's role as written in commands.
 pub(crate) fn role_word(client: &wire::Client) -> String {
     let name = client.role().as_str_name();
     name.trim_start_matches("ROLE_").to_lowercase()
 }
 
-/// A moment on the wire.
 pub(crate) fn wire_time(at: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
         seconds: at.as_second(),
@@ -293,7 +292,7 @@ pub(crate) fn refused(status: Status) -> Failure {
     }
     let said = status.message();
     match status.code() {
-        // The service says of a token what is wrong with it, and what to do.
+        // The service describes what is wrong with a token, and the remedy.
         Code::Unauthenticated if said.starts_with("the token ") => Failure::not_allowed(said),
         Code::Unauthenticated => {
             Failure::not_allowed(format!("the service does not know this API key: {said}"))
@@ -311,7 +310,7 @@ pub(crate) fn refused(status: Status) -> Failure {
     }
 }
 
-/// Puts the key on every call, if there is one.
+/// Adds the key, if there is one, to every call.
 #[derive(Debug, Clone)]
 pub(crate) struct Bearer(Option<MetadataValue<Ascii>>);
 

@@ -1,4 +1,4 @@
-//! The settings: a flag beats a variable, a variable beats the file, the file beats the default.
+//! The settings: a flag overrides a variable, a variable the file, and the file the default.
 
 mod contexts;
 mod entry;
@@ -35,134 +35,110 @@ pub(crate) use self::contexts::Context;
 use self::entry::Setting;
 use crate::{cli::Flags, permissions::Permissions};
 
-/// Bytes of a file of settings.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// A configuration file with every setting, its default and its meaning.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../../bellwether.default.toml");
 
-/// What every variable starts with.
 const VARIABLE_PREFIX: &str = "BELLWETHER_";
 
-/// The variables that this process was started with.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// Settings that cannot be used: for each a line that names it and shows what would be right.
+/// Invalid settings: one line each, with the setting and the valid form.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConfigError(pub(crate) String);
 
-/// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// For people.
     Text,
-    /// One JSON object a line.
     Json,
 }
 
-/// A part of the program, by what it needs of the settings: each needs those of the parts before it too.
+/// A part of the program, by the settings that it needs. Each part also needs those of the parts
+/// before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// A command or a console that uses a running service.
+    /// A command or console that uses a running service.
     Client,
-    /// A command that works on a store itself.
     Store,
     /// A service.
     Service,
 }
 
-/// All settings; those that are used, checked.
+/// All settings. Those in use are validated.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "switches that have nothing to do with each other"
 )]
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The folder of the store and the keys.
     pub(crate) data_dir: PathBuf,
-    /// Where gRPC is served; none means the default, from which the console may move away.
+    /// Listen address of gRPC. `None` means the default, which the console may replace if it is in
+    /// use.
     pub(crate) grpc_listen: Option<SocketAddr>,
-    /// Where REST is served; none means the default, from which the console may move away.
+    /// Listen address of REST. `None` means the default, which the console may replace if it is in
+    /// use.
     pub(crate) rest_listen: Option<SocketAddr>,
-    /// The backend that `bellwether gateway` stands before.
     pub(crate) backend: String,
-    /// The running service that the console and `client` work on.
+    /// The running service that the console and `client` use.
     pub(crate) connect: Option<String>,
-    /// Services by name, and the one that was chosen.
+    /// Services by name. The selected one is in `context`.
     pub(crate) contexts: Vec<Context>,
-    /// The operator's own views of events.
     pub(crate) views: Vec<View>,
     pub(crate) context: Option<Context>,
-    /// Where the API key is.
     pub(crate) key: KeySource,
-    /// The file with what signing in gave; none when this user has no home folder.
+    /// File with the tokens of sign-ins; `None` if the user has no home folder.
     pub(crate) sign_ins: Option<PathBuf>,
-    /// Whether the console changes nothing.
+    /// Whether the console is read-only.
     pub(crate) read_only: bool,
-    /// Whether the console talks in lines instead of drawing screens.
+    /// Whether the console prints lines instead of drawing screens.
     pub(crate) plain: bool,
-    /// Whether clicks and the wheel are the console's.
     pub(crate) mouse: bool,
-    /// How long the console waits after Esc for the rest of a sequence.
+    /// Time that the console waits after Esc for the rest of a sequence.
     pub(crate) escape_delay: Duration,
-    /// Whether the terminal has kitty's keyboard protocol.
+    /// Whether the terminal supports kitty's keyboard protocol.
     pub(crate) kitty_keys: bool,
-    /// Whether the console is a wall to look at from afar.
     pub(crate) wall: bool,
-    /// How the console looks.
     pub(crate) theme: Theme,
-    /// How many colours the terminal has.
     pub(crate) depth: Depth,
-    /// Whether the terminal shows ASCII alone.
     pub(crate) is_ascii: bool,
-    /// What the terminal writes on, where a variable tells.
+    /// Background of the terminal, if a variable specifies it.
     pub(crate) background: Option<Background>,
-    /// Which keys do what in the console.
+    /// Key bindings of the console.
     pub(crate) keys: Keymap,
-    /// The command that edits a text for the console.
     pub(crate) editor: String,
-    /// How log lines are written.
     pub(crate) log_format: LogFormat,
-    /// Which log lines are written.
     pub(crate) log_filter: Targets,
-    /// How connections are secured.
     pub(crate) tls: TlsSettings,
-    /// Whether to listen unencrypted where other machines reach it.
+    /// Whether unencrypted listening on non-loopback addresses is allowed.
     pub(crate) insecure: bool,
-    /// What others may read of the file with the settings, for the log.
+    /// Warnings for the log about parts of the configuration file that other users can read.
     pub(crate) loose: Vec<String>,
-    /// What is wrong with settings of parts that may not be used.
+    /// Errors in settings of parts that may not run.
     pub(crate) unusable: Vec<(Part, ConfigError)>,
-    /// What was given, in the order in which it was read: a later one beats an earlier one.
+    /// All given settings, in the order read; later ones override earlier ones.
     pub(crate) given: Vec<Given>,
-    /// What only the parts of the service read.
     #[cfg(feature = "embedded")]
     pub(crate) service: service::ServiceSettings,
 }
 
-/// A setting that was given.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     pub(crate) key: &'static str,
-    /// Its value as TOML; of a secret a mask.
+    /// The value as TOML; masked if it is secret.
     pub(crate) shown: String,
     pub(crate) source: Source,
 }
 
-/// Where a setting was given.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// In that file.
     File(PathBuf),
-    /// In the variable of that name.
     Variable(String),
-    /// By that flag.
     Flag(String),
 }
 
 impl Source {
-    /// What a sentence about the setting begins with.
+    /// Returns the start of a message about the setting.
     fn named(&self, key: &str) -> String {
         match self {
             Self::File(path) => format!("{key} (in {})", path.display()),
@@ -180,32 +156,23 @@ impl fmt::Display for Source {
     }
 }
 
-/// How connections are secured, by files in PEM.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TlsSettings {
-    /// The certificate that the listeners show.
     pub(crate) cert: Option<PathBuf>,
-    /// The key of that certificate.
     pub(crate) key: Option<PathBuf>,
-    /// Whose certificates clients have to show.
     pub(crate) client_ca: Option<PathBuf>,
-    /// Which of those certificates were revoked.
     pub(crate) client_crl: Option<PathBuf>,
-    /// Whether clients without a certificate may connect anyway.
     pub(crate) client_optional: bool,
-    /// The certificate that a console, a command or a gateway shows to a service that asks; none means
-    /// that of the listeners.
+    /// Client certificate of a console, command or gateway; `None` means that of the listeners.
     pub(crate) client_cert: Option<PathBuf>,
-    /// The key of that certificate.
     pub(crate) client_key: Option<PathBuf>,
-    /// Whose certificate a service has to show; none means one of the system's authorities.
+    /// Authorities that verify the service; `None` means those of the system.
     pub(crate) ca: Option<PathBuf>,
-    /// The name in that certificate; none means the host of the address.
+    /// Expected name in the service's certificate; `None` means the host of the address.
     pub(crate) name: Option<String>,
 }
 
 impl TlsSettings {
-    /// Checks what a listener needs.
     fn check_serving(&self) -> Result<(), ConfigError> {
         let message = match (&self.cert, &self.client_ca, &self.client_crl) {
             (_, None, Some(_)) => "tls_client_ca: missing, and tls_client_crl is given",
@@ -233,19 +200,15 @@ impl TlsSettings {
     }
 }
 
-/// Where the API key is.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum KeySource {
-    /// In `admin.key` in the data folder.
     DataDir,
-    /// In that file.
     File(PathBuf),
-    /// Given as it is.
     Given(String),
 }
 
 impl KeySource {
-    /// Whether no one said where it is.
+    /// Whether the source is the default.
     pub(crate) fn is_unsaid(&self) -> bool {
         *self == Self::DataDir
     }
@@ -262,17 +225,16 @@ impl fmt::Debug for KeySource {
 }
 
 impl Settings {
-    /// Where gRPC is served when no one says otherwise.
     pub(crate) const GRPC_LISTEN: SocketAddr = loopback(8481);
-    /// Where REST is served when no one says otherwise.
     #[cfg(feature = "embedded")]
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
-    /// Reads file, variables and flags, in that order. `used` returns the part that uses them, by whether
-    /// they name a running service.
+    /// Reads the file, the variables and the flags, in that order. `used` returns the part that
+    /// will run, given whether a running service is named.
     ///
     /// # Errors
-    /// When a value that is used cannot be, or a key of the file is not known; naming the setting.
+    /// Returns an error that names the setting if a value in use is invalid, or a key of the file
+    /// is unknown.
     pub(crate) fn load(
         flags: &Flags,
         variables: &Variables,
@@ -321,13 +283,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes over the conventional variables of programs in a terminal.
+    /// Applies conventional variables of terminal programs, such as `NO_COLOR`.
     fn take_conventions(&mut self, variables: &Variables) {
         let message = |name| variables.get(name).filter(|text| !text.is_empty());
         if message("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
         }
-        // Such a terminal cannot move its cursor.
+        // A dumb terminal cannot move its cursor.
         self.plain = message("TERM").is_some_and(|term| term == "dumb");
         let (colorterm, term) = (message("COLORTERM"), message("TERM"));
         self.depth =
@@ -398,7 +360,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Refuses a value, unless only a part needs it that may not be used.
+    /// Returns the error, or only records it if the setting belongs to a part that may not run.
     fn refuse(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
         match setting::part(setting.key) {
             Part::Client => Err(error),
@@ -409,7 +371,7 @@ impl Settings {
         }
     }
 
-    /// What was given and holds, by key: what beats it has taken its place.
+    /// Returns the effective settings by key.
     pub(crate) fn in_force(&self) -> BTreeMap<&'static str, &Given> {
         self.given.iter().map(|given| (given.key, given)).collect()
     }
@@ -418,7 +380,7 @@ impl Settings {
         if let Some(at) = self.unusable.iter().position(|(of, _)| *of <= part) {
             return Err(self.unusable.swap_remove(at).1);
         }
-        // Not in the data folder, which is a service's.
+        // Not in the data folder, which belongs to a service.
         self.sign_ins = convention().map(|folders| {
             let own = folders.state_dir();
             let own = own.unwrap_or_else(|| folders.config_dir());
@@ -442,7 +404,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks what a service needs beyond single values.
+    /// Checks combinations of settings that a service needs.
     fn check_serving(&self) -> Result<(), ConfigError> {
         self.tls.check_serving()?;
         if !self.insecure && self.tls.cert.is_none() {
@@ -495,7 +457,7 @@ impl Default for Settings {
     }
 }
 
-/// A value as it is shown: who is named in an address may be named with a password.
+/// Removes the user, and a password with it, from an address.
 fn without_user(shown: &str) -> String {
     let parts = shown.split_once("://").and_then(|(scheme, rest)| {
         let host = rest.find('/').map_or(rest, |path| &rest[..path]);
@@ -515,7 +477,6 @@ const fn loopback(port: u16) -> SocketAddr {
     ))
 }
 
-/// The platform's folders for this program.
 fn convention() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "bellwether")
 }

@@ -1,4 +1,4 @@
-//! The one place where backend and gateway are put together in one process.
+//! The only place where backend and gateway are combined in one process.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -27,34 +27,29 @@ use crate::{
     version,
 };
 
-/// How long the service tries to start again after the database has lost commits,
+/// Time limit for restarting the service after the database lost commits.
 const AGAIN_TIME_MAX: Duration = Duration::from_secs(120);
-/// and the pause between two tries.
 const AGAIN_PAUSE: Duration = Duration::from_millis(500);
 
-/// Which parts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parts {
-    /// Backend and gateway; the gateway calls the backend without a socket.
+    /// Backend and gateway, connected without a socket.
     Both,
-    /// The backend alone.
     Backend,
-    /// The gateway alone, before a backend that runs elsewhere.
     Gateway,
 }
 
-/// The parts of the service that run in this process, with their listeners bound.
+/// The parts of the service that run in this process, with bound listeners.
 pub(crate) struct Service {
     backend: Option<Backend>,
     gateway: Option<Gateway>,
     metrics: Option<MetricsServer>,
     tls: Option<ServerTls>,
     renewal: Arc<Notify>,
-    /// What takes spans of what the backend does.
     traces: Option<Exporting>,
 }
 
-/// The calls that the gateway makes past HTTP, when the backend is in the same process.
+/// In-process calls of the gateway to a backend in the same process.
 #[derive(Debug)]
 struct PastHttp(server::Direct);
 
@@ -83,7 +78,8 @@ impl Service {
     /// Opens the store and binds the listeners of the parts.
     ///
     /// # Errors
-    /// When the data folder or an address cannot be used; the sentence shows which and why.
+    /// Returns an error if the data folder or an address cannot be used; the message names it and
+    /// the reason.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
         let traces = settings.traces().filter(|_| parts != Parts::Gateway);
         let traces = traces.map(|config| trace::export(&config, version::long()));
@@ -156,7 +152,7 @@ impl Service {
         Ok(service)
     }
 
-    /// Where the parts answer.
+    /// Returns the addresses of the parts.
     pub(crate) fn ready(&self) -> Addresses {
         let rest = self.gateway.as_ref().map(Gateway::addr);
         let grpc = self.backend.as_ref().map(Backend::grpc_addr);
@@ -165,16 +161,16 @@ impl Service {
         Addresses::at(scheme, rest, grpc, metrics)
     }
 
-    /// Wakes what looks for renewed files, without waiting for its time.
+    /// Returns a handle that triggers an immediate check for renewed certificate files.
     pub(crate) fn renewal(&self) -> Arc<Notify> {
         Arc::clone(&self.renewal)
     }
 
-    /// Serves until `shutdown`, and returns when both parts have drained. When the database has lost
-    /// commits, the parts start again at the same addresses from what it holds then.
+    /// Serves until `shutdown`, and returns when both parts have drained. If the database has lost
+    /// commits, the parts restart at the same addresses from the current state of the database.
     ///
     /// # Errors
-    /// When a part ends automatically; the other one is drained then.
+    /// Returns an error if a part ends unexpectedly; the other one is drained then.
     pub(crate) async fn serve(
         mut self,
         settings: &Settings,
@@ -207,7 +203,7 @@ impl Service {
         ended
     }
 
-    /// Has the parts found where they are now when they start again.
+    /// Pins the current addresses for a restart.
     fn fix_addresses(&self, settings: &mut Settings) {
         if let Some(gateway) = &self.gateway {
             settings.rest_listen = Some(gateway.addr());
@@ -221,7 +217,7 @@ impl Service {
     }
 
     async fn serve_once(self, shutdown: CancellationToken) -> Result<(), ServeError> {
-        // The gateway drains first: what it still answers, the backend has to answer.
+        // The gateway drains first, because its requests in flight need the backend.
         let drained = CancellationToken::new();
         let gateway = async {
             match self.gateway {
@@ -256,8 +252,8 @@ impl Service {
     }
 }
 
-/// Starts the parts again after the database has lost commits. A failover may still be under way, so
-/// it is tried for a while; none when the service was asked to stop meanwhile.
+/// Restarts the parts after the database has lost commits. Retries for a while, as a failover may
+/// still be in progress. Returns `None` if the service was stopped in the meantime.
 async fn again(
     settings: &Settings,
     parts: Parts,
@@ -279,11 +275,11 @@ async fn again(
     }
 }
 
-/// Has what both parts count shown on one page: at the address that is set for it, else where the
-/// gateway answers, else where the backend does.
+/// Serves the metrics of both parts together: at the address set for them, else at that of the
+/// gateway, else at that of the backend.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// Returns an error if the address cannot be bound.
 async fn with_metrics(
     settings: &Settings,
     backend: Option<Backend>,
@@ -315,7 +311,8 @@ async fn with_metrics(
     ))
 }
 
-/// Why the backend did not start; for a folder in use, also how to work with the service on it.
+/// Returns the failure for a backend that did not start. If the folder is in use, it also names the
+/// address of the service that uses it.
 fn not_started(error: &StartError, settings: &Settings) -> Failure {
     let sentence = sentence(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));

@@ -1,4 +1,4 @@
-//! Why the command ends without success: one sentence, and the exit code that goes with it.
+//! The failure of a command: one sentence and an exit code.
 
 use std::{fmt, process::ExitCode};
 
@@ -6,7 +6,6 @@ use bellwether_proto::text;
 
 use crate::config::ConfigError;
 
-/// The exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     Success,
@@ -27,12 +26,11 @@ impl ExitStatus {
         Self::Refused,
     ];
 
-    /// The code.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    /// Its meaning, as the manual page and `docs/commands.md` have it.
+    /// Returns the meaning, as in the manual page and `docs/commands.md`.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -53,7 +51,6 @@ impl ExitStatus {
     }
 }
 
-/// Why the command ends without success.
 #[derive(Debug)]
 pub(crate) struct Failure {
     sentence: String,
@@ -68,57 +65,52 @@ impl Failure {
         }
     }
 
-    /// A failure that has no other exit code.
     pub(crate) fn new(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Negative, sentence)
     }
 
-    /// The service is away.
+    /// Returns the failure for an unreachable service.
     pub(crate) fn away(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Away, sentence)
     }
 
-    /// The service does not take the key, or its role is too low.
+    /// Returns the failure for a rejected key, or a role without the permission.
     pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::NotAllowed, sentence)
     }
 
-    /// The answer is no, and was given already: the exit code is all that is left to say.
+    /// Returns a failure without a message, for a negative result that was already printed.
     pub(crate) fn silent() -> Self {
         Self::new("")
     }
 
-    /// What was asked for cannot be read.
+    /// Returns the failure for an invalid argument or setting.
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Usage, sentence)
     }
 
-    /// The service refuses what was asked for.
     pub(crate) fn refused(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Refused, sentence)
     }
 
-    /// The exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.status.code())
     }
 }
 
-/// What a service said may hold anything: a terminal gets nothing that it obeys.
+/// Text from a service may contain control characters, which must not reach the terminal.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&text::visible(&self.sentence, true))
     }
 }
 
-/// A setting that cannot be used.
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         Self::usage(error.to_string())
     }
 }
 
-/// An error and what caused it, as one sentence.
 pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();

@@ -1,7 +1,6 @@
-//! What the console and the commands show to a service: a key that a user gave, else the token of
-//! who signed in there, else the key in the data folder. Each is beaten by what was given more
-//! explicitly: who runs `bellwether login` wants to be themselves, also on the machine whose data
-//! folder has a key.
+//! Credentials of the console and the commands, in order of precedence: a key set explicitly, the
+//! token of a sign-in at the service, and the key in the data folder. A user who ran `bellwether
+//! login` expects to act under their own identity, even on a machine whose data folder has a key.
 
 use std::path::PathBuf;
 
@@ -14,18 +13,17 @@ use crate::{
     sign_ins,
 };
 
-/// Bytes of a file with a key.
 const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// The file in the data folder that a service writes its first key to.
+/// The file in the data folder to which a service writes its first key.
 pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 
-/// What is shown to the service at that address; nothing where a certificate is shown, and there is
-/// nothing else.
+/// Returns the credential for the service at this address; `None` if only a client certificate is
+/// used.
 ///
 /// # Errors
-/// When a file cannot be read or is empty, or a sign-in has ended: then no user changes identity by
-/// the key in the data folder.
+/// Returns an error if a file is unreadable or empty, or a sign-in has expired. The key in the data
+/// folder is not used then, so that the identity does not change unnoticed.
 pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
     if settings.key.is_unsaid()
         && let Some(token) = sign_ins::token(settings, address).await?
@@ -39,11 +37,11 @@ pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<St
     of_settings(settings).map(Some)
 }
 
-/// Reads the API key from where the settings say it is, regardless of the sign-in: for a service
-/// that was started in this process, on whose address another one may have been before.
+/// Reads the API key from its configured source and ignores sign-ins. For a service started in this
+/// process: a stored sign-in for its address may belong to another service.
 ///
 /// # Errors
-/// When the file cannot be read or is empty.
+/// Returns an error if the file is unreadable or empty.
 pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
     let path: PathBuf = match &settings.key {
         KeySource::Given(key) => return Ok(key.clone()),
@@ -52,7 +50,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
     };
     let shown = path.display();
     let read = match settings.key {
-        // What is named may be a pipe of the caller's shell.
+        // The file may be a pipe of the caller's shell.
         KeySource::File(_) => std::fs::read_to_string(&path),
         _ => plain_file::read_text(&path, KEY_FILE_BYTES_MAX),
     };

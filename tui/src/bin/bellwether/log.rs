@@ -1,4 +1,4 @@
-//! Where log lines go, and how they are written.
+//! The target and format of log lines.
 
 #[cfg(feature = "embedded")]
 use bellwether_process::plain_file;
@@ -11,15 +11,14 @@ use crate::config::{LogFormat, Settings};
 #[cfg(feature = "embedded")]
 use crate::failure::Failure;
 
-/// Writes log lines to standard error.
 pub(crate) fn to_standard_error(settings: &Settings) {
     install(settings, std::io::stderr);
 }
 
-/// Writes log lines to a file, after those that it holds.
+/// Appends log lines to a file.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// Returns an error if the file cannot be opened.
 #[cfg(feature = "embedded")]
 pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
     let file = plain_file::append(path)
@@ -37,7 +36,7 @@ where
         LogFormat::Json => json(writer),
     };
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
-    // The command sets it once; a second one would be refused and change nothing.
+    // The command sets it once; a second call would fail and change nothing.
     drop(tracing::subscriber::set_global_default(subscriber));
     for message in &settings.loose {
         tracing::warn!("{message}");

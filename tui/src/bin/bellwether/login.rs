@@ -1,5 +1,5 @@
-//! `bellwether login` and `logout`: a user signs in at the provider of identities of a service, and
-//! is known to it by that from then on, in place of a key.
+//! `bellwether login` and `logout`: sign-in with the OpenID Connect provider of a service, whose
+//! token then replaces an API key.
 
 mod device;
 
@@ -24,10 +24,11 @@ use crate::{
     tls,
 };
 
-/// Signs in at the provider of the service that the settings mean, and keeps what that gives.
+/// Signs in with the provider of the configured service, and stores the tokens.
 ///
 /// # Errors
-/// When the service has no sign-in, no one signs in, or the service gives them no role.
+/// Returns an error if the service has no sign-in, the user does not complete it, or the service
+/// gives the user no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let kept = TokenFile::of(settings)?;
@@ -59,10 +60,10 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     writeln!(out, "{}", text::visible(&done, false)).map_err(|error| mute(&error))
 }
 
-/// Forgets what signing in at the service that the settings mean gave.
+/// Deletes the stored tokens for the configured service.
 ///
 /// # Errors
-/// When it cannot be forgotten.
+/// Returns an error if they cannot be deleted.
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let kept = TokenFile::of(settings)?;
@@ -75,7 +76,8 @@ pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(
     writeln!(out, "{message}").map_err(|error| mute(&error))
 }
 
-/// How people sign in at the service. It is asked where a key may travel, since one will.
+/// Requests the sign-in settings of the service. The connection must be one on which a key may
+/// travel, since a token will.
 async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Failure> {
     let unreachable =
         |error: tonic::transport::Error| away(address, &bellwether_tui::why_unreachable(&error));
@@ -87,7 +89,7 @@ async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Fa
     Ok(message.map_err(refused)?.into_inner())
 }
 
-/// Standard output is gone.
+/// Returns the failure for a closed standard output.
 fn mute(error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot write the answer: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The `bellwether` command: reads the command line and the settings, and sets the parts going.
+//! The `bellwether` command: reads the command line and the settings, and starts the parts.
 
 mod audit;
 mod cli;
@@ -39,8 +39,8 @@ use crate::{
     failure::Failure,
 };
 
-/// Most of what an event allocates is freed by another thread, between which this one has no lock.
-/// `docs/benchmarks.md` has it beside that of glibc.
+/// Most of what an event allocates is freed by another thread, which mimalloc does without a lock.
+/// `docs/benchmarks.md` compares it with glibc's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             for line in failure.to_string().lines() {
-                // There is nowhere left to report when standard error is gone too.
+                // If standard error is closed too, there is no way left to report.
                 drop(writeln!(io::stderr(), "bellwether: {line}"));
             }
             failure.exit_code()
@@ -83,12 +83,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Some(command) => Box::pin(carry_out(command, &settings)).await,
         }
     });
-    // A thread that waits for the disk or the keyboard does not hold the end up.
+    // Threads that wait for the disk or the keyboard do not delay the exit.
     runtime.shutdown_background();
     done
 }
 
-/// Returns the part of the program that uses the settings, by whether they name a running service.
+/// Returns a function that returns the part of the program that will run, given whether a running
+/// service is named.
 fn used(cli: &Cli) -> fn(bool) -> Part {
     match &cli.command {
         None => used_by_console,
@@ -111,7 +112,6 @@ fn used(cli: &Cli) -> fn(bool) -> Part {
     }
 }
 
-/// The same of the console, in which a service runs unless one is named.
 fn used_by_console(is_named: bool) -> Part {
     if is_named {
         Part::Client
@@ -120,7 +120,6 @@ fn used_by_console(is_named: bool) -> Part {
     }
 }
 
-/// Carries out a command.
 async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure> {
     match command {
         Command::Audit(arguments) => {
@@ -188,7 +187,7 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
     }
 }
 
-/// What is drawn once, in place of the console.
+/// Returns the frame to draw once instead of opening the console.
 fn frame(cli: &Cli) -> Option<operate::Frame> {
     let screen = cli.snapshot.clone()?;
     Some(operate::Frame {
@@ -200,7 +199,6 @@ fn frame(cli: &Cli) -> Option<operate::Frame> {
     })
 }
 
-/// Opens the console, and another one for each context that the operator goes to.
 async fn console(
     mut flags: Flags,
     wall: bool,
@@ -215,11 +213,11 @@ async fn console(
     Ok(())
 }
 
-/// The threads that the work is done on.
 fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     if is_only_console {
-        // One carries the link beside the loop; a second one would only be woken to look.
+        // One thread serves the connection beside the main loop; a second one would only cause
+        // wake-ups.
         threads.worker_threads(1);
     }
     threads
@@ -228,8 +226,7 @@ fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))
 }
 
-/// Writes the settings that were given, with where they were; all of them have been read and fit
-/// together.
+/// Prints the given settings with their sources; all of them have been validated.
 fn show_config(settings: &Settings) -> Result<(), Failure> {
     tls::check(settings)?;
     let lines = settings.in_force().into_values().map(|given| {
@@ -242,7 +239,7 @@ fn show_config(settings: &Settings) -> Result<(), Failure> {
     ))
 }
 
-/// The variables that can be settings: those whose name and value are text.
+/// Returns the environment variables whose name and value are valid Unicode.
 fn variables() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

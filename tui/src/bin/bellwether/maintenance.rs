@@ -1,4 +1,4 @@
-//! The commands that look after what a service keeps: they check, back up and restore it.
+//! The commands that check, back up and restore a store.
 
 pub(crate) mod backup;
 pub(crate) mod check;

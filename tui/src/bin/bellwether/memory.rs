@@ -1,28 +1,28 @@
-//! What this process has in memory is for no one else, and no more than it needs.
+//! Protection and size of this process's memory.
 
-/// Has the system write no core file of this process, whatever handles those, and let no other program of
-/// the user look into its memory: keys, tokens and secrets lie there. What it starts, such as an editor,
-/// is not concerned.
+/// Disables core dumps of this process, whatever collects them, and access of the user's other
+/// programs to its memory, which contains keys, tokens and secrets. Child processes, such as an
+/// editor, are not affected.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_to_itself() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-    // A kernel that cannot do that does the rest anyway.
+    // A kernel that refuses this is no reason not to run.
     let _refused = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Only Linux can be asked for that.
+/// Only Linux supports this.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_to_itself() {}
 
-/// Has the system keep what this process uses in small pages. Large ones make a service quicker, and a console
-/// of a few rows some 20 MiB larger. What it starts, such as an editor, inherits that.
+/// Disables transparent huge pages for this process. They speed up a service, but make a console
+/// with a few rows some 20 MiB larger. Child processes, such as an editor, inherit that.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_small() {
-    // A kernel that cannot do that has it larger.
+    // Without it, the process is only larger.
     let _refused = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// Only Linux can be asked for that.
+/// Only Linux supports this.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_small() {}

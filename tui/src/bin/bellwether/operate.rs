@@ -1,4 +1,4 @@
-//! `bellwether` without a command: the console, on a running service or on one in this process.
+//! `bellwether` without a command: the console of a running service, or of one in this process.
 
 #[cfg(feature = "embedded")]
 mod own_service;
@@ -18,24 +18,25 @@ use crate::{
     key, output, sign_ins, tls,
 };
 
-/// A screen to write once instead of opening the console.
+/// A screen to draw once instead of opening the console.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) screen: String,
     pub(crate) size: Size,
-    /// What it lists as JSON, instead of what it shows.
+    /// Whether to print its items as JSON.
     pub(crate) json: bool,
-    /// The frame with its colours as a picture.
+    /// Whether to draw an SVG image with colours.
     pub(crate) svg: bool,
-    /// Keys that are pressed before, in steps.
+    /// Keys to press first, in steps.
     pub(crate) press: Option<String>,
 }
 
-/// Opens the console and returns when the operator leaves, or draws one frame. Returns which
-/// context is to be opened next, if one is.
+/// Opens the console until the operator leaves, or draws one frame. Returns the context to open
+/// next, if the operator switches to one.
 ///
 /// # Errors
-/// When there is no key, no terminal, or the service in this process does not start.
+/// Returns an error if there is no key or no terminal, or the service in this process does not
+/// start.
 pub(crate) async fn run(
     settings: &Settings,
     frame: Option<Frame>,
@@ -63,10 +64,11 @@ fn failed(error: bellwether_tui::Error) -> Failure {
     Failure::new(sentence(&error))
 }
 
-/// How the service at that address is reached; without a key, where a certificate stands for the caller.
+/// Returns the connection options for the service at this address; without a key if a certificate
+/// authenticates the caller.
 ///
 /// # Errors
-/// The address is none, the key is none, or a file for TLS cannot be used.
+/// Returns an error if the address or the key is invalid, or a TLS file cannot be used.
 pub(crate) fn reach(
     settings: &Settings,
     address: &str,
@@ -78,8 +80,7 @@ pub(crate) fn reach(
     Ok(options)
 }
 
-/// Re-reads the key from where it was found: a sign-in is renewed, and another one is picked up,
-/// while the console is open.
+/// Re-reads the key from its source, so that an open console notices a renewed or new sign-in.
 fn renewal(settings: &Settings, address: &str) -> Renewal {
     let found = Arc::new((settings.clone(), address.to_owned()));
     Renewal::new(move || {
@@ -94,7 +95,7 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
     })
 }
 
-/// Opens the console on the service at that address, which may be `far`: in another process.
+/// Opens the console for the service at this address; `far` if it runs in another process.
 async fn open(
     settings: &Settings,
     address: &str,
@@ -112,7 +113,7 @@ async fn open(
     if far {
         options.renewal = Some(renewal(settings, address));
         if let Some(message) = tls::loose_key(settings) {
-            // It is in the terminal again when the operator has left.
+            // The message appears in the terminal after the console has closed.
             drop(writeln!(io::stderr(), "bellwether: {message}"));
         }
         let others = settings.contexts.iter();
@@ -143,7 +144,7 @@ async fn open(
     match frame {
         None if plain => {
             let standing = bellwether_tui::run_plain(options).await.map_err(failed)?;
-            // The user has read how it stood.
+            // The operator has seen the status on the screen.
             if io::stdin().is_terminal() {
                 return Ok(None);
             }
@@ -156,12 +157,12 @@ async fn open(
     Ok(None)
 }
 
-/// Writes one frame; the exit code shows whether it reports what the service holds.
+/// Draws one frame. Fails if the frame does not show the service's data.
 async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
-    // A frame is a text in UTF-8, wherever it is shown.
+    // A frame is UTF-8 text, regardless of the terminal.
     options.is_ascii = false;
     if frame.svg {
-        // A picture has all colours, whatever this terminal has.
+        // An image has full colour depth, regardless of the terminal.
         options.depth = Depth::Full;
     }
     let Size { columns, rows } = frame.size;
@@ -182,7 +183,6 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     outcome(drawn.standing)
 }
 
-/// Writes what a screen lists, as one line of JSON.
 async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     let json = bellwether_tui::listing(options, screen).await;
     let json = json.map_err(|unlisted| match unlisted {
@@ -195,7 +195,7 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     output::write(&format!("{json}\n"))
 }
 
-/// The exit code that shows whether what was reported is what the service holds.
+/// Returns the exit status for the state of the service.
 fn outcome(standing: ServiceStatus) -> Result<(), Failure> {
     match standing {
         ServiceStatus::Up => Ok(()),

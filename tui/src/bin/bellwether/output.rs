@@ -1,4 +1,4 @@
-//! What the command writes to standard output immediately.
+//! Unbuffered standard output of the commands.
 
 use std::{
     fmt::Write as _,
@@ -9,10 +9,10 @@ use bellwether_proto::text::{Seen, seen};
 
 use crate::failure::Failure;
 
-/// Writes a text. A reader that has had enough of it, as `head`, is no failure.
+/// Writes a text. A closed pipe, such as to `head`, is not a failure.
 ///
 /// # Errors
-/// It cannot be written for another reason.
+/// Returns any other write error.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -24,18 +24,18 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// JSON in which nothing is left that a terminal obeys, that turns what is read around or that is not
-/// seen: what JSON allows as it is (U+007F, the controls above it, marks of direction, invisible
-/// characters, marks beyond what one character bears) is escaped.
+/// Escapes characters in JSON that JSON permits but that affect a terminal or the reading order, or
+/// are invisible: U+007F and C1 controls, bidirectional marks, invisible characters, and excess
+/// combining marks.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for (character, seen) in seen(json) {
         match (character, seen) {
-            // Between the values of a document.
+            // White space between the values of a document.
             ('\n' | '\t' | '\r', _) | (_, Seen::Plain) => out.push(character),
             (_, Seen::Hidden | Seen::Surplus) => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
-                    // Writing to memory does not fail.
+                    // Writing to a string does not fail.
                     let _ = write!(out, "\\u{unit:04x}");
                 }
             }

@@ -1,4 +1,4 @@
-//! Where a service answers: the line that reports it, and the note of it in the data folder.
+//! Addresses of a running service: the ready line, and a note in the data folder.
 
 use std::path::Path;
 #[cfg(feature = "embedded")]
@@ -14,31 +14,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
 
-/// The file in the data folder that says where the service on it answers.
+/// The file in the data folder with the addresses of the service that uses it.
 const ADDRESS_FILE: &str = "addresses.json";
-/// Bytes of it.
 const NOTE_BYTES_MAX: u64 = 4 * 1024;
 #[cfg(feature = "embedded")]
 const DRAFT_FILE: &str = "addresses.json.new";
 
-/// Where a service answers; a part that does not run has no address.
+/// Addresses of a service; `None` for parts that do not run.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Addresses {
     ready: bool,
-    /// The REST address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rest: Option<String>,
-    /// The gRPC address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grpc: Option<String>,
-    /// The address of the metrics, where they have a separate one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
 }
 
 #[cfg(feature = "embedded")]
 impl Addresses {
-    /// A service that answers at these addresses.
     pub(crate) fn at(
         scheme: &str,
         rest: Option<SocketAddr>,
@@ -54,12 +49,11 @@ impl Addresses {
         }
     }
 
-    /// As one line of JSON.
     pub(crate) fn line(&self) -> String {
         serde_json::to_string(self).expect("texts are JSON")
     }
 
-    /// Made again each time, so that a name that is a link to elsewhere is not followed.
+    /// Recreated on each write, so that a symbolic link with its name is not followed.
     fn write(&self, data_dir: &Path) -> io::Result<()> {
         let (note, draft) = (data_dir.join(ADDRESS_FILE), data_dir.join(DRAFT_FILE));
         match fs::remove_file(&draft) {
@@ -77,7 +71,6 @@ impl Addresses {
         fs::rename(draft, note)
     }
 
-    /// Leaves a note of it in the data folder, for the commands on this machine.
     pub(crate) fn write_note(&self, data_dir: &Path) {
         if let Err(error) = self.write(data_dir) {
             tracing::warn!(%error, "other commands will not find this service by its data folder");
@@ -86,17 +79,17 @@ impl Addresses {
 }
 
 impl Addresses {
-    /// The note that the last service on the data folder left; it may not run any more.
+    /// Reads the addresses of the last service that used the data folder; it may no longer run.
     pub(crate) fn read_note(data_dir: &Path) -> Option<Self> {
         let text = plain_file::read_text(&data_dir.join(ADDRESS_FILE), NOTE_BYTES_MAX).ok()?;
         serde_json::from_str(&text).ok()
     }
 }
 
-/// The gRPC address of the running service that the settings mean: the one that is named, else the
-/// one on the data folder, else the default.
+/// Returns the gRPC address to connect to: the configured one, else that of the service on the data
+/// folder, else the default.
 pub(crate) fn grpc_address(settings: &Settings) -> String {
-    // A service that listens everywhere is reached from this machine by its loopback.
+    // A service that listens on all interfaces is reachable by loopback.
     let from_here = |address: String| {
         let address = address.replace("//0.0.0.0:", "//127.0.0.1:");
         address.replace("//[::]:", "//[::1]:")

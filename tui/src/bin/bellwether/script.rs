@@ -1,5 +1,5 @@
-//! Commands for scripts: each makes a few calls to a running service, writes the result of them,
-//! and ends with an exit code that says it too.
+//! Commands for scripts: each calls a running service, prints the result, and reflects it in the
+//! exit code.
 
 mod answer;
 mod apply;
@@ -19,10 +19,11 @@ use crate::{
 };
 use bellwether_tui::api::{Api, CallError, CallErrorKind};
 
-/// Carries out one of the commands.
+/// Runs a command.
 ///
 /// # Errors
-/// When nothing answers, the service refuses, or the answer is no.
+/// Returns an error if the service is unreachable or rejects the request, or the result is
+/// negative.
 pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Failure> {
     match command {
         Script::Get(arguments) => resources::get(arguments, connect(settings).await?).await,
@@ -48,7 +49,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
     }
 }
 
-/// The name of the variable that `apply` reads in the place of a secret.
+/// Returns the name of the environment variable that `apply` reads a secret from.
 fn secret_name(path: &[&str]) -> String {
     let letters = path.join("_");
     let letters = letters.chars().map(|letter| match letter {
@@ -58,7 +59,6 @@ fn secret_name(path: &[&str]) -> String {
     format!("BELLWETHER_SECRET_{}", letters.collect::<String>())
 }
 
-/// Connects to the running service that the settings mean.
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
     let key = key::read(settings, &address).await?;
@@ -71,7 +71,6 @@ async fn connect(settings: &Settings) -> Result<Api, Failure> {
     })
 }
 
-/// A call that failed, one line for each field that is wrong.
 fn failed(error: CallError) -> Failure {
     let mut lines = vec![error.message];
     for (field, why) in &error.fields {

@@ -15,10 +15,10 @@ use crate::{
 
 /// Runs parts of the service until the process is stopped, then drains them.
 ///
-/// Prints one line on standard output when the parts answer.
+/// Prints one line on standard output when the parts are ready.
 ///
 /// # Errors
-/// When a part does not start, or ends automatically.
+/// Returns an error if a part fails to start, or ends unexpectedly.
 pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure> {
     log::to_standard_error(settings);
     let shutdown = CancellationToken::new();
@@ -35,8 +35,8 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
         metrics = ready.metrics.as_deref(),
         "serving"
     );
-    // The listeners are bound, and their loops begin with the first poll below: a client that reads
-    // the line and connects immediately is answered.
+    // The listeners are bound, and their loops start with the first poll below: a client that reads
+    // the line and connects immediately is served.
     writeln!(io::stdout(), "{}", ready.line())
         .map_err(|error| Failure::new(format!("cannot write the ready line: {error}")))?;
     Notifier::ready();
@@ -61,11 +61,9 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     serving.await
 }
 
-/// What a signal asks for.
 enum SignalRequest {
-    /// SIGHUP: files that were renewed are to be taken over.
+    /// SIGHUP: reload renewed files.
     Reload,
-    /// Ctrl-C, or the signal by which a process is asked to end.
     End,
 }
 
@@ -78,7 +76,7 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// From now on these signals end nothing by themselves.
+    /// Replaces the default actions of the signals.
     fn listen() -> Result<Self, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
 

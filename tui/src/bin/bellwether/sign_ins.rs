@@ -1,4 +1,4 @@
-//! What signing in at services gave this user: kept for each, renewed before it ends.
+//! Sign-ins of this user at services: stored per service, and renewed before they expire.
 
 mod renew;
 mod token_file;
@@ -12,16 +12,16 @@ pub(crate) use self::{
 };
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
-/// Whether a user signed in at that address, and no one gave a key.
+/// Whether a sign-in is stored for this address, and no key is set explicitly.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
     let kept = TokenFile::of(settings).and_then(|kept| kept.get(address));
     settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())
 }
 
-/// A provider of identities, trusted by the machine's authorities and those of `tls_ca`.
+/// Returns an OpenID Connect provider, trusted by the system's authorities and those of `tls_ca`.
 ///
 /// # Errors
-/// When those cannot be read.
+/// Returns an error if the authorities are unreadable.
 pub(crate) fn provider(issuer: &str, settings: &Settings) -> Result<Provider, Failure> {
     let mut authorities = Vec::new();
     if let Some(file) = &settings.tls.ca {

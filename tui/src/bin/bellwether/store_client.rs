@@ -1,4 +1,4 @@
-//! `bellwether client create` without a service: in the store itself.
+//! `bellwether client create` without a service: creates the client in the store directly.
 
 use bellwether_backend::{
     server::{StartError, create_client},
@@ -11,11 +11,12 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Creates a client in the store of the settings and returns its key; none where there is no store, or
-/// a service elsewhere is named.
+/// Creates a client in the configured store and returns its key; `None` if there is no store, or a
+/// running service is configured.
 ///
 /// # Errors
-/// When a service uses the data folder, the key of the store is missing, or the client cannot be.
+/// Returns an error if a service uses the data folder, the encryption key is missing, or the client
+/// cannot be created.
 pub(crate) async fn create(
     request: CreateClientRequest,
     settings: &Settings,

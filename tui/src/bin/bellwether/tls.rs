@@ -1,4 +1,5 @@
-//! TLS: what the listeners show and ask for, and what the console and the gateway trust.
+//! TLS settings: certificates of the listeners, and authorities trusted by the console and the
+//! gateway.
 
 mod identity;
 #[cfg(feature = "embedded")]
@@ -15,18 +16,17 @@ use self::identity::Pair;
 pub(crate) use self::server::ServerTls;
 use crate::config::{ConfigError, Settings};
 
-/// Bytes of a file with certificates, or with lists of revoked ones.
 pub(crate) const CERTIFICATES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The verifier of a service's certificate, where it is not the usual one.
+/// A custom verifier of the service's certificate; `None` for the default one.
 pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
 
-/// What a connection to a service is secured by: the authorities and certificates of `tls_ca`, else the
-/// authorities of the system; and, when the service asks who calls, the certificate of `tls_client_cert`,
-/// else of `tls_cert`.
+/// Returns the TLS configuration for connecting to a service: trusts the authorities and
+/// certificates of `tls_ca`, else the authorities of the system, and presents the certificate of
+/// `tls_client_cert`, else of `tls_cert`, if the service requests one.
 ///
 /// # Errors
-/// When a file cannot be used; naming the setting.
+/// Returns an error that names the setting if a file cannot be used.
 pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
     let tls = &settings.tls;
     let (mut config, verifier) = match &tls.ca {
@@ -49,7 +49,7 @@ pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifie
     Ok((config, verifier))
 }
 
-/// Trusts the certificates of a file: as authorities, and each for the server that presents it.
+/// Trusts the certificates of a file, as authorities and as certificates of servers.
 fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     let named = identity::certificates("tls_ca", file)?;
     let mut authorities = RootCertStore::empty();
@@ -62,26 +62,24 @@ fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     Ok(Arc::new(verifier))
 }
 
-/// What others may do with the key of the certificate that is shown to a service, if that is more than
-/// nothing.
+/// Returns a warning if other users have access to the key of the client certificate.
 pub(crate) fn loose_key(settings: &Settings) -> Option<String> {
     Pair::of_caller(&settings.tls)?.loose()
 }
 
-/// Puts [`client`] on an endpoint whose address begins with `https:`.
+/// Applies [`client`] to an endpoint with `https:`.
 ///
 /// # Errors
-/// Those of [`client`], when the files hold nothing that can be used, and when the key would travel
-/// unencrypted.
+/// Returns the errors of [`client`], and an error if the key would be sent unencrypted.
 pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint, ConfigError> {
     check_clear("connect", endpoint.uri(), settings)?;
     without_key(endpoint, settings)
 }
 
-/// As [`secure`], for calls that carry no key.
+/// Like [`secure`], for calls without a key.
 ///
 /// # Errors
-/// Those of [`client`], and when the files hold nothing that can be used.
+/// Returns the errors of [`client`], and an error if the configuration is unusable.
 pub(crate) fn without_key(
     endpoint: Endpoint,
     settings: &Settings,
@@ -99,10 +97,10 @@ pub(crate) fn without_key(
     })
 }
 
-/// Reads every file that the settings name, as the parts and the console would.
+/// Reads all configured TLS files.
 ///
 /// # Errors
-/// When one cannot be used; naming the setting.
+/// Returns an error that names the setting if a file cannot be used.
 pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
     client(settings)?;
     #[cfg(feature = "embedded")]
@@ -110,10 +108,10 @@ pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses an address unencrypted that other machines stand on the way to, unless that is accepted.
+/// Rejects an unencrypted address that is not loopback, unless `insecure` is set.
 ///
 /// # Errors
-/// Naming the setting.
+/// Returns an error that names the setting.
 pub(crate) fn check_clear(
     setting: &str,
     address: &Uri,

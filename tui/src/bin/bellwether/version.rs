@@ -1,8 +1,8 @@
-//! What this program was built from.
+//! The version and build information.
 
 use std::sync::LazyLock;
 
-/// The version; of a release also the commit, its date, the target and the compiler.
+/// Returns the version; for a release build also the commit, its date, the target and the compiler.
 pub(crate) fn long() -> &'static str {
     static LONG: LazyLock<String> = LazyLock::new(describe);
     &LONG
@@ -21,7 +21,7 @@ fn describe() -> String {
         Some("true") => ", changed since",
         _ => "",
     };
-    // Without git there is a placeholder in place of the commit.
+    // A build without git has a placeholder instead of the commit.
     let is_commit = commit.bytes().all(|it| it.is_ascii_hexdigit());
     let origin = if is_commit {
         format!("{} of {date}{changed}", commit.get(..12).unwrap_or(commit))

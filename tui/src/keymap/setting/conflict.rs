@@ -1,4 +1,4 @@
-//! Keys that mean two things on one screen, are never reached, or are missing.
+//! Conflicting, unreachable and missing key bindings.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::keymap::{
     available, entry,
 };
 
-/// One row of keys on a screen, and the setting it comes from.
+/// A key sequence on a screen, and the setting that it comes from.
 struct Bound<'a> {
     keys: Keys,
     entry: &'static Entry,
@@ -30,10 +30,8 @@ impl Bound<'_> {
     }
 }
 
-/// What is wrong with all settings together, in the order of the settings.
 pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
-    // By setting and by what is reported of it, so that it is reported once and for all its
-    // screens.
+    // Keyed by setting and message, so that each conflict is reported once for all its screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
     for places in ActionPlace::screens() {
         let bound = bound(keymap, settings, &places);
@@ -79,7 +77,7 @@ fn bound<'a>(keymap: &Keymap, settings: &'a [Read<'a>], places: &[ActionPlace]) 
     all
 }
 
-/// Whether two rows of keys cannot both be meant; the setting that has to change.
+/// Returns the setting to change and the message, if two key sequences conflict.
 fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     let same_action = one.entry.action == other.entry.action;
     let (at, mine, others) = match (one.from, other.from) {
@@ -108,7 +106,7 @@ fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     Some((at, problem))
 }
 
-/// No one is to be locked in, or left without help.
+/// Reports screens on which no key quits or shows the help.
 fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     let mut problems = Vec::new();
     let is_interrupt = |keys: &Keys| {
@@ -122,7 +120,7 @@ fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
         }
     }
     for action in [Action::Quit, Action::Help] {
-        // Ctrl-C leaves a form whatever is set.
+        // Ctrl-C leaves a form regardless of the bindings.
         let safe =
             |places: &[ActionPlace; 3]| action == Action::Quit && places[0] == ActionPlace::Form;
         let without: Vec<String> = ActionPlace::screens()

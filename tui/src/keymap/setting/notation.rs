@@ -1,11 +1,11 @@
-//! Keys as they are in a configuration: `x`, `ctrl-s`, `g g`.
+//! Notation of keys in configuration files: `x`, `ctrl-s`, `g g`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Keys, chord};
 use crate::limits;
 
-/// The names of keys that are not one character; the first of those for one key is what is written.
+/// Names of keys that are not a single character. Of several names for a key, the first is written.
 const NAMED: [(&str, KeyCode); 22] = [
     ("enter", KeyCode::Enter),
     ("return", KeyCode::Enter),
@@ -37,7 +37,6 @@ const MODIFIERS: [(&str, KeyModifiers); 3] = [
     ("shift-", KeyModifiers::SHIFT),
 ];
 
-/// Reads one key, or several that are pressed one after the other.
 pub(super) fn read(written: &str) -> Result<Keys, String> {
     let keys: Keys = written
         .split_whitespace()
@@ -115,7 +114,6 @@ fn code(name: &str) -> Option<KeyCode> {
     named.map(|(_, code)| *code)
 }
 
-/// Keys as they are written in a configuration.
 pub(in crate::keymap) fn written(keys: &[KeyEvent]) -> String {
     let each: Vec<String> = keys.iter().map(|key| written_key(*key)).collect();
     each.join(" ")

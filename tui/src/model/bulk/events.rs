@@ -1,4 +1,4 @@
-//! A change of many events: the ids that were found, and how far they are through.
+//! A bulk change of events: the ids found, and the progress.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,9 @@ use crate::{
     theme::Token,
 };
 
-/// Occurrences that are named in the question.
+/// Occurrences named in the confirmation.
 const NAMED: usize = 5;
 
-/// What is done to each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EventTransition {
     Set(StatusChange),
@@ -23,29 +22,27 @@ pub(crate) enum EventTransition {
     Note(String),
 }
 
-/// A change of all events that a filter leaves. The ids are those that were found while it was
-/// counted: what comes later is not among them.
+/// A change of all events that match a filter. The ids are those found while counting; later events
+/// are not included.
 #[derive(Clone, Debug)]
 pub(crate) struct EventBulk {
     pub(crate) transition: EventTransition,
     filter: EventFilter,
-    /// Which events they are, such as `with severity=error` or `on db-1`; empty for all.
+    /// Description of the events, such as `with severity=error` or `on db-1`; empty for all.
     words: String,
     ids: Vec<String>,
     known: HashSet<String>,
     named: Vec<String>,
-    /// What takes the change of each of the ids back.
+    /// The undo of each id's change.
     before: Vec<StatusChange>,
     /// Whether it sends no updates.
     pub(crate) is_quiet: bool,
-    /// How many the service counted.
     pub(crate) found: Option<i64>,
-    /// How many of the ids are through, whatever happened to them.
+    /// Number of ids processed, with or without success.
     pub(crate) through: usize,
-    /// How many it was refused for, and why for the first.
     failed: i64,
     first_error: String,
-    /// Whether there are more than are taken at a time.
+    /// Whether there are more events than the limit.
     left: bool,
 }
 
@@ -68,7 +65,7 @@ impl EventBulk {
         }
     }
 
-    /// Counts them, then asks for the next ids.
+    /// Counts the events, or requests the next ids.
     pub(crate) fn gather(&self, cursor: String) -> (Call, BulkStep) {
         if cursor.is_empty() {
             (self.filter.count(), BulkStep::Count)
@@ -77,13 +74,11 @@ impl EventBulk {
         }
     }
 
-    /// Asks for the next ids.
     pub(crate) fn page(&self, cursor: String) -> (Call, BulkStep) {
         (self.filter.search(cursor).long(), BulkStep::Gather)
     }
 
-    /// Processes a page of what was found. Reports what it adds, and whether that is all there is
-    /// room for.
+    /// Adds a page of events. Returns the tally, and whether the limit is reached.
     pub(crate) fn take(&mut self, rows: Vec<EventRow>) -> (BulkTally, bool) {
         let mut tally = BulkTally::default();
         for row in rows {
@@ -111,7 +106,7 @@ impl EventBulk {
         (tally, self.left)
     }
 
-    /// What takes the change of an occurrence back; none of a note.
+    /// Returns the undo for an occurrence; `None` for a note.
     fn back(&self, row: &EventRow) -> Option<StatusChange> {
         match &self.transition {
             EventTransition::Set(StatusChange::Acknowledged(_)) => {
@@ -125,7 +120,6 @@ impl EventBulk {
         }
     }
 
-    /// What was done of it, to be taken back.
     pub(crate) fn done_so_far(&self, sent: i64) -> DoneEvents {
         let mut groups: Vec<(StatusChange, Vec<String>)> = Vec::new();
         let done = self.ids.iter().zip(&self.before).take(self.through);
@@ -139,7 +133,7 @@ impl EventBulk {
         DoneEvents::new(groups, self.closes(), if sends { sent } else { 0 })
     }
 
-    /// Why nothing is to be done to an occurrence, if so.
+    /// Returns why an occurrence needs no change, if so.
     fn needless(&self, row: &EventRow) -> Option<&'static str> {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
@@ -159,12 +153,10 @@ impl EventBulk {
         }
     }
 
-    /// The occurrences that are meant.
     pub(crate) fn ids(&self) -> &[String] {
         &self.ids
     }
 
-    /// Whether the messages that the change sends are updates.
     pub(crate) fn updates(&self) -> bool {
         matches!(
             self.transition,
@@ -172,7 +164,6 @@ impl EventBulk {
         )
     }
 
-    /// Whether the messages that the change sends are closings.
     pub(crate) fn closes(&self) -> bool {
         self.transition == EventTransition::Set(StatusChange::Status(Status::Closed))
     }
@@ -182,7 +173,6 @@ impl EventBulk {
         &self.ids[self.through..end]
     }
 
-    /// Changes the next ones.
     pub(crate) fn part_call(&self) -> (Call, BulkStep) {
         let call = match &self.transition {
             EventTransition::Set(change) if self.is_quiet => {
@@ -195,7 +185,8 @@ impl EventBulk {
         (call, BulkStep::Part(read))
     }
 
-    /// Processes the outcome of a part; returns how many were changed, and whether it was the last.
+    /// Processes the result of a batch. Returns the number of changed events, and whether it was
+    /// the last batch.
     pub(crate) fn done(&mut self, failed: i64, first_error: String) -> (i64, bool) {
         let count = self.part().len();
         self.through += count;
@@ -207,7 +198,7 @@ impl EventBulk {
         (count - failed, self.through >= self.ids.len())
     }
 
-    /// What is asked; how many they are once that is known.
+    /// Returns the question, with the number of events once known.
     pub(crate) fn title(&self, is_counted: bool) -> String {
         let count = match (is_counted, self.ids.len()) {
             (false, _) => "all".to_owned(),
@@ -239,7 +230,6 @@ impl EventBulk {
         }
     }
 
-    /// What a Yes does to how many.
     pub(crate) fn promise(&self, count: i64) -> String {
         let events = plural(count, "event");
         match &self.transition {
@@ -260,7 +250,6 @@ impl EventBulk {
         }
     }
 
-    /// The first of them by name, and what is not among them.
     pub(crate) fn lines(&self) -> Vec<(Token, String)> {
         let mut lines: Vec<(Token, String)> = Vec::new();
         lines.extend(self.named.iter().map(|line| (Token::Text, line.clone())));
@@ -279,7 +268,7 @@ impl EventBulk {
         lines
     }
 
-    /// Its outcome, and whether it was refused for any.
+    /// Describes the outcome, and returns whether any event was rejected.
     pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
         let events = plural(count, "event");
         let done = match self.transition {
@@ -301,12 +290,12 @@ impl EventBulk {
         (format!("{done}{failed}{left}"), self.failed > 0)
     }
 
-    /// Whether a part whose answer was lost may simply be sent again.
+    /// Whether a batch can be repeated if its response was lost.
     pub(crate) fn is_repeatable(&self) -> bool {
         !matches!(self.transition, EventTransition::Note(_))
     }
 
-    /// What a reader of the answer to nothing found is reported.
+    /// Returns the verb for the message about an empty selection.
     pub(crate) fn infinitive(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledge",

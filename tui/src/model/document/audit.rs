@@ -1,4 +1,4 @@
-//! Who changed what: the audit log, and what it has of one thing.
+//! The audit log, for everything or for one object.
 
 use bellwether_proto::{
     json,
@@ -19,10 +19,10 @@ use crate::{
     theme::Token,
 };
 
-/// Lines of a change that are shown.
+/// Lines shown of a change.
 const LINES: usize = 40;
 
-/// What the list is about.
+/// Writes the restriction of the list.
 pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, the newest first.");
     for (kind, name) in asked.kinds.iter().zip(&asked.names) {
@@ -96,12 +96,11 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     }
 }
 
-/// Whether it is of a test message; its reason is what was tested and the outcome.
+/// Whether the entry is about a test message; its reason contains what was tested and the outcome.
 fn is_test(row: &AuditEntry) -> bool {
     row.method.ends_with("/TestDestination") && row.kind == "delivery" && !row.reason.is_empty()
 }
 
-/// What was done, in words.
 fn done(row: &AuditEntry) -> String {
     if !is_test(row) {
         return row.action().word().to_owned();
@@ -112,7 +111,7 @@ fn done(row: &AuditEntry) -> String {
     }
 }
 
-/// Where a call came from, and for one that was refused which it was.
+/// Formats the address of the caller; for a rejected call, also its method.
 fn from(row: &AuditEntry) -> String {
     let address = match row.address.as_str() {
         "" => String::new(),
@@ -124,7 +123,6 @@ fn from(row: &AuditEntry) -> String {
     }
 }
 
-/// What is another than before.
 fn change(into: &mut Document, row: &AuditEntry) {
     let [before, after] = [&row.before, &row.after].map(|it| as_json(it.as_ref(), &row.kind));
     let lines = difference(&before, &after, 0);
@@ -138,7 +136,7 @@ fn change(into: &mut Document, row: &AuditEntry) {
     }
 }
 
-/// A thing as JSON, without what changes with every edit.
+/// Formats an object as JSON, without fields that change with every edit.
 fn as_json(state: Option<&AuditState>, kind: &str) -> String {
     let wire = state.and_then(|it| json::to_json(it).ok());
     let read = wire.and_then(|it| serde_json::from_slice::<Value>(&it).ok());
@@ -151,7 +149,8 @@ fn as_json(state: Option<&AuditState>, kind: &str) -> String {
     format!("{value:#}\n")
 }
 
-/// What an entry left of a resource, or of one that was deleted what there was; none where it is so now.
+/// Returns the version of a resource after the entry, or before its deletion; `None` if it equals
+/// the current one.
 fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
     let kind = *Kind::ALL.iter().find(|it| it.word() == row.kind)?;
     kind::spec(kind).update?;
@@ -164,7 +163,6 @@ fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
     (now.as_ref() != Some(&version)).then_some(version)
 }
 
-/// Where a thing is shown.
 fn route(kind: &str, name: &str) -> Option<Route> {
     match kind {
         "occurrence" => Some(Route::Event(name.to_owned())),

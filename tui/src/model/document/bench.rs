@@ -1,4 +1,4 @@
-//! The test bench of a destination: the request as it would be sent, and the results of its tests.
+//! The test bench of a destination: the request that would be sent, and the results of tests.
 
 use bellwether_proto::v1::{Attempt, RequestTranscript, TestDestinationResponse};
 
@@ -13,10 +13,9 @@ use crate::{
     theme::Token,
 };
 
-/// Lines of what differs between two tests.
+/// Lines shown of the difference between two tests.
 const LINES: usize = 12;
 
-/// The request as it would be sent.
 pub(super) fn request(into: &mut Document, form: &Form) {
     match &form.live.made {
         None => into.text(Token::Dim, 0, "reading…"),
@@ -39,7 +38,7 @@ pub(super) fn request(into: &mut Document, form: &Form) {
     }
 }
 
-/// The test that is shown, and what differs from the one before it.
+/// Writes the selected test, and its differences from the previous one.
 pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
     if form.bench.waiting.is_some() {
         into.text(Token::Info, 0, "… testing");
@@ -84,7 +83,6 @@ fn answered(into: &mut Document, found: &TestDestinationResponse) {
     transcript::answer(into, &attempt);
 }
 
-/// What a test differs in from the one before: its verdict, then its request and its response.
 fn differences(into: &mut Document, before: &FormTest, test: &FormTest) {
     let [was, is] = [before, test].map(|test| status(&test.result));
     if was != is {
@@ -106,7 +104,7 @@ fn status(result: &Result<TestDestinationResponse, Failure>) -> String {
     }
 }
 
-/// Headers that every request has another value of.
+/// Headers that differ in every request.
 const OWN_HEADERS: [&str; 5] = [
     "idempotency-key",
     "traceparent",
@@ -115,7 +113,6 @@ const OWN_HEADERS: [&str; 5] = [
     "webhook-timestamp",
 ];
 
-/// What is compared of a test.
 fn text(result: &Result<TestDestinationResponse, Failure>) -> String {
     let Ok(test) = result else {
         return String::new();

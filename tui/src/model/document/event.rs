@@ -1,4 +1,4 @@
-//! One event: its fields, its notes and its history.
+//! The page of an event: its fields, notes and history.
 
 use bellwether_proto::v1;
 use serde_json::Value;
@@ -88,14 +88,12 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
     }
 }
 
-/// What holds back messages about it.
 fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     for hold in &occurrence.holds {
         into.field("held", Token::Warning, &kind::held(model, hold));
     }
 }
 
-/// What the sender reported, and the ids.
 fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence) {
     into.heading("Dimensions");
     for (key, value) in &event.dimensions {
@@ -156,7 +154,6 @@ fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     }
 }
 
-/// An occurrence as the list knows it.
 pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.field("summary", Token::Title, &row.summary);
     into.line(vec![

@@ -1,5 +1,5 @@
-//! Why rules did or did not notify about an event: what was decided, its outcome, and what would be
-//! decided now.
+//! Explanation of why rules did or did not notify about an event: the decision, its outcome, and
+//! the decision as of now.
 
 use bellwether_proto::v1::{
     ClauseExplanation, DecisionBasis as Basis, Definition, ExplainEventResponse, ExplainedAttempt,
@@ -65,7 +65,6 @@ pub(super) fn write(
     }
 }
 
-/// Whether a rule had anything to do with the occurrence.
 fn matches(rule: &RuleExplanation) -> bool {
     let any = |triggers: &[TriggerExplanation]| triggers.iter().any(|it| it.matched == Some(true));
     rule.notified == Some(true)
@@ -75,7 +74,6 @@ fn matches(rule: &RuleExplanation) -> bool {
         || rule.others.iter().any(|other| any(&other.triggers))
 }
 
-/// What happened to what was to be sent: delivered, waiting, or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Delivered,
@@ -84,7 +82,7 @@ enum Fate {
     Recorded,
 }
 
-/// Its outcome; of what a digest includes, what happened to that.
+/// Returns the outcome of a delivery, or of the digest that includes it.
 fn fate(delivery: &ExplainedDelivery) -> Fate {
     let digest = delivery.digest.as_ref();
     match digest.map_or(&delivery.state[..], |it| &it.state) {
@@ -106,7 +104,7 @@ impl Fate {
     }
 }
 
-/// The answer first: who was notified, who waits, who never will be.
+/// Writes a summary: who was notified, who is waiting, and who will not be notified.
 fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     let deliveries = || matched.iter().flat_map(|rule| &rule.deliveries);
     let named = |fate: Fate| -> Vec<&str> {
@@ -168,19 +166,19 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     }
 }
 
-/// When it ended, or the digest that includes it.
+/// Returns when the delivery, or the digest that includes it, ended.
 fn ended(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
 }
 
-/// When it is tried next, or the digest that includes it.
+/// Returns when the delivery, or the digest that includes it, is tried next.
 fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
 }
 
-/// Why it waits and when it is tried next, as lists of deliveries show it.
+/// Formats the reason for the wait and the next attempt, as in lists of deliveries.
 fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.moment(ms))),
@@ -193,11 +191,12 @@ fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
     parts.join(", ")
 }
 
-/// What a delivery waits for: `decided 21:50, not delivered yet: hook answers 401, next try 21:58`.
+/// Describes a waiting delivery: `decided 21:50, not delivered yet: hook answers 401, next try
+/// 21:58`.
 fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.moment(delivery.create_time);
     let name = &delivery.destination_name;
-    // The reason has the error where it is the destination's.
+    // The reason already contains an error of the destination.
     let why = match &delivery.last_error[..] {
         error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
         error => format!(": {error}"),
@@ -210,7 +209,7 @@ fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     format!("{name}: decided {decided}, not delivered yet{with}{why}, {next}")
 }
 
-/// Event, trigger, rule and destinations, from left to right where they fit.
+/// Draws event, trigger, rule and destinations, side by side if they fit.
 fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     into.blank();
     let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
@@ -281,7 +280,7 @@ fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// A rule that did not match, in a line: with the first clause that reports it.
+/// Writes a rule that did not match in one line, with the first clause that is false.
 fn folded(into: &mut Document, rule: &RuleExplanation) {
     let mut line = vec![span(Token::Dim, "✗ "), span(Token::Link, &rule.rule_name)];
     let failed = rule
@@ -302,7 +301,7 @@ fn folded(into: &mut Document, rule: &RuleExplanation) {
     );
 }
 
-/// The first comparison that is not true.
+/// Returns the first comparison that is false.
 fn failed(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
     if clause.result == Some(true) || clause.unknown {
         return None;
@@ -371,7 +370,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// Of which decision the page speaks.
+/// Describes which decision the page shows.
 fn when(model: &Model, judgement: &RuleJudgement) -> String {
     let at = model.moment(judgement.time);
     match judgement.basis() {
@@ -407,7 +406,7 @@ fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     }
 }
 
-/// What happened to a definition since.
+/// Describes a later change of a definition.
 fn since(model: &Model, definition: Option<&Definition>) -> String {
     let Some((definition, until)) = definition.and_then(|it| Some((it, it.until?))) else {
         return String::new();
@@ -513,7 +512,6 @@ fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     }
 }
 
-/// The outcome of an attempt.
 fn outcome(attempt: &ExplainedAttempt) -> String {
     let word = match attempt.outcome() {
         Outcome::Unreachable => "not reached",
@@ -526,7 +524,6 @@ fn outcome(attempt: &ExplainedAttempt) -> String {
     }
 }
 
-/// Another judgement, as far as it differs from the main one.
 fn aside(into: &mut Document, model: &Model, main: &RuleJudgement, other: &RuleJudgement) {
     let (token, mark) = verdict(Some(other.notifies == Some(true)));
     let title = match other.basis() {
@@ -551,7 +548,6 @@ fn aside(into: &mut Document, model: &Model, main: &RuleJudgement, other: &RuleJ
     }
 }
 
-/// How a comparison is written between a field and a value.
 fn comparison(kind: &str) -> &str {
     match kind {
         "equals" => "=",
@@ -563,7 +559,6 @@ fn comparison(kind: &str) -> &str {
     }
 }
 
-/// What a comparison asked, and what it found.
 fn compared(clause: &ClauseExplanation) -> String {
     let expected = clause.expected.as_ref().map_or(Value::Null, value);
     let compared = || {

@@ -1,4 +1,4 @@
-//! The first lines of an event's page: where it stands, who has it, and who was notified of it.
+//! The head of an event's page: its state, its assignee, and who was notified.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,11 @@ use crate::{
     theme::Token,
 };
 
-/// Cells of the reason why a receiver was not notified.
+/// Width of the reason why a receiver was not notified, in cells.
 const REASON: usize = 40;
-/// Entries of the history that are shown.
 const ENTRIES: usize = 30;
 
-/// Writes summary, place, and the line with who has it and who was notified.
+/// Writes the summary, the entity, and the line about assignee and receivers.
 pub(super) fn write(
     into: &mut Document,
     model: &Model,
@@ -47,7 +46,6 @@ pub(super) fn write(
     lines(into, parts);
 }
 
-/// Parts between dots, on as many lines as they need.
 fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
     let mut line: Vec<Span> = Vec::new();
     let mut used = 0;
@@ -66,7 +64,7 @@ fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
     into.line(line);
 }
 
-/// `open 38 min`, or how long it lasted.
+/// Formats `open 38 min`, or how long it lasted.
 fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     let start = occurrence.start_time;
     let lasted = |end: i64| duration(end.saturating_sub(start).max(0));
@@ -90,7 +88,7 @@ fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     }
 }
 
-/// Who has it.
+/// Describes who responds to it.
 fn holder(occurrence: &Occurrence) -> (Token, String) {
     let acknowledged = occurrence.acknowledged == Some(true);
     let mut history = occurrence.history.iter().rev();
@@ -107,7 +105,7 @@ fn holder(occurrence: &Occurrence) -> (Token, String) {
     }
 }
 
-/// Which receivers were notified, and which were not, each with the newest of its messages.
+/// Describes which receivers were notified and which were not, each by its newest message.
 fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(Token, String)> {
     let Some(found) = &explanation.value else {
         let words = match &explanation.failure {
@@ -155,7 +153,7 @@ fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(T
     parts.map(|(_, token, words)| (token, words)).collect()
 }
 
-/// Writes what happened, the newest last.
+/// Writes the history, newest last.
 pub(super) fn history(into: &mut Document, model: &Model, found: Option<&ExplainEventResponse>) {
     let Some(found) = found.filter(|found| !found.timeline.is_empty()) else {
         return;
@@ -183,7 +181,7 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
     }
 }
 
-/// What kind of entry it is: before a message arrived, no one was notified.
+/// Returns the kind of an entry; a decision has not notified anyone yet.
 fn kind_word(entry: &TimelineEntry) -> &str {
     if entry.text.starts_with("decided") {
         "decided"

@@ -15,12 +15,10 @@ use crate::{
     theme::Token,
 };
 
-/// Cells of the names in the table.
 const NAME: usize = 24;
-/// The columns of numbers, each of eight cells.
 const COLUMNS: [&str; 6] = ["sent", "acked", "soon", "unacted", "night", "skipped"];
 
-/// What the rows are about.
+/// Returns the subject of the rows.
 pub(super) fn by(by: NoiseBy) -> &'static str {
     match by {
         NoiseBy::Unspecified | NoiseBy::Rule => "rule",

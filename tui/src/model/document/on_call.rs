@@ -1,4 +1,4 @@
-//! Who is on call now by each schedule, and the responses that are under way.
+//! The current on-call contacts of each schedule, and the active responses.
 
 use crate::{
     data::{Kind, Object, Word},
@@ -10,7 +10,6 @@ use crate::{
     theme::Token,
 };
 
-/// Cells of a schedule's name, of who is on call, and until when.
 const NAME: usize = 20;
 const WHO: usize = 22;
 const UNTIL: usize = 24;
@@ -39,7 +38,6 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     }
 }
 
-/// Text in so many cells, with a space behind it.
 fn cell(words: &str, cells: usize) -> String {
     let words = text::clean(words);
     let shown = text::fit(&words, cells);
@@ -80,7 +78,7 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
     );
 }
 
-/// A line for its event, and one for who has it and what comes next.
+/// Writes a line for the event, and one for the responder and the next step.
 fn write_response(into: &mut Document, model: &Model, response: &Object) {
     let severity = response::severity(response);
     let (token, words) = model.stands(response);

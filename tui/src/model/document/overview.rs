@@ -1,4 +1,4 @@
-//! The overview: what is red, what is under way, and on a new service what to do first.
+//! The overview: problems, work in progress, and on a new service the first steps.
 
 use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
@@ -13,7 +13,6 @@ use crate::{
     theme::Token,
 };
 
-/// Responses without an answer that are shown.
 pub(crate) const UNANSWERED: usize = 3;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
@@ -104,7 +103,6 @@ fn open(into: &mut Document, overview: &Overview) {
     }
 }
 
-/// The responses that no one answered: they are what someone has to do first.
 fn unanswered(into: &mut Document, model: &Model) {
     let waiting = model.unanswered();
     if model.store.unanswered == 0 {

@@ -1,4 +1,4 @@
-//! The reference topics: all of them, one of them, or the lines that a search leaves.
+//! The reference: the list of topics, a topic, or the results of a search.
 
 use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
@@ -10,10 +10,10 @@ use crate::{
     theme::Token,
 };
 
-/// Columns of the text beside it, at least; with fewer it stands below.
+/// Minimum columns for text beside a label; with fewer, it goes below.
 const BESIDE: usize = 30;
 
-/// The topics with their headings; with words to search for, the lines that hold them.
+/// Writes the topics with their headings, or for a search the matching lines.
 pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     let needle = needle.trim().to_lowercase();
     if needle.is_empty() {
@@ -44,7 +44,6 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     }
 }
 
-/// The topics with their headings.
 fn contents(into: &mut Document, model: &Model) {
     let answer = model.tell("‹open› opens a topic, ‹search› searches all of them.");
     into.text(Token::Dim, 0, &answer);
@@ -66,7 +65,6 @@ fn title(into: &mut Document, topic: &Topic) {
     into.linked(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
 }
 
-/// One topic, or that there is none of that name.
 pub(super) fn of(into: &mut Document, name: &str) {
     match Topic::find(name) {
         Some(found) => topic(into, found),
@@ -100,7 +98,7 @@ fn topic(into: &mut Document, topic: &Topic) {
     }
 }
 
-/// A table: aligned where it fits, else each row as a name with its cells below.
+/// Writes a table: aligned if it fits, else each row as a name with its cells below.
 fn table(into: &mut Document, rows: &[Vec<String>]) {
     let Some((heading, rows)) = rows.split_first() else {
         return;
@@ -133,7 +131,6 @@ fn table(into: &mut Document, rows: &[Vec<String>]) {
     }
 }
 
-/// Running text without its marks.
 fn plain(cell: &str) -> String {
     let words = pieces(cell).into_iter().map(|piece| match piece {
         Piece::Text(text) | Piece::Code(text) | Piece::Link { text, .. } => text,
@@ -141,7 +138,7 @@ fn plain(cell: &str) -> String {
     words.collect()
 }
 
-/// A word of running text, with the spaces before it.
+/// A word of text, and whether a space precedes it.
 struct Word {
     token: Token,
     space: bool,
@@ -175,7 +172,7 @@ fn words(running: &str) -> Vec<Word> {
 }
 
 impl Document {
-    /// Running text over the width; the first line begins with one mark, the others with another.
+    /// Wraps text with one prefix for the first line, and another for the rest.
     fn flow(&mut self, first: &str, rest: &str, running: &str) {
         let space = self.columns;
         let mut line = Line {
@@ -212,7 +209,6 @@ impl Document {
         self.push(line);
     }
 
-    /// Cells side by side; the last one is wrapped in what is left.
     fn row(&mut self, cells: &[String], widths: &[usize], token: Option<Token>) {
         let mut spans = Vec::new();
         let mut used = 0;
@@ -250,7 +246,6 @@ impl Document {
     }
 }
 
-/// The topic that reports on a field of a form, by the field's path.
 pub(crate) fn topic_of(path: &str) -> &'static str {
     let field = path.rsplit('.').next().unwrap_or_default();
     match field {

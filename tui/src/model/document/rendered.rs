@@ -1,4 +1,4 @@
-//! A message before it is sent, or in place of being sent.
+//! A rendered message.
 
 use serde_json::Value;
 
@@ -7,7 +7,6 @@ use crate::{
     theme::Token,
 };
 
-/// A message as it is sent, field by field.
 pub(super) fn message(into: &mut Document, rendered: &Value) {
     if let Some(fields) = rendered.as_object() {
         for (key, value) in fields {

@@ -1,4 +1,4 @@
-//! What a test of a destination, a try of a trigger or a preview of a rule brought.
+//! Results of tests of destinations, contacts and triggers, and previews of rules.
 
 use bellwether_proto::{
     cloud::Event,
@@ -74,7 +74,6 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-/// The results of the test messages of a contact, one for each method.
 fn methods(into: &mut Document, found: &TestContactResponse) {
     for method in &found.methods {
         let result = method.result.clone().unwrap_or_default();
@@ -95,7 +94,7 @@ fn methods(into: &mut Document, found: &TestContactResponse) {
     }
 }
 
-/// The messages of a rule, one for each destination.
+/// Writes the messages of a rule, one per destination.
 pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
     for warning in &found.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
@@ -109,7 +108,6 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
     }
 }
 
-/// What was asked.
 fn about(into: &mut Document, model: &Model, report: &Report) {
     let event = match &report.inquiry {
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
@@ -148,7 +146,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-/// The events that a mapping makes of a document, and what would be refused of them.
+/// Writes the events that a mapping creates from a document, and the errors in them.
 fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     let many = |count: usize| if count == 1 { "event" } else { "events" };
     let count = found.events.len();
@@ -178,7 +176,6 @@ fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     }
 }
 
-/// An event that was built from a document.
 fn made(into: &mut Document, event: &Event) {
     into.field("name", Token::Title, &event.name);
     if event.severity() != Severity::Default {
@@ -224,7 +221,7 @@ fn under_way(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-/// How much of a span is looked at, in percent; none when it has no beginning.
+/// Returns the scanned percentage of a span; `None` if the span is unbounded.
 fn share(now_ms: i64, reached_ms: i64, start_ms: Option<i64>) -> Option<i64> {
     let start_ms = start_ms.filter(|it| *it > 0)?;
     let (done_ms, all_ms) = (now_ms - reached_ms, now_ms - start_ms);
@@ -312,7 +309,7 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     for warning in &preview.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
-    // The standard document has the rule's message deep inside.
+    // In the default document, the rule's message is deeply nested.
     let rendered = preview.rendered.as_ref().map_or(Value::Null, structure);
     let body = rendered.get("body").and_then(Value::as_str);
     let document = body.and_then(|body| serde_json::from_str::<Value>(body).ok());

@@ -1,4 +1,4 @@
-//! The next 30 days of a schedule: drawn, a row for each contact, and shift by shift.
+//! The next 30 days of a schedule: a chart with a row per contact, and a list of shifts.
 
 use bellwether_proto::v1::{ListShiftsResponse, Shift};
 use jiff::{Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
@@ -11,14 +11,13 @@ use crate::{
     theme::Token,
 };
 
-/// Days that are drawn.
+/// Days in the chart.
 const DAYS: usize = 30;
-/// Cells of the names.
+/// Width of names, in cells.
 const NAME: usize = 14;
-/// Contacts that have a row.
 const ROWS: usize = 12;
 
-/// Who is on call in one stretch.
+/// A continuous span with the same contacts on call.
 struct Stretch<'a> {
     start_ms: i64,
     end_ms: i64,
@@ -55,7 +54,6 @@ fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
     })
 }
 
-/// What names it and what it means: of a gap, of an override, of a layer.
 fn look(one: &Stretch<'_>) -> (Token, String) {
     match (one.names, one.source) {
         ([], _) => (Token::Bad, "no one".to_owned()),
@@ -81,7 +79,7 @@ fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
     );
 }
 
-/// A row for each contact, by the local days of the operator: `█` on call, `▒` for part of the cell.
+/// Draws a row per contact by local days: `█` for on call, `▒` for part of the cell.
 fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
     let space = into.columns.saturating_sub(NAME + 2);
     let per_day = (space / DAYS).clamp(1, 3);
@@ -110,7 +108,6 @@ fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
     }
 }
 
-/// The boundaries of the cells, in local time.
 fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
     let now = model.zoned(model.now_ms)?;
     let day = ZonedRound::new().smallest(Unit::Day);
@@ -121,19 +118,19 @@ fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
             let at = i64::try_from(at).ok()?;
             let per_day = i64::try_from(per_day).ok()?;
             let day = start.checked_add((at / per_day).days()).ok()?;
-            // A day with a change of the clocks has 23 or 25 hours: its last cell is as much shorter or longer.
+            // A day with a clock change has 23 or 25 hours; its last cell is shorter or longer.
             day.checked_add((at % per_day * hours).hours()).ok()
         })
         .collect()
 }
 
-/// The days: each where there is room, else the Mondays.
+/// Writes the dates: all if there is room, else those of Mondays.
 fn head(into: &mut Document, cells: &[Zoned], per_day: usize) {
     let mut line = " ".repeat(NAME + 1);
     for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {
         let is_monday = day.weekday() == jiff::civil::Weekday::Monday;
         let wanted = NAME + 1 + at * per_day;
-        // Two digits need two cells, and a gap between them.
+        // Two digits need two cells and a gap.
         let fits = per_day > 2 || is_monday || at == 0;
         if fits && text::width(&line) <= wanted {
             line.push_str(&" ".repeat(wanted - text::width(&line)));

@@ -1,4 +1,4 @@
-//! An occurrence on an axis of time: how long it lasted, and what happened to it when.
+//! An occurrence on a time axis, with its events.
 
 use bellwether_proto::v1::{ExplainEventResponse, Occurrence};
 
@@ -9,10 +9,8 @@ use crate::{
     theme::Token,
 };
 
-/// Columns of the axis at least, and at most.
 const COLUMNS: (usize, usize) = (20, 120);
 
-/// Something that happened at a moment.
 struct Mark {
     at_ms: i64,
     sign: &'static str,
@@ -29,7 +27,7 @@ const fn mark(at_ms: i64, sign: &'static str, token: Token, words: &'static str)
     }
 }
 
-/// Draws the axis, and below it what the signs on it mean.
+/// Draws the axis, and below it a legend of its symbols.
 pub(super) fn write(
     into: &mut Document,
     model: &Model,
@@ -63,7 +61,7 @@ pub(super) fn write(
             &format!("├{}{tail}", "━".repeat(lasts.saturating_sub(1))),
         ),
     ]);
-    // Of what falls into one column the last is drawn.
+    // Of several marks in one column, the last is drawn.
     let mut drawn: Vec<Option<&Mark>> = vec![None; columns];
     for mark in &marks {
         drawn[place(mark.at_ms)] = Some(mark);
@@ -107,7 +105,7 @@ pub(super) fn write(
     sightings(into, model, occurrence);
 }
 
-/// How often it was seen and when last: of the others only their number is stored.
+/// Writes how often it was seen and when last; the times of the others are not stored.
 fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {
@@ -122,7 +120,6 @@ fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     }
 }
 
-/// Everything that is known to have happened, in order.
 fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) -> Vec<Mark> {
     let mut marks = Vec::new();
     for entry in &occurrence.history {

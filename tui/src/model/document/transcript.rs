@@ -1,4 +1,4 @@
-//! A delivery with its attempts, and what was reported on the wire in each.
+//! A delivery with the transcripts of its attempts.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     theme::Token,
 };
 
-/// Everything but its attempts.
+/// Writes the delivery without its attempts.
 pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     standing(into, model, delivery);
     if delivery.test == Some(true) {
@@ -78,7 +78,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     into.field("id", Token::Text, &delivery.id);
 }
 
-/// Its state, and the event that it is about.
+/// Writes its state and its event.
 fn standing(into: &mut Document, model: &Model, delivery: &Delivery) {
     let resent = millis(delivery.retry_time.as_ref());
     let resent = resent.map_or_else(String::new, |ms| format!(", resent {}", model.moment(ms)));
@@ -128,7 +128,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     }
 }
 
-/// The verdict first, then the answer, which is short, then what was sent.
+/// Writes an attempt: the verdict and response, then the request.
 pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
     answer(into, attempt);
     into.heading("Request");
@@ -138,13 +138,12 @@ pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
     }
 }
 
-/// A request.
 pub(super) fn request(into: &mut Document, it: &RequestTranscript) {
     let line = format!("{} {}", it.method, it.url);
     sent(into, &line, &it.headers, &it.body);
 }
 
-/// How long the parts of an exchange took.
+/// Writes the durations of the phases of an exchange.
 pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
     let opened = [
         ("name", &times.resolve),
@@ -164,7 +163,6 @@ pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
     }
 }
 
-/// The verdict and the response.
 pub(super) fn answer(into: &mut Document, attempt: &Attempt) {
     let outcome = attempt.outcome();
     let mark = match outcome {

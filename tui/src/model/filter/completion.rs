@@ -1,4 +1,4 @@
-//! What the word at the end of a filter of events may become: a field, or a value that was seen in it.
+//! Completions at the end of an event filter: fields, and values seen in them.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use bellwether_proto::{
 use super::FIELDS;
 use crate::data::{EventRow, Word as _};
 
-/// Proposals at most.
+/// Limit on the proposals.
 const MOST: usize = 5;
-/// What stands before a field and is no part of its name.
+/// Prefixes that are not part of a field's name.
 const BEFORE: [&str; 1] = ["has:"];
 
-/// What may replace the word that ends the text, and that word.
+/// The word at the end of the text, and its possible replacements.
 pub(crate) struct Completion<'a> {
     pub(crate) typed: &'a str,
     pub(crate) words: Vec<String>,
 }
 
-/// What the text may continue with, by the fields that every event has and the rows that are held.
+/// Returns completions from the common fields and the rows held.
 pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Completion<'a>> {
-    // Within quotes no one knows what is meant.
+    // Quoted text is not completed.
     if text.matches('"').count() % 2 == 1 {
         return None;
     }
@@ -49,7 +49,6 @@ fn fields(rows: &[&EventRow]) -> Vec<String> {
     own.chain(dimensions).map(str::to_owned).collect()
 }
 
-/// The values of a field, as they are typed.
 fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
     let severities = [
         Severity::Critical,

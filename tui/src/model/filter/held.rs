@@ -1,5 +1,5 @@
-//! Filters of lists that are held whole, in the language of all filters: words search what is shown, and
-//! comparisons look at columns and fields.
+//! Filters of lists that are held completely, in the common filter language: words search the
+//! visible text, comparisons check columns and fields.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,29 @@ use regex::{Regex, RegexBuilder};
 
 use super::Clock;
 
-/// What a row has for a filter to look at.
 pub(crate) trait Fields {
-    /// The values of a field; none where the row has no such field.
+    /// Returns the values of a field; empty if the row does not have it.
     fn values(&self, field: &str) -> Vec<String>;
-    /// Every text that is shown of it, in lower case.
     fn shown(&self) -> Vec<String>;
 }
 
-/// A filter that was read.
 #[derive(Clone, Debug)]
 pub(crate) enum HeldFilter {
-    /// Every row.
     All,
-    /// Rows with this text, in lower case.
+    /// Rows that contain this text, in lower case.
     Text(String),
-    /// Rows for which the condition is true, with the expressions in it.
+    /// Rows for which the condition is true, with its compiled regular expressions.
     Clause(Clause, HashMap<String, Regex>),
 }
 
-/// Characters that only comparisons and combinations have.
+/// Characters that occur only in comparisons and combinations.
 const OPERATORS: [char; 9] = ['=', '<', '>', '~', '!', '(', ')', '"', '|'];
 
 impl HeldFilter {
-    /// Reads a filter of a list with these fields.
+    /// Parses a filter of a list with these fields.
     ///
     /// # Errors
-    /// What is wrong with it, such as an unknown field.
+    /// Returns an error such as an unknown field.
     pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, Fault> {
         let text = text.trim();
         if text.is_empty() {
@@ -43,7 +39,7 @@ impl HeldFilter {
         let parsed = match filter::parse(text, Some(clock.now())) {
             Ok(parsed) => parsed,
             Err(fault) if text.contains(OPERATORS) => return Err(fault),
-            // An address or a channel is no condition, and is searched as a text.
+            // Not a condition, such as an address or a channel; searched as text.
             Err(_) => return Ok(Self::Text(text.to_lowercase())),
         };
         if let Some(fault) = unknown(&parsed.clause, known) {
@@ -62,13 +58,12 @@ impl HeldFilter {
         Ok(Self::Clause(parsed.clause, expressions))
     }
 
-    /// Reads a filter while it is typed: what is not a condition yet searches as a text.
+    /// Parses a filter while it is typed; an incomplete condition is searched as text.
     pub(crate) fn typed(text: &str, known: &[String], clock: &Clock) -> Self {
         let text = text.trim();
         Self::read(text, known, clock).unwrap_or_else(|_| Self::Text(text.to_lowercase()))
     }
 
-    /// Whether it keeps a row.
     pub(crate) fn keeps(&self, row: &dyn Fields) -> bool {
         match self {
             Self::All => true,
@@ -78,7 +73,7 @@ impl HeldFilter {
     }
 }
 
-/// The first field that no row of the list has, with a sentence.
+/// Returns the first field that the list does not have, with a message.
 fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
     if filter::is_search(clause) {
         return None;
@@ -105,10 +100,9 @@ fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
     }
 }
 
-/// Fields that an error names.
 const FIELDS_NAMED: usize = 12;
 
-/// Compiles the expressions of a condition; those that the parser let pass can be compiled.
+/// Compiles the regular expressions of a condition, which the parser has validated.
 fn compile(clause: &Clause, into: &mut HashMap<String, Regex>) {
     match clause {
         Clause::And(all) | Clause::Or(all) => all.iter().for_each(|it| compile(it, into)),
@@ -161,7 +155,6 @@ fn holds(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields
     }
 }
 
-/// The text that free words look for.
 fn searched(clause: &Clause) -> Option<&str> {
     match clause {
         Clause::Contains(_, text)
@@ -182,7 +175,7 @@ fn equals(value: &str, literal: &Literal) -> bool {
     }
 }
 
-/// Whether a value is above a literal; none where they cannot be compared.
+/// Compares a value with a literal; `None` if they are not comparable.
 fn compare(value: &str, literal: &Literal) -> Option<bool> {
     let wanted = match literal {
         Literal::Number(wanted) => *wanted,
@@ -192,7 +185,6 @@ fn compare(value: &str, literal: &Literal) -> Option<bool> {
     Some(number(value)? > wanted)
 }
 
-/// A number as it is shown, with separators and a sign of more behind it.
 fn number(text: &str) -> Option<f64> {
     let digits = text.replace(',', "");
     digits.trim_end_matches('+').parse().ok()

@@ -1,9 +1,8 @@
-//! Moments in filters: how long ago, a time of today, a date, or both, in the zone of the console.
+//! Times in filters: an age, a time of day, a date, or both, in the console's time zone.
 
 use bellwether_proto::filter::Now;
 use jiff::{Timestamp, tz::TimeZone};
 
-/// What moments are read with.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock(Now);
 
@@ -16,7 +15,7 @@ impl Clock {
         &self.0
     }
 
-    /// A moment so that it is read as the same one on any day, to the second.
+    /// Formats a time unambiguously, to the second.
     pub(super) fn write(&self, moment: Timestamp) -> String {
         let zoned = moment.to_zoned(self.0.zone.clone());
         zoned.strftime("%Y-%m-%dT%H:%M:%S").to_string()

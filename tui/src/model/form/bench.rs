@@ -1,4 +1,4 @@
-//! The tests of a destination that is being written: the last ones with their results, and what they lead to.
+//! The test bench of a destination form: recent tests with their results and advice.
 
 use std::collections::VecDeque;
 
@@ -13,41 +13,36 @@ use crate::{
     limits,
 };
 
-/// The tests of a form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bench {
-    /// The newest first.
+    /// Newest first.
     tests: VecDeque<FormTest>,
-    /// Which of them is shown, counted from the newest.
+    /// Index of the selected test, counted from the newest.
     pub(crate) shown: usize,
-    /// The test under way, and the version that it is of.
+    /// The test in flight, and the version tested.
     pub(crate) waiting: Option<(Ticket, u64)>,
-    /// The stored event that is used; empty for the sample.
+    /// The stored event to use; empty for the sample.
     pub(crate) event_id: String,
-    /// Whether it is in the place of the form, where there is room for one of them.
+    /// Whether it is shown instead of the form, if there is no room for both.
     pub(crate) is_open: bool,
 }
 
-/// A test that was made.
 #[derive(Clone, Debug)]
 pub(crate) struct FormTest {
     pub(crate) at_ms: i64,
-    /// The version of the form that was tested.
     version: u64,
     pub(crate) result: Result<TestDestinationResponse, Failure>,
 }
 
-/// What a failed test leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
-    /// The field that is probably wrong; empty where none is.
+    /// The field that is probably wrong; empty if unknown.
     path: &'static str,
-    /// What to do.
     pub(crate) words: String,
 }
 
 impl FormTest {
-    /// Its outcome in a few words: `✓ 200 in 12 ms`.
+    /// Formats the outcome: whether it succeeded, and a text such as `✓ 200 in 12 ms`.
     pub(crate) fn verdict(&self) -> (bool, String) {
         let test = match &self.result {
             Ok(test) => test,
@@ -64,7 +59,6 @@ impl FormTest {
         (is_good, format!("{mark} {what}{took}"))
     }
 
-    /// Where a failure leads.
     pub(crate) fn lead(&self, kind: &str) -> Option<Lead> {
         let test = self.result.as_ref().ok()?;
         let said = &test.explanation;
@@ -94,7 +88,6 @@ impl FormTest {
     }
 }
 
-/// The setting that allows what was blocked.
 fn blocked(said: &str) -> String {
     let (_, network) = said.split_once("it is in ").unwrap_or_default();
     let network = network.split_whitespace().next().unwrap_or_default();
@@ -104,7 +97,6 @@ fn blocked(said: &str) -> String {
     format!("the service may not send there; in its settings: [egress] allow = [\"{network}\"]")
 }
 
-/// The field with the address of a type.
 fn address(kind: &str) -> &'static str {
     match kind {
         "webhook" => "type.webhook.url",
@@ -115,7 +107,7 @@ fn address(kind: &str) -> &'static str {
     }
 }
 
-/// The field, or the section, with the credentials of a type.
+/// Returns the field or section with the credentials, by type.
 fn credential(kind: &str) -> &'static str {
     match kind {
         "webhook" => "#sign",
@@ -128,22 +120,21 @@ fn credential(kind: &str) -> &'static str {
 }
 
 impl Bench {
-    /// The test that is shown, and the one before it.
+    /// Returns the selected test and the one before it.
     pub(crate) fn tests(&self) -> (Option<&FormTest>, Option<&FormTest>) {
         (self.tests.get(self.shown), self.tests.get(self.shown + 1))
     }
 
-    /// How many tests are kept.
     pub(crate) fn count(&self) -> usize {
         self.tests.len()
     }
 
-    /// Shows the test before the one that is shown; after the oldest the newest.
+    /// Selects the next older test; the newest after the oldest.
     pub(crate) fn flip(&mut self) {
         self.shown = (self.shown + 1) % self.tests.len().max(1);
     }
 
-    /// When the age of the newest test is another one.
+    /// Returns when the displayed age of the newest test changes.
     pub(crate) fn wake_at_ms(&self, now_ms: i64) -> Option<i64> {
         let age_ms = (now_ms - self.tests.front()?.at_ms).max(0);
         let step = if age_ms < 60_000 { 10_000 } else { 60_000 };
@@ -152,13 +143,12 @@ impl Bench {
 }
 
 impl Form {
-    /// Notes that a test is under way.
     pub(crate) fn testing(&mut self, ticket: Ticket) {
         self.bench.waiting = Some((ticket, self.version));
     }
 
-    /// Processes the result of a test; returns whether it was waited for. A failure moves to its field, if
-    /// nothing was typed since.
+    /// Records the result of a test, and returns whether it was expected. On failure, focuses the
+    /// field concerned, unless something was typed since.
     pub(crate) fn tested(
         &mut self,
         ticket: Ticket,
@@ -184,10 +174,9 @@ impl Form {
         true
     }
 
-    /// Puts the focus on a field.
     fn go_to(&mut self, path: &str) {
         let meant = |at: &usize| self.specs[*at].path == path && self.is_meant(*at);
-        // A secret address has its own field.
+        // A secret address has a separate field.
         let path_is_empty = |at: usize| self.inputs[at].is_blank();
         let Some(mut at) = (0..self.specs.len()).find(meant) else {
             return;
@@ -204,18 +193,16 @@ impl Form {
         self.focus = at;
     }
 
-    /// Where the failure that is shown leads.
     pub(crate) fn lead(&self) -> Option<Lead> {
         self.bench.tests().0?.lead(self.chosen_type())
     }
 
-    /// Whether the newest test is of what is in the form now.
+    /// Whether the newest test is of the current version.
     pub(crate) fn is_tested(&self) -> bool {
         let newest = self.bench.tests.front();
         newest.is_some_and(|test| test.version == self.version)
     }
 
-    /// How old the newest test is and what it found, in one line; nothing without one.
     pub(crate) fn tested_words(&self, now_ms: i64) -> Option<(bool, String)> {
         let newest = self.bench.tests.front()?;
         let (is_good, verdict) = newest.verdict();
@@ -233,7 +220,7 @@ impl Form {
         Some((is_good && self.is_tested(), words))
     }
 
-    /// The request of the test that is shown, else the one that would be sent.
+    /// Returns the request of the selected test, else the one that would be sent.
     pub(crate) fn request(&self) -> Option<&RequestTranscript> {
         let tested = self.bench.tests().0.filter(|_| self.is_tested());
         let tested = tested.and_then(|test| test.result.as_ref().ok()?.request.as_ref());
@@ -243,7 +230,6 @@ impl Form {
         }
     }
 
-    /// What is tested: the form as it is.
     pub(crate) fn test_fields(&self) -> Value {
         let draft = Object {
             kind: self.kind,
@@ -253,7 +239,7 @@ impl Form {
     }
 }
 
-/// A request as a command for a shell; none where it is no HTTP request.
+/// Returns the request as a `curl` command; `None` if it is not HTTP.
 pub(crate) fn curl(request: &RequestTranscript) -> Option<String> {
     if !request.url.starts_with("http") {
         return None;

@@ -1,4 +1,4 @@
-//! What is typed into one field, and how it is read from and written to JSON.
+//! Inputs of fields: conversion from and to JSON.
 
 use serde_json::{Map, Value};
 
@@ -9,21 +9,18 @@ use crate::{
     model::field::TextField,
 };
 
-/// What is in a field.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
     Text(TextField),
     Toggle(bool),
-    /// The position among the field's choices.
+    /// Index among the field's choices.
     Choice(usize),
     Names(Vec<String>),
     Clause(Box<ClauseInput>),
-    /// Whether the fields below it are unfolded.
     Section(bool),
 }
 
 impl Input {
-    /// What a field shows for a value.
     pub(super) fn read(spec: &FieldSpec, value: Option<&Value>) -> Self {
         let text = || match value {
             Some(Value::String(text)) => text.clone(),
@@ -31,7 +28,7 @@ impl Input {
             Some(other) => other.to_string(),
         };
         match spec.kind {
-            // A key in PEM has lines.
+            // PEM keys have several lines.
             FieldKind::Secret if spec.path.ends_with("privateKey") => {
                 Self::Text(TextField::new(text()).with_lines())
             }
@@ -73,7 +70,7 @@ impl Input {
         }
     }
 
-    /// The value that is written; `None` leaves it out.
+    /// Converts the content to a value; `None` to omit it.
     pub(super) fn write(&self, spec: &FieldSpec) -> Option<Value> {
         match (self, &spec.kind) {
             (Self::Text(field), FieldKind::Words) => {
@@ -130,7 +127,7 @@ impl Input {
         }
     }
 
-    /// Whether nothing is in it: what is chosen from a few is something once it is not the first.
+    /// Whether the field is empty, or has its first choice.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Text(field) => field.text().is_empty(),
@@ -142,10 +139,10 @@ impl Input {
         }
     }
 
-    /// What a field holds after a text was typed for it on one line.
+    /// Parses a line of text.
     ///
     /// # Errors
-    /// The field cannot hold it; a sentence for people.
+    /// Returns a message if the text is not valid for the field.
     pub(super) fn typed(spec: &FieldSpec, text: &str) -> Result<Self, String> {
         let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
         Ok(match spec.kind {
@@ -185,7 +182,6 @@ impl Input {
         })
     }
 
-    /// What is wrong with it, as far as that can be seen without the service.
     pub(super) fn error(&self, spec: &FieldSpec) -> Option<String> {
         if let Self::Clause(clause) = self {
             return clause.error(spec.required);

@@ -1,21 +1,19 @@
-//! Lists and maps as they are typed: read from JSON and written to it, without loss either way.
+//! Lists and maps as text, converted from and to JSON without loss.
 
 use serde_json::{Map, Value, json};
 
-/// Words for people, and what the wire calls them.
 type Words = [(&'static str, &'static str)];
 
-/// Numbers as a line.
 pub(super) fn numbers(value: Option<&Value>) -> String {
     let items = value.and_then(Value::as_array);
     let items = items.into_iter().flatten().map(ToString::to_string);
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// Numbers of a line.
+/// Parses a line of numbers.
 ///
 /// # Errors
-/// One of them is none; a sentence for people.
+/// Returns a message if an item is not a number.
 pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
     let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let number = |item: &str| {
@@ -26,7 +24,6 @@ pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
     items.map(number).collect()
 }
 
-/// What each value means, a line each.
 pub(super) fn worded(value: Option<&Value>, words: &Words) -> String {
     let line = |(name, value): (&String, &Value)| {
         let value = value.as_str().unwrap_or_default();
@@ -36,10 +33,10 @@ pub(super) fn worded(value: Option<&Value>, words: &Words) -> String {
     lines(value, line)
 }
 
-/// What each value means, of lines; none of no line.
+/// Parses lines of a map to words; `None` if there are no lines.
 ///
 /// # Errors
-/// A line lacks its colon, or its word is not one of them; a sentence for people.
+/// Returns a message if a line lacks its colon, or its word is unknown.
 pub(super) fn read_worded(text: &str, words: &Words) -> Result<Option<Value>, String> {
     let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
     let line = |name: &str, word: &str| {
@@ -50,7 +47,7 @@ pub(super) fn read_worded(text: &str, words: &Words) -> Result<Option<Value>, St
     read_lines(text, "value: word", line)
 }
 
-/// Variables that are built from others, a line each; as JSON where a line cannot say it.
+/// Formats derived variables, one per line; as JSON if the line notation is not sufficient.
 pub(super) fn maps(value: Option<&Value>) -> String {
     lines(value, |(name, value): (&String, &Value)| {
         let plain = plain_map(value);
@@ -60,10 +57,10 @@ pub(super) fn maps(value: Option<&Value>) -> String {
     })
 }
 
-/// Variables that are built from others, of lines; none of no line.
+/// Parses lines of derived variables; `None` if there are no lines.
 ///
 /// # Errors
-/// A line says something else; a sentence for people.
+/// Returns a message for an invalid line.
 pub(super) fn read_maps(text: &str) -> Result<Option<Value>, String> {
     const SHAPE: &str = "name: variable, value=text, *=text";
     let line = |name: &str, text: &str| {
@@ -75,7 +72,7 @@ pub(super) fn read_maps(text: &str) -> Result<Option<Value>, String> {
     read_lines(text, SHAPE, line)
 }
 
-/// `event.severity, critical=P1, *=P3`.
+/// Formats `event.severity, critical=P1, *=P3`.
 fn plain_map(value: &Value) -> Option<String> {
     let from = value.get("from").and_then(Value::as_str)?;
     let mut parts = vec![from.to_owned()];

@@ -1,4 +1,4 @@
-//! What the service makes of a form as it stands, reported while it is filled in.
+//! The service's result for a form, updated while it is filled in.
 
 use bellwether_proto::{json, v1};
 
@@ -10,27 +10,24 @@ use crate::{
     model::inquiry::{Inquiry, preview},
 };
 
-/// What is known of that, and when it is asked next.
+/// The last result, and when to request the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
-    /// What was answered last, which stays until something else is.
+    /// The last response, kept until the next one.
     pub(crate) made: Option<Result<Made, Failure>>,
 }
 
-/// What the service produces from it.
 #[derive(Clone, Debug)]
 pub(crate) enum Made {
-    /// The messages of a rule.
     Messages(v1::PreviewRuleResponse),
-    /// The request of a test of a destination.
     Request(Box<v1::RenderDestinationResponse>),
-    /// How many open events a trigger matches; none where finding out would take long.
+    /// Number of open events that a trigger matches; `None` if counting would take long.
     Matching(Option<i32>),
 }
 
-/// What warnings of a rendered message begin with, and the fields that they are about.
+/// Beginnings of warnings about a rendered message, with the fields concerned.
 const WARNED: [(&str, &str); 12] = [
     ("the webhook's payload", "type.webhook.payload"),
     ("the webhook's url", "type.webhook.url"),
@@ -47,7 +44,6 @@ const WARNED: [(&str, &str); 12] = [
 ];
 
 impl Live {
-    /// What the service warns of about a field.
     pub(super) fn warning(&self, path: &str) -> Option<String> {
         let warnings: Vec<&String> = match self.made.as_ref()?.as_ref().ok()? {
             Made::Request(made) => made.warnings.iter().collect(),
@@ -64,16 +60,15 @@ impl Live {
         warnings.iter().find(is_about).map(|it| (**it).clone())
     }
 
-    /// Nothing is known of what was typed just now.
+    /// Schedules an update after typing.
     pub(super) fn typed(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
-        // A number that is not true any more is worse than none; messages stay until others come.
+        // An outdated number is misleading, so it is removed; messages stay until replaced.
         self.made
             .take_if(|made| matches!(made, Ok(Made::Matching(_))));
     }
 
-    /// Processes an answer, unless it is waited for no more.
     fn heard(&mut self, ticket: Ticket, found: Result<Made, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {
@@ -84,7 +79,7 @@ impl Live {
 }
 
 impl Form {
-    /// Processes what the service makes of it; returns whether that was waited for.
+    /// Records the response of the live call, and returns whether it was expected.
     pub(crate) fn hear_live(&mut self, ticket: Ticket, answer: Answer) -> bool {
         let found = match self.kind {
             Kind::Rule => message(answer).map(Made::Messages),
@@ -94,7 +89,7 @@ impl Form {
         self.live.heard(ticket, found)
     }
 
-    /// What is asked of the service about the form as it stands; none where nothing is.
+    /// Returns the call that requests the result for the form; `None` for kinds without one.
     pub(crate) fn live_call(&self) -> Option<Call> {
         match self.kind {
             Kind::Rule => Some(preview(&self.to_json(), "")),

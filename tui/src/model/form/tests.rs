@@ -1,4 +1,4 @@
-//! Forms keep every object whole.
+//! Tests that forms preserve every object.
 
 use serde_json::json;
 
@@ -120,7 +120,7 @@ fn what_is_folded_away_is_written_checked_and_unfolded_when_it_is_wrong() {
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
     assert!(form.is_shown(section) && !form.is_shown(interval));
     assert!(form.filled(section).is_empty());
-    // The way from field to field leads over the heading, and past what is folded away.
+    // Moving between fields stops at headings and skips collapsed fields.
     form.focus = section;
     form.step(true);
     assert_eq!(form.focus, at(&form, "#gather"));

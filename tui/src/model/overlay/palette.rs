@@ -1,4 +1,4 @@
-//! What can be found by typing: actions, screens, objects, and words that want an argument.
+//! The palette: actions, screens, resources, and commands with an argument.
 
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
@@ -20,52 +20,44 @@ use crate::{
     theme::Theme,
 };
 
-/// A list of what can be done, searched by typing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Palette {
     pub(crate) field: TextField,
     pub(crate) cursor: usize,
-    /// Only what can be done here: the help.
+    /// Whether it lists only what can be done on this screen: the help.
     pub(crate) here: bool,
 }
 
-/// One entry of the palette.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) title: String,
     pub(crate) keys: String,
-    /// Why it cannot be done now.
+    /// Why it is currently unavailable.
     pub(crate) refusal: Option<String>,
-    /// In the help: under which heading it stands.
+    /// Heading of its section in the help.
     pub(crate) section: Option<&'static str>,
     pub(crate) target: PaletteTarget,
 }
 
-/// What an entry of the palette does.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PaletteTarget {
     Act(Action),
-    /// Goes there and takes the action on it.
+    /// Opens a page and takes an action there.
     ActOn(Route, Action),
     Go(Route),
     Look(Theme),
     Sort(Sort),
-    /// Events counted by what this field holds.
     Group(String),
-    /// Events by the view of this name.
     View(String),
-    /// The console on another service.
     Context(String),
     Filter(String),
-    /// A list with a filter.
     List(Route, String),
-    /// Silences what a filter leaves, until an end as it is typed.
+    /// Silences the events that match a filter, until an end as typed.
     Silence(String, String),
-    /// Continues in the palette with this typed.
+    /// Continues in the palette with this text.
     Type(String),
 }
 
-/// Words that take one of the stored objects, and their actions.
 const ON_OBJECTS: [(&str, Action); 8] = [
     ("edit", Action::Edit),
     ("text", Action::EditText),
@@ -77,7 +69,7 @@ const ON_OBJECTS: [(&str, Action); 8] = [
     ("switch", Action::Toggle),
 ];
 
-/// The other words that take an argument, and what they do.
+/// Other commands that take an argument, with descriptions.
 const WORDS: [(&str, &str); 9] = [
     ("events", "with a filter, as severity>=error host=db-*"),
     ("deliveries", "with a filter, as state=dead since=2h"),
@@ -104,7 +96,6 @@ impl Item {
         }
     }
 
-    /// What Tab puts into the field.
     pub(crate) fn completed(&self) -> &str {
         match &self.target {
             PaletteTarget::Type(typed) => typed,
@@ -114,13 +105,11 @@ impl Item {
 }
 
 impl Palette {
-    /// Has this typed instead of what was.
     pub(crate) fn type_anew(&mut self, typed: impl Into<String>) {
         self.field = TextField::new(typed);
         self.cursor = 0;
     }
 
-    /// The entries that what is typed leaves, best first.
     pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
         let typed = self.field.text().trim_start();
         if self.here {
@@ -156,7 +145,7 @@ impl Palette {
             }
         }
         let mut items: Vec<_> = actions(model).into_iter().map(|(_, item)| item).collect();
-        // Where to go stands before what to do.
+        // Navigation comes before actions.
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
         items.extend(words(model));
         items.extend(
@@ -166,8 +155,8 @@ impl Palette {
     }
 }
 
-/// The items that what is typed leaves, best first. The first bytes of their titles, which all have
-/// in common, are not searched.
+/// Returns the items that match the text, best first. The first `common` bytes of their titles are
+/// not searched.
 fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     let typed = typed.trim();
     if typed.is_empty() {
@@ -187,7 +176,7 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
             pattern.score(text, &mut matcher).map(|score| (score, item))
         })
         .collect();
-    // What holds the words as they are typed comes first, and commands before what is stored.
+    // Entries that contain the words as typed come first, and commands before resources.
     let lower = typed.to_lowercase();
     ranked.sort_by_key(|(score, item)| {
         let title = item.title.get(common..).unwrap_or_default().to_lowercase();
@@ -201,7 +190,6 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
     ranked.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The heading of the help for what can be done in a place.
 fn section(place: ActionPlace) -> &'static str {
     match place {
         ActionPlace::Anywhere => "Everywhere",
@@ -211,8 +199,8 @@ fn section(place: ActionPlace) -> &'static str {
     }
 }
 
-/// The actions of the list that there are on this screen, each with the place among those of the screen
-/// at which it is found, the most particular first.
+/// Returns the actions available on this screen, each with the index of the place it belongs to,
+/// most specific first.
 fn actions(model: &Model) -> Vec<(usize, Item)> {
     let places = model.page.route.places();
     let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
@@ -238,7 +226,6 @@ fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
     keys.join("  ")
 }
 
-/// The words that take an argument.
 fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
     let word = |word: &str, what: &str| {
         Item::new(
@@ -262,7 +249,6 @@ fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
         .chain(on_objects)
 }
 
-/// The services that can be gone to.
 fn contexts(model: &Model) -> Vec<Item> {
     let own = model.context.as_ref().map(|context| context.name.as_str());
     let others = model
@@ -279,7 +265,7 @@ fn contexts(model: &Model) -> Vec<Item> {
         .collect()
 }
 
-/// What can stand behind a word; none when it is no such word.
+/// Returns the possible arguments of a command; `None` if there is no such command.
 fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
     let is_list = model.page.route.is_list();
     let items = match word {
@@ -352,10 +338,9 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// How long a silence lasts whose end is not typed.
 const SILENCE: &str = "2h";
 
-/// A silence of what a filter leaves; its end stands behind it in one word or two.
+/// Returns the entry for a silence; the end is the last one or two words.
 fn silence(model: &Model, typed: &str) -> Item {
     let words: Vec<&str> = typed.split_whitespace().collect();
     let ends = [2, 1].into_iter().filter(|count| *count < words.len());
@@ -391,7 +376,7 @@ fn silence(model: &Model, typed: &str) -> Item {
     }
 }
 
-/// The columns of events that the service has no index for, and that it has none.
+/// Returns disabled entries for columns of events that the service cannot sort by.
 fn unsorted(model: &Model) -> Vec<Item> {
     if model.page.route != Route::Events {
         return Vec::new();
@@ -409,7 +394,6 @@ fn unsorted(model: &Model) -> Vec<Item> {
     others.map(item).collect()
 }
 
-/// The events on the screen, and one by its id, whether it is held or not.
 fn events(model: &Model, id: &str) -> Vec<Item> {
     let held = &model.store.events;
     let count = held.len().min(limits::PALETTE_EVENTS);
@@ -447,13 +431,12 @@ fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
         .collect()
 }
 
-/// An object as `trigger disk-full`.
+/// Returns the title of a resource, such as `trigger disk-full`.
 fn called(route: &Route) -> String {
     let word = route.kind().map_or("", Kind::word);
     format!("{word} {}", route.object())
 }
 
-/// The stored objects that have a page.
 fn objects(model: &Model) -> impl Iterator<Item = Route> + '_ {
     let kinds = Kind::ALL.iter().copied();
     let kinds = kinds.filter(|kind| kind.has_page());

@@ -1,4 +1,4 @@
-//! Something done to many: the count, the question, the work, and how it is stopped.
+//! Bulk changes: counting, confirmation, execution and cancellation.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,7 +25,7 @@ use crate::{
     theme::Token,
 };
 
-/// Begins with all deliveries that the list's filter leaves.
+/// Starts a change of all deliveries that match the list's filter.
 pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let words = model.page.list.filter.trim().to_owned();
     match filter::deliveries(&words, &model.clock()) {
@@ -37,7 +37,7 @@ pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut 
     }
 }
 
-/// Begins with the marked deliveries; of one alone, asks immediately.
+/// Starts a change of the marked deliveries; for a single one, asks immediately.
 pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let marks = &model.page.list.marks;
     if marks.len() < 2 || !model.page.route.is_list() {
@@ -51,7 +51,7 @@ pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mu
     );
 }
 
-/// Begins with all events that the list's filter leaves.
+/// Starts a change of all events that match the list's filter.
 pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &mut Vec<Effect>) {
     let filter = model.store.events.filter.clone();
     let words = match model.page.list.filter.trim() {
@@ -65,7 +65,7 @@ pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &m
     );
 }
 
-/// Begins with all open events of the group under the cursor.
+/// Starts a change of all open events of the group under the cursor.
 pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
     let Some(group) = model.group() else { return };
     let filter = match filter::events(&group.whole(), &model.reader()) {
@@ -80,7 +80,7 @@ pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<E
     begin(model, Work::Events(events), effects);
 }
 
-/// Counts the messages that a change sends; `false` where that is known.
+/// Requests the number of messages that a change sends; returns `false` if it is already known.
 fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) -> bool {
     let Work::Events(events) = &bulk.work else {
         return false;
@@ -109,7 +109,6 @@ fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) 
     true
 }
 
-/// Asks for the next receivers that were notified.
 fn ask_updates(
     model: &mut Model,
     bulk: &mut Bulk,
@@ -122,8 +121,7 @@ fn ask_updates(
     bulk.waiting = Some(self::call(model, call, then, effects));
 }
 
-/// Counts the receivers of a page that were notified of what is meant; after the last page, asks for a
-/// Yes.
+/// Counts the notified receivers of a page; after the last page, asks for confirmation.
 fn updates(
     model: &mut Model,
     mut bulk: Box<Bulk>,
@@ -156,7 +154,6 @@ fn updates(
     agree(model, bulk);
 }
 
-/// Asks for a Yes to what was counted.
 fn agree(model: &mut Model, mut bulk: Box<Bulk>) {
     bulk.is_counted = true;
     bulk.stage = Stage::Asking { yes: false };
@@ -168,7 +165,6 @@ fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
     go_on(model, effects);
 }
 
-/// Asks the service for the next part.
 fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((call, step)) = model.bulk_mut().map(|bulk| bulk.call()) else {
         return;
@@ -179,8 +175,8 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Continues after the link was away: what was done before is not done again. If that is unclear,
-/// the user has to confirm it.
+/// Resumes after a reconnect, without repeating completed batches. If the outcome of the last batch
+/// is unknown, the operator has to confirm.
 pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
     let waits = |bulk: &mut Bulk| {
         let waited = bulk.waiting.take().is_some();
@@ -232,7 +228,7 @@ pub(super) fn press(
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-/// The one place that the work begins from, and continues from after a failure.
+/// Starts or resumes the change; the only function that does.
 fn run(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
     if model.is_up() {
         bulk.stage = if bulk.is_counted {
@@ -254,7 +250,7 @@ fn abandon(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The work that waits for this answer, taken out of the way.
+/// Takes the change that waits for this response.
 fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     let waits =
         |overlay: &mut Overlay| matches!(overlay, Overlay::Bulk(it) if it.waiting == Some(ticket));
@@ -267,7 +263,7 @@ fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     }
 }
 
-/// Processes the answer to a step, if the work still waits for it.
+/// Handles the response to a step, if the change still waits for it.
 pub(super) fn heard(
     model: &mut Model,
     ticket: Ticket,
@@ -321,7 +317,7 @@ pub(super) fn heard(
     true
 }
 
-/// Counts what came, and asks for more, for a Yes, or for nothing any more.
+/// Adds the result of a step, then makes the next call, asks for confirmation, or ends.
 fn go_on_with(
     model: &mut Model,
     mut bulk: Box<Bulk>,

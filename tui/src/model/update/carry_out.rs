@@ -1,4 +1,4 @@
-//! Does what was agreed to.
+//! Execution of confirmed actions.
 
 use super::{navigate, report, send};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     theme::Token,
 };
 
-/// The one place that a write leaves from.
+/// Executes an action. The only place that sends writes.
 pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
@@ -35,7 +35,6 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     }
 }
 
-/// Takes back what was done last, with a question before or without one.
 pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
     let Some((what, calls)) = model.take_undo() else {
         return model.say(Token::Info, "there is nothing to undo");

@@ -1,4 +1,4 @@
-//! Reads what the charts of the overview show: statistics, and what is open most.
+//! Data of the overview's charts: statistics, and the most frequent open events.
 
 use bellwether_proto::v1;
 
@@ -9,13 +9,12 @@ use crate::{
     model::{Model, message::Effect, reply_purpose::ReplyPurpose},
 };
 
-/// Groups that the overview shows at most.
+/// Groups shown in the overview.
 const GROUPS: i32 = 50;
-/// The fields that open events are counted by.
 const NAME: &str = "name";
 const HOST: &str = "host";
 
-/// Reads all of it, one after the other.
+/// Reads all data, one call at a time.
 pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let back = model.back_to;
     let span = prost_types::Duration {
@@ -33,7 +32,7 @@ fn ask(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effe
     model.store.wall.waiting = Some(self::call(model, call, then, effects));
 }
 
-/// Counts what is open by a field, to show it beside what was read before.
+/// Counts open events by a field, in addition to the data read before.
 fn count(model: &mut Model, counted: Box<Counted>, by: &'static str, effects: &mut Vec<Effect>) {
     let open = EventFilter {
         open_only: true,
@@ -43,7 +42,6 @@ fn count(model: &mut Model, counted: Box<Counted>, by: &'static str, effects: &m
     ask(model, call, ReplyPurpose::Noisiest(counted, by), effects);
 }
 
-/// Processes the statistics of that time.
 pub(super) fn statistics(
     model: &mut Model,
     ticket: Ticket,
@@ -51,7 +49,7 @@ pub(super) fn statistics(
     answer: Answer,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    // Another span was asked for meanwhile.
+    // Another period was requested in the meantime.
     if model.store.wall.waiting != Some(ticket) {
         return false;
     }
@@ -70,7 +68,6 @@ pub(super) fn statistics(
     }
 }
 
-/// Processes what is open most by a field; after the last one all of it is shown.
 pub(super) fn noisiest(
     model: &mut Model,
     ticket: Ticket,
@@ -84,7 +81,7 @@ pub(super) fn noisiest(
     }
     let found = match message(answer) {
         Ok(found) => Some(found),
-        // An older service does not tell.
+        // An older service does not support it.
         Err(failure) if failure.kind == FailureKind::Unsupported => None,
         Err(failure) => return model.store.wall.set(Err(failure), model.now_ms),
     };

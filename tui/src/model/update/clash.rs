@@ -1,4 +1,4 @@
-//! What was edited changed meanwhile: both versions, and what to make of them.
+//! Edit conflicts: shows both versions, and resolves the conflict.
 
 use super::{carry_out::carry_out, confirm, forms, read};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     theme::Token,
 };
 
-/// Keeps what could not be stored, and reads what is stored now.
+/// Keeps the rejected draft, and reads the stored version.
 pub(super) fn begin(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) {
     let kind = mine.kind;
     model.store.of_mut(kind).waiting = None;
@@ -21,7 +21,6 @@ pub(super) fn begin(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) 
     read::resources(model, &[kind], effects);
 }
 
-/// Shows both versions when what is stored now was read.
 pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let Some(mine) = model.clash.take_if(|mine| mine.kind == kind) else {
         return;
@@ -57,7 +56,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     })));
 }
 
-/// What was chosen is done; what was typed is kept until it is stored or given up.
+/// Applies the choice; the draft is kept until it is stored or discarded.
 pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
     let Clash {
         mine, theirs, etag, ..
@@ -74,15 +73,14 @@ pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>
         }
         ClashChoice::Mine => {
             keep(model, &mine, stored.clone());
-            // Both versions were shown, and the choice was made: that is the Yes.
+            // Both versions were shown, so the choice is the confirmation.
             let then = confirm::storing(model, mine, stored.as_ref(), None);
             carry_out(model, then, effects);
         }
     }
 }
 
-/// Leaves what was typed on the screen, as a change of what is stored now. Without a form, as after
-/// `$EDITOR`, one is opened.
+/// Keeps the draft as changes to the stored version, in the current form or in a new one.
 fn keep(model: &mut Model, mine: &Object, stored: Option<(String, String)>) {
     let same = |form: &&mut Form| {
         form.stored

@@ -1,5 +1,4 @@
-//! What the word under the cursor of a form may become: in a condition a field or a value, in a
-//! template a variable.
+//! Completions in forms: fields and values in a condition, variables in a template.
 
 use bellwether_proto::reference;
 
@@ -8,23 +7,20 @@ use crate::{
     model::{Model, field::TextField, filter::completion::of_events, form::Input},
 };
 
-/// Proposals at most.
+/// Limit on the proposals.
 const MOST: usize = 8;
-/// What stands before the name of a variable, longest first.
+/// Beginnings of a tag before the name of a variable, longest first.
 const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];
-/// What ends the variables of which any key may stand.
+/// Placeholder at the end of variables that accept any key.
 const ANY_KEY: &str = "KEY";
 
-/// What may replace the end of what was typed.
 struct Completion {
-    /// Bytes at the end that it takes the place of.
     typed: usize,
     words: Vec<String>,
-    /// What closes it behind the word.
     end: &'static str,
 }
 
-/// The text under the cursor, when the cursor is at its end.
+/// Returns the field under the cursor, if the cursor is at its end.
 fn typed(model: &Model) -> Option<&TextField> {
     let form = model.page.form()?;
     let field = match form.input() {
@@ -51,7 +47,7 @@ fn completion(model: &Model) -> Option<Completion> {
     variable(text, &model.seen_dimensions())
 }
 
-/// The variables, or behind a `|` the filters, that the end of a template may become.
+/// Returns completions for the end of a template: variables, or filters after `|`.
 fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     let at = text.rfind("{{").max(text.rfind("{%"))?;
     let is_third = text[..at].ends_with('{');
@@ -81,7 +77,7 @@ fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     };
     let goes_on = |name: &String| name.len() > typed.len() && name.starts_with(typed);
     let words: Vec<String> = names.into_iter().filter(goes_on).take(MOST).collect();
-    // Only a tag of one name is certain to end behind it.
+    // Only a tag with a single name certainly ends after it.
     let end = match *opening {
         _ if !before.is_empty() => "",
         "{%" => "",
@@ -95,18 +91,16 @@ fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     })
 }
 
-/// What the word at the end of the field may become.
 pub(crate) fn completions(model: &Model) -> Vec<String> {
     completion(model).map_or_else(Vec::new, |it| it.words)
 }
 
-/// Takes the first completion when the cursor is at the end of what was typed.
 pub(super) fn complete(model: &mut Model) -> bool {
     let completed = completion(model).and_then(|it| {
         let text = typed(model)?.text();
         let kept = &text[..text.len() - it.typed];
         let word = it.words.first()?;
-        // A key is still to be typed.
+        // A key must still be typed.
         let end = if word.ends_with('.') { "" } else { it.end };
         Some(format!("{kept}{word}{end}"))
     });

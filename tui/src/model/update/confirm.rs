@@ -1,5 +1,5 @@
-//! Questions before a change: what will change, what will break. Without one leaves only what can
-//! be taken back and tells no one that it is over.
+//! Confirmations of changes, with their effects. Only changes that can be undone, and that do not
+//! notify anyone of a closing, need none.
 
 use bellwether_proto::v1;
 
@@ -27,12 +27,12 @@ pub(super) fn ask(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// What makes a call that changes something; what was done is reported in these words.
+/// Creates a write; `done` is shown afterwards.
 pub(super) fn writing(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
 
-/// Does what can be taken back; where everything is asked about, asks the question first.
+/// Executes a change that can be undone, or asks first if confirmations are always required.
 fn do_or_ask(
     model: &mut Model,
     mut then: Consequence,
@@ -51,7 +51,6 @@ fn do_or_ask(
     carry_out(model, then, effects);
 }
 
-/// Takes back what was done last.
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((what, back)) = model.last_done() else {
         return model.say(Token::Info, "there is nothing to undo");
@@ -67,7 +66,7 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, confirm);
 }
 
-/// Deleting what is selected, with the rules that will lose it.
+/// Asks whether to delete the selected resource, with the rules that use it.
 pub(super) fn delete(model: &mut Model) {
     let name = model.resource_name().unwrap_or_default();
     let kind = model.page.route.kind();
@@ -133,7 +132,6 @@ fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
     }
 }
 
-/// Enabling or disabling the rule.
 pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     let name = model.resource_name();
     let Some(rule) = name.and_then(|name| model.store.object(Kind::Rule, &name)) else {
@@ -168,7 +166,6 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     do_or_ask(model, then, back, question, effects);
 }
 
-/// Pausing the destination, or resuming it.
 pub(super) fn pause(model: &mut Model) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Destination, &name)) else {
@@ -190,17 +187,17 @@ pub(super) fn pause(model: &mut Model) {
     ask(model, confirm.line(Token::Text, words));
 }
 
-/// Sending what waits for the destination of the test on the screen.
+/// Sends the deliveries waiting for the destination of the test on the screen.
 pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
         return model.say(Token::Info, "nothing waits for it");
     };
-    // The page that has the key states how many go where.
+    // The page with this key shows the number and the destination.
     let done = format!("sending the {} that wait for {name}", text::grouped(count));
     carry_out(model, writing(pause_call(&name, false), done), effects);
 }
 
-/// Sending what waits now.
+/// Asks whether to send a pending notification now.
 pub(super) fn release(model: &mut Model) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Pending, &name)) else {
@@ -227,7 +224,6 @@ pub(super) fn release(model: &mut Model) {
     ask(model, confirm.line(Token::Dim, "Its holds end."));
 }
 
-/// Changing all that is open of a group.
 pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Group, &name)) else {
@@ -252,7 +248,7 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     );
 }
 
-/// Silencing what was chosen with its counts on the screen; what is broad is asked about once more.
+/// Creates the chosen silence, whose counts are on the screen; asks again if it is broad.
 pub(super) fn silence(
     model: &mut Model,
     scope: &SilenceScope,
@@ -305,7 +301,6 @@ fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     confirm.lines.splice(0..0, lines);
 }
 
-/// Revoking the selected client.
 pub(super) fn revoke(model: &mut Model) {
     let Some(name) = model.selected() else { return };
     let own = model
@@ -334,7 +329,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     self::change(model, &change, (verb, done, ""), effects);
 }
 
-/// Makes the caller the one who looks after it, or no one where the caller does already.
+/// Assigns the events to the caller, or unassigns them if the caller already has them.
 pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(caller) = &model.caller else { return };
     let own = caller.name.clone();
@@ -348,7 +343,7 @@ pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
     assign(model, assignee, effects);
 }
 
-/// Makes a client the one who looks after it; no one when there is no name.
+/// Assigns the events to a client; an empty name unassigns them.
 pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
     let done = if assignee.is_empty() {
         "unassigned".to_owned()
@@ -378,7 +373,7 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
     self::change(model, &change, (verb, done, words), effects);
 }
 
-/// Changing the marked occurrences, else the selected or shown one.
+/// Changes the marked occurrences, else the selected or shown one.
 fn change(
     model: &mut Model,
     change: &StatusChange,
@@ -393,7 +388,7 @@ fn change(
     };
     let done = format!("{done} {}", model.name_events(&ids));
     let back = Back::of_change(model, &ids, change);
-    // Who was notified of an end is notified of it again, or of another beginning.
+    // An undo would notify the receivers of a closing again, or of another opening.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
@@ -418,7 +413,6 @@ fn change(
     }
 }
 
-/// Sending one delivery again, or cancelling it.
 pub(super) fn delivery(model: &mut Model, transition: Transition) {
     let id = match &model.page.route {
         Route::Delivery(id) => Some(id.clone()),
@@ -455,11 +449,10 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
     ask(model, confirm.line(Token::Dim, words));
 }
 
-/// Writing the note.
 pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut Vec<Effect>) {
     let done = format!("note written on {}", model.name_events(ids));
     let then = writing(events::write_notes(ids, text), done);
-    // The service names what takes it back.
+    // The response contains the ids for the undo.
     let back = Back::Notes(Vec::new());
     let question = |model: &Model, then| {
         let title = match ids.len() {
@@ -475,7 +468,7 @@ pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut 
     do_or_ask(model, then, back, question, effects);
 }
 
-/// What stores a draft, in place of what is stored or as a new one.
+/// Creates the write that stores a draft as a new resource, or replaces the stored one.
 pub(super) fn storing(
     model: &Model,
     draft: Object,
@@ -497,7 +490,7 @@ pub(super) fn storing(
     Consequence::Write(Box::new(call), write)
 }
 
-/// Storing a draft, with the difference to what is stored.
+/// Asks whether to store a draft, with the difference from the stored version.
 pub(super) fn save(
     model: &mut Model,
     draft: Object,
@@ -520,7 +513,6 @@ pub(super) fn save(
     ask(model, confirm);
 }
 
-/// Storing a resource as it was, with the difference to what is stored.
 pub(super) fn restore(model: &mut Model, version: Object) {
     let now = model.store.object(version.kind, version.name());
     let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
@@ -540,7 +532,6 @@ pub(super) fn restore(model: &mut Model, version: Object) {
     ask(model, confirm.line(Token::Dim, words));
 }
 
-/// What changes, with a line around it.
 pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
     let mut lines = difference(before, after, 1);
     if lines.is_empty() {

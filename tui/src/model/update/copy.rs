@@ -1,4 +1,4 @@
-//! Copying: the id with one key, or what else is chosen from a small menu.
+//! Copying: the id with one key, or other forms from a menu.
 
 use bellwether_proto::{json, text::percent_encoded, v1};
 use prost::Name;
@@ -19,7 +19,6 @@ use crate::{
     theme::Token,
 };
 
-/// Copies the id or name.
 pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted = match &model.page.route {
         Route::Events if model.page.list.count == 0 => match model.sending.clone() {
@@ -48,7 +47,7 @@ fn put(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
     effects.push(Effect::Copy(wanted));
 }
 
-/// Lets the operator choose what to copy.
+/// Opens the menu for copying.
 pub(super) fn choose(model: &mut Model) {
     let items = model.copyable();
     if items.is_empty() {
@@ -62,7 +61,6 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// Copies what was chosen.
 pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
     match what {
         What::Field(_) | What::View(_) => {}
@@ -75,7 +73,7 @@ pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Copies an event that was asked for, unless another one was asked for meanwhile.
+/// Copies a requested event, unless another was requested in the meantime.
 pub(super) fn event_came(
     model: &mut Model,
     ticket: Ticket,
@@ -92,7 +90,6 @@ pub(super) fn event_came(
     true
 }
 
-/// A message as canonical JSON over several lines.
 fn pretty<M: Name>(message: &M) -> String {
     let json = json::to_json(message).ok();
     let json = json.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
@@ -101,7 +98,7 @@ fn pretty<M: Name>(message: &M) -> String {
 }
 
 impl Model {
-    /// The id or name of what is selected or shown; empty when there is none.
+    /// Returns the id or name of what is selected or shown; empty if there is none.
     fn id_here(&self) -> String {
         match &self.page.route {
             route if route.is_list() => self.selected().unwrap_or_default(),
@@ -109,7 +106,6 @@ impl Model {
         }
     }
 
-    /// What can be copied of what is selected or shown.
     fn copyable(&self) -> Vec<MenuItem> {
         let id = self.id_here();
         let mut items = Vec::new();
@@ -128,7 +124,6 @@ impl Model {
         items
     }
 
-    /// The row under the cursor as text, or the line of a document.
     fn row_here(&self) -> String {
         if !self.page.route.is_list() {
             let lines = document::current(self).lines;
@@ -160,7 +155,7 @@ impl Model {
         match (&self.page.route, &self.page.content) {
             (_, Content::Event { detail, .. }) => Some(What::Text(pretty(detail.value.as_ref()?))),
             (_, Content::Delivery(delivery)) => Some(What::Text(pretty(delivery.value.as_ref()?))),
-            // A list holds little of each.
+            // A list does not hold the whole event.
             (Route::Events, _) if !id.is_empty() => Some(What::Event(id.to_owned())),
             (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(What::Text),
             (Route::Deliveries, _) => {
@@ -177,7 +172,7 @@ impl Model {
         format!("curl -H \"authorization: Bearer {key}\" \"{rest}{path}\"")
     }
 
-    /// The command that tells the same in a shell.
+    /// Returns the shell command that prints the same data.
     fn command_here(&self, id: &str) -> Option<String> {
         let bellwether = &self.shell.bellwether;
         let quoted = shell_quoted(id);
@@ -205,12 +200,10 @@ impl Model {
     }
 }
 
-/// Whether `bellwether get` knows the kind.
 fn is_configuration(kind: Kind) -> bool {
     crate::api::ConfigKind::find(kind.word()).is_some()
 }
 
-/// Where REST has what is selected or shown.
 fn rest_path(route: &Route, id: &str) -> Option<String> {
     let event = id.split_once(':').map_or(id, |(event, _)| event);
     let below =
@@ -234,7 +227,6 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     }
 }
 
-/// A word as a shell reads it.
 fn shell_quoted(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,@:=".contains(char);
     if word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Notes on events, and changes of all that a filter leaves.
+//! Notes on events, and changes of all events that match a filter.
 
 use super::bulk;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Asks for a note on what is marked, selected or shown.
+/// Prompts for a note on what is marked, selected or shown.
 pub(super) fn annotate(model: &mut Model) {
     let ids = model.targets();
     match ids.len() {
@@ -25,10 +25,9 @@ pub(super) fn annotate(model: &mut Model) {
     }
 }
 
-/// What is typed for no one.
 pub(super) const NOBODY: &str = "-";
 
-/// Asks who is to look after what is marked, selected or shown.
+/// Prompts for the assignee of what is marked, selected or shown.
 pub(super) fn assign(model: &mut Model) {
     let ids = model.targets();
     let before: Vec<_> = ids
@@ -52,7 +51,6 @@ pub(super) fn assign(model: &mut Model) {
     }));
 }
 
-/// Asks for a note.
 fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
@@ -63,12 +61,11 @@ fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     }));
 }
 
-/// Begins to change all events that the list's filter leaves.
 pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
     bulk::events(model, EventTransition::Set(change), effects);
 }
 
-/// Asks for a note on all events that the list's filter leaves.
+/// Prompts for a note on all events that match the list's filter.
 pub(super) fn annotate_all(model: &mut Model) {
     note(
         model,

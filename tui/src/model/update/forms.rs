@@ -1,4 +1,4 @@
-//! Opening, filling in, checking and leaving forms, and the way through `$EDITOR`.
+//! Forms: opening, filling in, validating and leaving them, and editing in `$EDITOR`.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>)
     }
 }
 
-/// Keeps something typed as a form with changes.
+/// Opens a form with an unsaved draft.
 pub(super) fn keep(model: &mut Model, kind: Kind, stored: Option<(String, String)>, json: Value) {
     let mut form = Form::new(kind, stored, json);
     form.read_moments_at(model.now_ms, &model.zone);
@@ -52,7 +52,7 @@ pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What is written of the selected or shown resource, with its name and etag.
+/// Returns the editable part of the selected or shown resource, with its name and etag.
 fn stored(model: &Model) -> Option<(Object, (String, String))> {
     let kind = model.page.route.kind()?;
     let object = model.store.object(kind, &model.resource_name()?)?;
@@ -69,7 +69,7 @@ pub(super) fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((mut draft, (name, _))) = stored(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
-        // What was copied by mistake notifies no one.
+        // An accidental copy must not notify anyone.
         draft.set("enabled", None);
         open(model, Form::new(draft.kind, None, draft.json), effects);
     }
@@ -87,7 +87,7 @@ pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// A trigger that matches the selected or shown event and its like.
+/// Opens a form for a trigger that matches the selected or shown event and similar ones.
 pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
     let (name, dimensions): (String, Vec<(String, String)>) =
         if let Content::Event { detail, .. } = &model.page.content {
@@ -126,13 +126,12 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
     open(model, Form::new(Kind::Trigger, None, base), effects);
 }
 
-/// A key in a form.
 pub(super) fn press(model: &mut Model, key: KeyEvent) {
     if let Some(form) = model.page.form_mut()
         && form.saving.is_some()
         && key.code != KeyCode::Esc
     {
-        // It is for the question that comes.
+        // The key is meant for the question about to open.
         if form.ahead.len() < limits::KEYS_AHEAD {
             form.ahead.push(key);
         }
@@ -148,7 +147,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     let Some(form) = model.page.form_mut() else {
         return;
     };
-    // What is typed is for the form, which is shown again.
+    // Typing returns to the form.
     form.bench.is_open = false;
     match key.code {
         KeyCode::Enter if matches!(form.spec().kind, FieldKind::Names(_)) => pick(model),
@@ -164,7 +163,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// What a key did to a field.
 enum Typed {
     Changed,
     Moved,
@@ -228,7 +226,6 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// Puts a text into a field by its number.
 pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     let now_ms = model.now_ms;
     let filled = match model.page.form_mut() {
@@ -253,7 +250,6 @@ pub(super) fn reveal(model: &mut Model) {
     }
 }
 
-/// Tests, tries or previews what is in the form.
 pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(draft) = draft(model) else { return };
     let event_id = model.page.form().map(|form| form.bench.event_id.clone());
@@ -267,14 +263,13 @@ pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
     report::test_form(model, &inquiry, effects);
 }
 
-/// Shows the test before the one that is shown.
+/// Selects the next older test.
 pub(super) fn flip(model: &mut Model) {
     if let Some(form) = model.page.form_mut() {
         form.bench.flip();
     }
 }
 
-/// Shows the test bench in place of the form, or the form again.
 pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
     let now_ms = model.now_ms;
     if let Some(form) = model.page.form_mut() {
@@ -284,7 +279,6 @@ pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
     preview_if_due(model, effects);
 }
 
-/// Copies the request as a command for a shell.
 pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     let request = model.page.form().and_then(Form::request);
     let Some(command) = request.and_then(curl) else {
@@ -297,7 +291,7 @@ pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     );
 }
 
-/// What is in the form; reports it when something in it is wrong.
+/// Returns the draft; shows the errors if there are any.
 fn draft(model: &mut Model) -> Option<Object> {
     let (now_ms, zone) = (model.now_ms, model.zone.clone());
     let form = model.page.form_mut()?;
@@ -317,7 +311,6 @@ pub(super) fn as_text(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the reference on the focused field.
 pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
@@ -364,8 +357,8 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The service looked at what is to be saved: asks, or shows what is wrong. Returns the keys that were pressed
-/// since, which follow; none where that was not waited for.
+/// Handles the validation before saving: asks for confirmation, or shows the errors. Returns the
+/// keys pressed since; `None` if the validation was not expected.
 pub(super) fn looked_at(
     model: &mut Model,
     ticket: Ticket,
@@ -386,7 +379,7 @@ pub(super) fn looked_at(
             model.say(Token::Bad, format!("✗ {}", failure.sentence()));
             return Some(Vec::new());
         }
-        // Whatever else is wrong is reported when it is saved.
+        // Other errors are reported when saving.
         answer => {
             let kind = draft.kind;
             confirm::save(model, draft, stored.as_ref(), &before, None);
@@ -398,7 +391,7 @@ pub(super) fn looked_at(
     Some(ahead)
 }
 
-/// Leaves the form; asks first when something was typed.
+/// Leaves the form; asks first if there are changes.
 pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
@@ -412,8 +405,8 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Ends the console; asks first when a form has something that is not saved, on the screen or on
-/// the way back. Asked for again while the question stands, it ends without an answer.
+/// Quits the console; asks first if a form on the screen or in the history has unsaved changes.
+/// Quits immediately if requested again while the question is open.
 pub(super) fn quit(model: &mut Model) {
     model.next_context = None;
     let pages = std::iter::once(&model.page).chain(&model.back);
@@ -435,13 +428,12 @@ pub(super) fn quit(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Leaves for another service; asks first when something typed would be lost.
+/// Switches to another service; asks first if unsaved changes would be lost.
 pub(super) fn leave_for(model: &mut Model, context: String) {
     quit(model);
     model.next_context = Some(context);
 }
 
-/// Chooses from the stored names.
 fn pick(model: &mut Model) {
     let Some(form) = model.page.form() else {
         return;
@@ -453,7 +445,7 @@ fn pick(model: &mut Model) {
         return model.say(Token::Info, "reading…");
     }
     let mut items = model.store.names(*kind);
-    // A name that is not stored any more can still be taken out.
+    // Names that are no longer stored can still be removed.
     items.extend(
         chosen
             .iter()
@@ -472,7 +464,6 @@ fn pick(model: &mut Model) {
     }));
 }
 
-/// Takes what was picked into the focused field.
 pub(super) fn picked(model: &mut Model, chosen: Vec<String>) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
@@ -486,7 +477,7 @@ pub(super) fn picked(model: &mut Model, chosen: Vec<String>) {
     }
 }
 
-/// Asks the service to check the form when the pause after the last key is over.
+/// Requests a validation when the pause after the last key is over.
 pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, up) = (model.now_ms, model.is_up());
     let Some(form) = model.page.form_mut() else {
@@ -511,7 +502,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Asks the service what it makes of the form when the pause after the last key is over.
+/// Requests the service's result for the form when the pause after the last key is over.
 pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, is_up) = (model.now_ms, model.is_up());
     let is_wide = model.size.0 >= limits::FORM_SPLIT_COLUMNS;
@@ -541,7 +532,6 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// A text came back from the editor.
 pub(super) fn edited(
     model: &mut Model,
     edit: TextEdit,
@@ -558,7 +548,7 @@ pub(super) fn edited(
     let draft = match editor::read(edit.kind, &text) {
         Ok(draft) => draft,
         Err(problems) => {
-            // Opened again with the errors at their lines, so that nothing typed is lost.
+            // Reopened with the errors at their lines, so that no text is lost.
             let text = editor::annotate(&text, &problems);
             return effects.push(Effect::Edit(TextEdit { text, ..edit }));
         }

@@ -1,4 +1,4 @@
-//! Events counted by what a field holds, and the events of one group.
+//! Events counted by a field, and the events of a group.
 
 use super::call;
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
     theme::Token,
 };
 
-/// The fields that every event can be counted by, with their keys.
 const FIELDS: [(char, &str); 6] = [
     ('n', "name"),
     ('s', "severity"),
@@ -23,10 +22,9 @@ const FIELDS: [(char, &str); 6] = [
     ('i', "assignee"),
     ('y', "type"),
 ];
-/// Dimensions that are offered.
 const DIMENSIONS: usize = 12;
 
-/// Lets the operator choose a field.
+/// Opens the menu of fields.
 pub(super) fn choose(model: &mut Model) {
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Count events by".to_owned(),
@@ -36,7 +34,7 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// The dimensions that were seen, then what every event has; each with a separate letter.
+/// Returns the dimensions seen, then the common fields, each with its own letter.
 fn items(model: &Model) -> Vec<MenuItem> {
     let mut taken: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
     let mut items = Vec::new();
@@ -58,7 +56,6 @@ fn items(model: &Model) -> Vec<MenuItem> {
     .collect()
 }
 
-/// Reads the groups of the page.
 pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let route = model.page.route.clone();
     let Route::EventGroups { field, filter } = &route else {
@@ -82,17 +79,16 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.event_groups.waiting = Some(ticket);
 }
 
-/// Counts closed occurrences too, or leaves them out.
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     let open_only = &mut model.store.events.filter.open_only;
     *open_only = !*open_only;
-    // The list of events is re-read when it is shown.
+    // The list of events is read again when it is shown.
     model.store.events.generation = crate::client::Ticket(0);
     model.store.event_groups.clear();
     read(model, effects);
 }
 
-/// The filter of the events of the group under the cursor.
+/// Returns the filter for the events of the group under the cursor.
 pub(super) fn unfolded(model: &Model) -> Option<String> {
     Some(model.group()?.whole())
 }

@@ -1,4 +1,4 @@
-//! What is done with a heartbeat: expectations are forgotten, and the key of its address is rotated.
+//! Actions on heartbeats: deleting expectations, and rotating the key of the address.
 
 use bellwether_proto::v1;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
     all.into_iter().flatten()
 }
 
-/// A new address comes with its key.
+/// The new address contains the key.
 fn address(answer: Answer) -> Result<Taken, Failure> {
     let made: v1::RotateHeartbeatKeyResponse = message(answer)?;
     Ok(Taken::Key {
@@ -35,7 +35,6 @@ fn address(answer: Answer) -> Result<Taken, Failure> {
     })
 }
 
-/// Asks whether the address gets another key.
 pub(super) fn rotate(model: &mut Model) {
     let Some(heartbeat) = shown(model) else {
         return;
@@ -56,7 +55,6 @@ pub(super) fn rotate(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
 }
 
-/// Asks which expectation is forgotten.
 pub(super) fn ask_forget(model: &mut Model) {
     let Some(heartbeat) = shown(model) else {
         return;
@@ -76,10 +74,10 @@ pub(super) fn ask_forget(model: &mut Model) {
     }));
 }
 
-/// What forgets the expectation that was typed.
+/// Returns the deletion of the typed expectation.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// Returns a message with the valid expectations if there is no such one.
 pub(super) fn forgetting(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
     let heartbeat = model.store.object(Kind::Heartbeat, name);
     let mut all = heartbeat.into_iter().flat_map(expectations);

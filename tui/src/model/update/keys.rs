@@ -1,4 +1,4 @@
-//! Where a key or a paste goes: overlay, form, filter being typed, or the list of actions.
+//! Dispatch of keys and pastes: to an overlay, a form, a filter being typed, or the actions.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -34,7 +34,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-/// Has a list that follows stay still for the next key.
 fn hold(model: &mut Model) {
     let list = &mut model.page.list;
     if model.page.route == Route::Events && list.sort.is_none() {
@@ -42,7 +41,8 @@ fn hold(model: &mut Model) {
     }
 }
 
-/// Pasted text goes where text is typed, else it becomes a filter; it never runs as keys.
+/// Pastes into the current text field, or else into the filter; pasted text is never interpreted as
+/// keys.
 pub(super) fn paste(model: &mut Model, text: &str) {
     model.clear_notice();
     model.drop_begun();
@@ -63,7 +63,6 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// A key while a filter is typed.
 fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     let Some(field) = &mut model.page.list.typing else {
         return;
@@ -91,7 +90,6 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the first of what the filter may continue with.
 fn complete(model: &mut Model) {
     let Some(found) = model.filter_completion() else {
         return;

@@ -1,4 +1,4 @@
-//! Clicks and the wheel: what they mean by where they are. Nothing needs them.
+//! Clicks and the wheel, by position. Everything can also be done by keys.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 
@@ -9,7 +9,6 @@ use crate::{
     text,
 };
 
-/// Rows that one step of the wheel moves.
 const WHEEL_ROWS: isize = 3;
 
 pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
@@ -20,7 +19,7 @@ pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effec
         MouseEventKind::ScrollUp if over => key(model, KeyCode::Up, effects),
         MouseEventKind::ScrollDown => navigate::move_by(model, WHEEL_ROWS, effects),
         MouseEventKind::ScrollUp => navigate::move_by(model, -WHEEL_ROWS, effects),
-        // Questions and forms are answered by keys.
+        // Questions and forms are only answered by keys.
         MouseEventKind::Down(MouseButton::Left) if !over && model.page.list.typing.is_none() => {
             model.clear_notice();
             click(
@@ -68,8 +67,8 @@ fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>
     }
 }
 
-/// The first word leads to the overview, the first of the breadcrumb to the screen that the page
-/// belongs to.
+/// Handles a click in the header: the first word opens the overview, the first breadcrumb the
+/// screen of the page.
 fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     if (1..=HOME.len()).contains(&column) {
         return navigate::go(model, Route::Overview, effects);
@@ -104,7 +103,7 @@ fn list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Puts the cursor on a line; follows its link when the cursor was there before.
+/// Moves the cursor to a line; follows its link if the cursor is already there.
 fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let at = model.page.reading.top + below;
     let lines = document::current(model).lines;
@@ -117,7 +116,6 @@ fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the tab under the mouse.
 fn tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     let mut start = 1;
     let hit = Tab::ALL.into_iter().find(|tab| {

@@ -1,4 +1,4 @@
-//! Going to a page, back and forward, and the rows of the list on the screen.
+//! Navigation between pages, back and forward, and in the list on the screen.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,6 @@ use crate::{
     theme::Token,
 };
 
-/// Goes to a page and reads it.
 pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route && !matches!(route, Route::Form | Route::Report) {
         return;
@@ -29,7 +28,7 @@ pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     read::refresh(model, effects);
 }
 
-/// Goes to a screen as it was left: with its filter, its order and its cursor.
+/// Opens a screen in the state in which it was left: filter, order and cursor.
 pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route {
         return;
@@ -49,13 +48,12 @@ pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effec
     read::refresh(model, effects);
 }
 
-/// Goes to a screen in place of the one on the screen, which it is a tab of.
+/// Replaces the screen by another tab of it.
 pub(super) fn go_beside(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     model.page = Page::new(route);
     read::refresh(model, effects);
 }
 
-/// Goes to a list with this filter.
 pub(super) fn go_filtered(
     model: &mut Model,
     route: Route,
@@ -69,7 +67,6 @@ pub(super) fn go_filtered(
     read::refresh(model, effects);
 }
 
-/// Goes to the dead letters of the selected or shown destination.
 pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(name) = model.resource_name() {
         let filter = format!("{} {}", filter::DEAD, part("destination", &name));
@@ -77,7 +74,7 @@ pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Puts a page on top; the way forward is gone.
+/// Pushes a page on the history, and clears the forward history.
 pub(super) fn push(model: &mut Model, page: Page) {
     let before = std::mem::replace(&mut model.page, page);
     model.back.push(before);
@@ -90,11 +87,11 @@ pub(super) fn push(model: &mut Model, page: Page) {
 pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(page) = model.back.pop() {
         let left = std::mem::replace(&mut model.page, page);
-        // A form that was left is gone: its draft must not come back unasked.
+        // A form that was left is discarded: its draft must not reappear unexpectedly.
         match &left.content {
             Content::Form(_) => {}
             Content::Report(report) => {
-                // The event that a test creates is closed, also when no one looks.
+                // The event created by a test is closed even if the result is not awaited.
                 let waiting = report.found.waiting;
                 let creates = model.created_event(&report.inquiry).is_some();
                 if let Some(ticket) = waiting.filter(|_| !creates) {
@@ -116,7 +113,8 @@ pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The form is done: its object is shown in its place, or what it was opened from.
+/// Closes a finished form and opens the page of its resource, or returns to where it was opened
+/// from.
 pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>) {
     back(model, effects);
     let Some(route) = then else { return };
@@ -133,14 +131,13 @@ pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut V
     }
 }
 
-/// A page is on the screen again: what is live is read afresh, what was typed stays.
+/// Refreshes the data of a page that is shown again; typed text is kept.
 fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
     if !matches!(model.page.route, Route::Form | Route::Report) {
         read::refresh(model, effects);
     }
 }
 
-/// Follows the link under the cursor of a document.
 pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(link) = model.linked() else {
         return next_link(model);
@@ -174,13 +171,13 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Puts the cursor on the next line with a link, round from the end to the start.
+/// Moves the cursor to the next line with a link, wrapping around.
 pub(super) fn next_link(model: &mut Model) {
     let lines = document::current(model).lines;
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
     let mut cursor = model.page.reading.cursor;
     if model.is_on_links() {
-        // There the cursor is on what can be opened.
+        // Here the cursor stops only at links.
         cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
     }
     let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
@@ -189,8 +186,8 @@ pub(super) fn next_link(model: &mut Model) {
     }
 }
 
-/// Looks for words: the reference shows the lines that hold them, any other text goes to the next
-/// one, round from the end to the start.
+/// Searches for words: the reference shows the matching lines, other pages move to the next match,
+/// wrapping around.
 pub(super) fn search(model: &mut Model, words: String) {
     let needle = words.to_lowercase();
     model.page.list.filter = words;
@@ -198,7 +195,7 @@ pub(super) fn search(model: &mut Model, words: String) {
         model.page.reading = DocumentCursor::default();
         return;
     }
-    // It is no filter: Esc leads back and not to the whole text.
+    // Not a filter: Esc goes back instead of clearing it.
     model.page.list.given.clone_from(&model.page.list.filter);
     if needle.is_empty() {
         return;
@@ -206,8 +203,7 @@ pub(super) fn search(model: &mut Model, words: String) {
     next_match(model, true);
 }
 
-/// Goes to the next line that holds what was searched, or to the one before, round from one end to
-/// the other.
+/// Moves to the next or previous match of the search, wrapping around.
 pub(super) fn next_match(model: &mut Model, forward: bool) {
     let needle = model.page.list.filter.to_lowercase();
     if needle.is_empty() {
@@ -230,7 +226,6 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     }
 }
 
-/// Opens the selected row of a list.
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
         if let Some(filter) = grouped::unfolded(model) {
@@ -248,7 +243,6 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     go(model, route, effects);
 }
 
-/// Selects a row by its id, or marks several.
 pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     let count = ids.len().min(limits::BULK_ITEMS);
     let list = &mut model.page.list;
@@ -272,7 +266,6 @@ pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
     model.page.list.to_end = model.page.route == Route::Events && reading;
 }
 
-/// Moves the cursor of the list or the document.
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     if model.is_on_links() {
         return next_of_links(model, by);
@@ -299,7 +292,6 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Puts a filter in force.
 pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     let text = match model.page.route {
         Route::Deliveries => filter::settled(&text, &model.clock()),
@@ -314,12 +306,12 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     }
 }
 
-/// What is wrong with a filter of the screen.
+/// Checks a filter for the screen.
 pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
     check_on(model, &model.page.route, text)
 }
 
-/// What is wrong with a filter of a list.
+/// Checks a filter for a list.
 pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
         Route::Events => filter::events(text, &model.reader()).map(drop),
@@ -336,7 +328,6 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
     .map_err(|fault| fault.to_string())
 }
 
-/// Moves the cursor to the next thing that can be opened.
 fn next_of_links(model: &mut Model, by: isize) {
     let lines = document::current(model).lines.into_iter().enumerate();
     let linked: Vec<usize> = lines
@@ -352,7 +343,6 @@ fn next_of_links(model: &mut Model, by: isize) {
 }
 
 impl Model {
-    /// Whether the service has more rows than are held.
     pub(crate) fn has_more(&self) -> bool {
         match self.page.route {
             Route::Events => !self.store.events.next.is_empty(),
@@ -366,13 +356,12 @@ impl Model {
         self.page.list.selected_in(&*self.rows())
     }
 
-    /// Rows above a document: the tabs of an event, and of who is on call.
+    /// Returns the rows above a page: the tabs of an event, or of the on-call screens.
     pub(crate) fn head_rows(&self) -> usize {
         usize::from(matches!(self.page.route, Route::Event(_) | Route::OnCall))
     }
 }
 
-/// Counts what the list shows by a field.
 pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
     let field = field.trim().to_owned();
     if field.is_empty() {

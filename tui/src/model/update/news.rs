@@ -1,4 +1,4 @@
-//! What the connection tells: the link, answers, and occurrences as they change.
+//! Handling of news from the connection: its state, responses, and changes of occurrences.
 
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 read::refresh(model, effects);
             }
             if !model.store.events.joined {
-                // A page read after the stream began leaves nothing between the two.
+                // A page read after the stream began ensures that no change is missed.
                 model.store.events.joined = true;
                 read::first_page(model, effects);
             }
@@ -91,12 +91,11 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether the event on the page is among those that changed.
 fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
     let Route::Event(page) = &model.page.route else {
         return false;
     };
-    // A page of an event's id alone shows its newest occurrence.
+    // A page opened by event id shows the newest occurrence.
     let is_page = |id: &str| {
         let rest = id.strip_prefix(page.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -107,7 +106,7 @@ fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
 fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     match state {
         LinkState::Connecting => {
-            // While it is down the reason stays on the screen.
+            // While disconnected, the reason stays on the screen.
             if let Connection::Down { retry_at_ms, .. } = &mut model.link {
                 *retry_at_ms = model.now_ms;
             }
@@ -117,7 +116,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             model.link = Connection::Up;
             model.pending.clear();
             forget_waits(model);
-            // The events, and what links and forms refer to, are there from the start.
+            // The events, and resources used by links and forms, are read at the start.
             read::events_from_the_start(model, effects);
             if model.page.route != Route::Events {
                 read::refresh(model, effects);
@@ -150,7 +149,6 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Nothing asked over the link before will be answered over this one.
 fn forget_waits(model: &mut Model) {
     model.store.forget_waits();
     if let Some(form) = model.page.form_mut() {
@@ -241,8 +239,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
     };
 }
 
-/// Processes how many deliveries there are, of all or of what the filter leaves, unless another filter was
-/// asked for meanwhile.
+/// Records the numbers of deliveries, unless another filter was requested in the meantime.
 fn counted(model: &mut Model, ticket: Ticket, of_all: bool, answer: Answer) -> bool {
     let counts = if of_all {
         &mut model.store.all_deliveries
@@ -253,7 +250,7 @@ fn counted(model: &mut Model, ticket: Ticket, of_all: bool, answer: Answer) -> b
     is_awaited && counts.set(deliveries::counted(answer), model.now_ms)
 }
 
-/// Processes events by what a field holds, unless another field was asked for meanwhile.
+/// Records events counted by a field, unless another field was requested in the meantime.
 fn grouped(
     model: &mut Model,
     ticket: Ticket,
@@ -263,7 +260,7 @@ fn grouped(
     groups.waiting == Some(ticket) && groups.set(found.map(Grouped::from), model.now_ms)
 }
 
-/// Asks whether to save the form, and gives the question the keys that were pressed meanwhile.
+/// Asks whether to save the form, and passes on the keys pressed in the meantime.
 fn looked_at(
     model: &mut Model,
     ticket: Ticket,
@@ -279,7 +276,7 @@ fn looked_at(
     is_awaited
 }
 
-/// Processes the result of the test of a form; the event that it created is closed.
+/// Records the result of a form's test, and closes the event that it created.
 fn form_tested(
     model: &mut Model,
     ticket: Ticket,
@@ -292,7 +289,6 @@ fn form_tested(
     report::form_tested(model, ticket, found)
 }
 
-/// Processes the next answer of a report.
 fn reported(
     model: &mut Model,
     ticket: Ticket,
@@ -312,7 +308,7 @@ fn event_of(answer: Answer) -> Result<v1::Event, Failure> {
     Ok(found.result.unwrap_or_default())
 }
 
-/// Processes what a page of the stack waits for.
+/// Records data that a page in the history waits for.
 fn fill<T: PartialEq>(
     model: &mut Model,
     ticket: Ticket,
@@ -324,7 +320,6 @@ fn fill<T: PartialEq>(
     waits.is_some_and(|loaded| loaded.set(found, now))
 }
 
-/// Processes a page of the resources of a kind.
 fn listed(
     model: &mut Model,
     kind: Kind,
@@ -369,13 +364,13 @@ fn deliveries_came(
     let oldest = rows.last().map(|row| row.id.clone()).unwrap_or_default();
     let is_last = kept.last().is_none_or(|row| row.id > oldest);
     if more && store.deliveries_between.is_empty() || is_last || next.is_empty() {
-        // What is behind the last row of all.
+        // The rows after the last one held.
         store.deliveries_next.clone_from(&next);
     }
-    // What came between the newest page and what is held is read as well, until the two meet.
+    // If there is a gap between the newest page and the rows held, it is read page by page.
     let between = !is_last && !meets && !next.is_empty();
     store.deliveries_between = if between { next.clone() } else { String::new() };
-    // What is not on the newest page though it is newer than the end of it is left by the filter no more.
+    // A row newer than the end of the newest page but not on it no longer matches the filter.
     let is_whole = next.is_empty() && (!more || !is_last);
     let is_there = |row: &v1::Delivery| {
         if more {
@@ -394,7 +389,7 @@ fn deliveries_came(
     touched
 }
 
-/// What is wrong with a filter that finds nothing, as no event has a field of it.
+/// Returns an error for a filter without results that names a field no event has.
 fn unknown_field(warnings: &[String], is_empty: bool) -> Option<Failure> {
     let warning = warnings.first().filter(|_| is_empty)?;
     Some(Failure::new(FailureKind::Invalid, warning.clone()))
@@ -435,7 +430,7 @@ fn events(
     }
 }
 
-/// Takes the total of a query, unless the list has another query since.
+/// Records the total of a query, unless the list has another query since.
 fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
     let events = &mut model.store.events;
     let counted: Result<v1::CountEventsResponse, Failure> = message(answer);
@@ -447,7 +442,6 @@ fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
     is_news
 }
 
-/// The service looked at the form.
 fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
     let Some(form) = model.page.form_mut() else {
         return false;
@@ -463,7 +457,7 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
             form.take_failure(&failure);
             form.focus = focus;
         }
-        // Anything else is reported when it is saved.
+        // Other errors are reported when saving.
         Err(_) => {}
     }
     true
@@ -555,14 +549,12 @@ fn refused(
     }
 }
 
-/// Opens the editor again, with the errors at their lines.
 fn reopen(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
     let problems = editor::problems(failure);
     let text = editor::annotate(&edit.text, &problems);
     effects.push(Effect::Edit(TextEdit { text, ..edit }));
 }
 
-/// What was written in the editor and could not be stored stays on the screen, as a form.
 fn keep_text(model: &mut Model, edit: TextEdit) {
     if let Ok(draft) = editor::read(edit.kind, &edit.text) {
         forms::keep(model, draft.kind, edit.stored, draft.json);

@@ -1,4 +1,4 @@
-//! What operators do about people on call: acknowledge, escalate, put others on call.
+//! On-call actions: acknowledgements, escalations and overrides.
 
 use bellwether_proto::v1;
 use serde_json::json;
@@ -23,7 +23,6 @@ use crate::{
     theme::Token,
 };
 
-/// Shows the next of the screens about people on call.
 pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     let tabs = Route::ON_CALL;
     let own = tabs.iter().position(|(_, it)| *it == model.page.route);
@@ -33,13 +32,12 @@ pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The response that is meant.
 fn response(model: &Model) -> Option<&Object> {
     let name = model.chosen(Kind::Response)?;
     model.store.object(Kind::Response, &name)
 }
 
-/// Acknowledges the event of a response: of a group all that is open.
+/// Acknowledges the event of a response, or all open events of its group.
 pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(found) = response(model) else { return };
     let done = format!("acknowledged {}", found.text("eventName"));
@@ -51,7 +49,6 @@ pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     carry_out(model, writing(call, done), effects);
 }
 
-/// Asks how long the acknowledgement of a response's event counts.
 pub(super) fn ask_acknowledge_for(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let (title, name) = (found.text("eventName"), found.name().to_owned());
@@ -64,7 +61,7 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
     }));
 }
 
-/// Takes the next step of a response now, which notifies people.
+/// Asks whether to take the next step of a response now, which notifies people.
 pub(super) fn escalate(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let event = found.text("eventName");
@@ -82,7 +79,7 @@ pub(super) fn escalate(model: &mut Model) {
     ask(model, confirm.line(Token::Text, words));
 }
 
-/// Asks who is on call instead by a schedule, and when: from now on, or for the shift under the cursor.
+/// Prompts for an override of a schedule: from now on, or for the shift under the cursor.
 pub(super) fn ask_override(model: &mut Model) {
     let Some(name) = model.chosen(Kind::Schedule) else {
         return;
@@ -100,7 +97,8 @@ pub(super) fn ask_override(model: &mut Model) {
     }));
 }
 
-/// ` from … until …` in the operator's time zone; a shift under way is changed from now on.
+/// Formats ` from … until …` in the operator's time zone; an override of the current shift starts
+/// now.
 fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
     let typed = |ms| model.typed_moment(ms);
     if start_ms <= model.now_ms {
@@ -151,7 +149,7 @@ fn ask_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, w
 /// What the answer to a question makes.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// Returns a message with the accepted form if the input is invalid.
 pub(super) fn answered(
     model: &Model,
     asked: &PromptPurpose,
@@ -176,7 +174,8 @@ fn acknowledging_for(model: &Model, name: &str, typed: &str) -> Result<Consequen
     Ok(writing(call, done))
 }
 
-/// What puts others on call: names, then optionally `from` a moment, then `until` a moment or `for` a length.
+/// Parses an override: names, then optionally `from` a time, then `until` a time or `for` a
+/// duration.
 fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence, String> {
     let wrong = || {
         format!("`{typed}`: write `ana until 18:00`, `ana, ben for 2h` or `ana from 18:00 for 8h`")

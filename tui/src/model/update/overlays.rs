@@ -1,4 +1,4 @@
-//! Keys while something lies over the page.
+//! Keys in overlays.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -43,7 +43,6 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
 }
 
-/// Pasted text goes into the field of the overlay.
 pub(super) fn paste(model: &mut Model, text: &str) {
     match &mut model.overlay {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
@@ -65,7 +64,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// Yes needs a Yes: `y`, or Enter on the Yes that a user chose.
+/// Handles a key of a confirmation: `y`, or Enter on Yes, confirms.
 fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Char('y') => return carry_out(model, confirm.then, effects),
@@ -83,7 +82,8 @@ fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut 
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Esc goes back to editing: nothing is lost unless a user chooses it.
+/// Handles a key of an edit conflict. Esc returns to editing: nothing is lost without an explicit
+/// choice.
 fn choose_version(
     model: &mut Model,
     mut shown: Box<Clash>,
@@ -162,7 +162,6 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
     }
 }
 
-/// Does what was typed, or says what is wrong with it.
 fn typed(
     model: &mut Model,
     prompt: Prompt,
@@ -199,7 +198,7 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// A key of a menu: its own, or Enter on what the cursor is on.
+/// Handles a key of a menu: an item's key, or Enter on the selected item.
 fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
     let last = menu.items.len().saturating_sub(1);
     let at = match key.code {
@@ -223,7 +222,6 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
     model.overlay = Some(Overlay::Menu(menu));
 }
 
-/// Does what was found in the palette.
 pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<Effect>) {
     match target {
         PaletteTarget::Act(action) => model.follow.push_back(action),

@@ -1,4 +1,4 @@
-//! What a page reads when it is opened, and reads again.
+//! The data that a page reads when it is opened and refreshed.
 
 use bellwether_proto::v1;
 
@@ -14,7 +14,6 @@ use crate::{
     theme::Token,
 };
 
-/// Reads what the page on the screen shows.
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route.clone() {
         Route::Overview => overview(model, effects),
@@ -58,10 +57,9 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 /// The kinds that links and forms refer to.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
 
-/// Who is on call, and who was paged.
 const ON_CALL: [Kind; 2] = [Kind::Response, Kind::Schedule];
 
-/// Reads all resources of these kinds, unless that is under way.
+/// Reads all resources of these kinds, unless they are already being read.
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
     for kind in kinds {
         if model.store.of(*kind).waiting.is_none() {
@@ -70,7 +68,6 @@ pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Eff
     }
 }
 
-/// Reads a page of the resources of a kind, after those before it.
 fn page_of(
     model: &mut Model,
     kind: Kind,
@@ -83,7 +80,7 @@ fn page_of(
     model.store.of_mut(kind).waiting = Some(ticket);
 }
 
-/// Processes a page of the resources of a kind, up to the limit; returns what all of it changed.
+/// Handles a page of the resources of a kind, up to the limit; returns whether the result is new.
 pub(super) fn listed(
     model: &mut Model,
     kind: Kind,
@@ -109,7 +106,6 @@ pub(super) fn listed(
     Some(changed)
 }
 
-/// What a write may have changed is read again.
 pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     resources(model, &JOINED, effects);
     match model.page.route {
@@ -126,7 +122,7 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the overview, or who is on call, again within a second, as something has happened.
+/// Refreshes the overview or the on-call screen within a second, as something has changed.
 pub(super) fn soon(model: &mut Model) {
     let latest = model.now_ms - (limits::REFRESH_MS - limits::REFRESH_SOON_MS);
     let at_ms = match model.page.route {
@@ -141,7 +137,7 @@ pub(super) fn soon(model: &mut Model) {
     }
 }
 
-/// Reads the counts beside the tabs, which is also how the overview is kept up to date.
+/// Refreshes the counts of the tabs, which also updates the overview.
 pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
     ask_overview(model, effects);
     resources(model, &[Kind::Silence, Kind::Response], effects);
@@ -157,8 +153,8 @@ fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
     count_all_deliveries(model, effects);
 }
 
-/// Processes the overview: what the service takes, to the digits that are shown, as more would only be
-/// news all the time.
+/// Records the overview. Sizes are rounded to the displayed digits, so that smaller changes do not
+/// count as news.
 pub(super) fn overview_came(model: &mut Model, answer: Answer) -> bool {
     let round = |bytes: &mut Option<i64>| {
         if let Some(bytes) = bytes {
@@ -191,7 +187,7 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads what was counted, unless that was done a moment ago. Returns whether it does.
+/// Reads the statistics, unless they are recent. Returns whether it does.
 fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     // While nothing happens, only time moves the charts.
     let is_news = model.store.counted_revision != model.store.overview.revision;
@@ -213,7 +209,6 @@ fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     is_due
 }
 
-/// Reads the occurrence of an event's page.
 fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let asked = call(model, events::get(id), ReplyPurpose::Event, effects);
     // Who was notified when stands on the timeline too.
@@ -234,7 +229,6 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the next 30 days of the schedule on the page.
 fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
     if !matches!(model.page.content, Content::Shifts(_)) {
         return;
@@ -257,7 +251,7 @@ fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Counts what the filter of the list leaves in each of its tabs, and more rarely the longer that takes.
+/// Counts the deliveries in each tab of the list; less often if counting is slow.
 fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = filter::with_delivery_tab(&model.page.list.filter, 0, &model.clock());
     let Ok(filter) = filter::deliveries(&text, &model.clock()) else {
@@ -286,7 +280,7 @@ fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.delivery_counts_from_ms = model.now_ms;
 }
 
-/// Counts all deliveries, and more rarely the longer that takes.
+/// Counts all deliveries; less often if counting is slow.
 fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let counts = &model.store.all_deliveries;
     let due_ms = counts.at_ms.map(|at| {
@@ -307,7 +301,6 @@ fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.all_deliveries_from_ms = model.now_ms;
 }
 
-/// Reads what went to destinations in the last hour.
 fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.last_hour.waiting.is_none() {
         let request = v1::GetStatisticsRequest::default();
@@ -317,7 +310,6 @@ fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the first page of deliveries with the filter of the list.
 fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let filter = match filter::deliveries(&text, &model.clock()) {
@@ -336,8 +328,8 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.deliveries.waiting = Some(ticket);
 }
 
-/// Reads and follows the events that the list's filter leaves. Does nothing when that is in
-/// progress already, unless it is to begin `anew`.
+/// Reads and follows the events that match the list's filter. Does nothing if it already does,
+/// unless `anew` is set.
 pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let clause = match filter::events(&text, &model.reader()) {
@@ -362,7 +354,8 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Follows the events as soon as there is a link, so that they are there when they are looked at.
+/// Follows the events as soon as there is a connection, so that the list is ready when it is
+/// opened.
 pub(super) fn events_from_the_start(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route == Route::Events {
         events(model, false, effects);
@@ -400,7 +393,7 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.events.waiting = Some(ticket);
 }
 
-/// Asks how many events the query has, if the first page does not contain the total.
+/// Requests the number of events of the query, if the first page does not contain it.
 pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
     let events = &model.store.events;
     let (count, generation) = (events.filter.count(), events.generation);
@@ -412,7 +405,7 @@ pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
     );
 }
 
-/// Asks how many events the filter that is typed would leave, when nothing was typed for a moment.
+/// Requests the number of events that match the filter being typed, after a pause in typing.
 pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = &mut model.page.list;
     let is_due = list.matching.due_ms.is_some_and(|at| at <= model.now_ms);
@@ -438,7 +431,6 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the page after the last row, if there is one.
 pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route {
         Route::Events => {
@@ -471,7 +463,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads on between the newest deliveries and those that were held before.
+/// Reads the next page between the newest deliveries and those held before.
 pub(super) fn between(model: &mut Model, effects: &mut Vec<Effect>) {
     let page_token = model.store.deliveries_between.clone();
     deliveries_page(model, page_token, effects);

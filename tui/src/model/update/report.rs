@@ -1,4 +1,4 @@
-//! Tests, tries and previews, and what is not yet resolved: asked, and asked again.
+//! Reports: tests, previews, outstanding resolutions and the audit log.
 
 use bellwether_proto::v1;
 use serde_json::{Value, json};
@@ -37,7 +37,6 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, inquiry, effects);
 }
 
-/// Tests every method of the contact that is selected or shown.
 pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(name) = model.resource_name() else {
         return;
@@ -46,7 +45,7 @@ pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Contact(name), effects);
 }
 
-/// Makes the report's test, try or preview again; one that is under way ends.
+/// Repeats the report, and cancels it if it is still running.
 pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
@@ -57,7 +56,7 @@ pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Makes the report's inquiry again, without a question.
+/// Repeats the report without a confirmation.
 pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -78,7 +77,7 @@ pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Asks for one of the events that are held, the newest first after the sample.
+/// Opens a picker of the events held: the sample, then the newest first.
 pub(super) fn pick_event(model: &mut Model) {
     let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
         .filter_map(|at| model.store.events.get(at));
@@ -100,7 +99,6 @@ pub(super) fn pick_event(model: &mut Model) {
     }));
 }
 
-/// Tries the report's trigger on a longer span.
 pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
@@ -137,7 +135,7 @@ pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Tries the selected or shown trigger, or previews the rule, as it is stored.
+/// Tests the selected or shown trigger, or previews the rule, as stored.
 pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(kind) = model.page.route.kind() else {
         return;
@@ -149,14 +147,13 @@ pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Tests, tries or previews a draft that is not stored.
 pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
     if let Some((title, inquiry)) = of(draft, "the unsaved ") {
         begin(model, title, inquiry, effects);
     }
 }
 
-/// Makes the inquiry; a test of a mapping asks for the document first.
+/// Starts a report; the test of a mapping prompts for a document first.
 fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     match inquiry {
         Inquiry::Mapping { fields, document } => ask_document(model, title, fields, document),
@@ -164,7 +161,7 @@ fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<E
     }
 }
 
-/// Asks for what a mapping is to be tested with; `document` is what it was tested with before.
+/// Prompts for the document to test a mapping with; `document` is the previous one.
 fn ask_document(model: &mut Model, title: String, fields: Value, document: String) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.clone(),
@@ -175,7 +172,6 @@ fn ask_document(model: &mut Model, title: String, fields: Value, document: Strin
     }));
 }
 
-/// Tests a mapping with that document.
 pub(super) fn with_document(
     model: &mut Model,
     title: String,
@@ -194,7 +190,6 @@ pub(super) fn with_document(
     report(model, title, inquiry, effects);
 }
 
-/// Asks for another document for the test on the screen.
 pub(super) fn other_document(model: &mut Model) {
     let Content::Report(shown) = &model.page.content else {
         return;
@@ -206,7 +201,7 @@ pub(super) fn other_document(model: &mut Model) {
     }
 }
 
-/// What is asked about a resource, and what the page is called; none where nothing can be tested.
+/// Returns the title and request of a test of a resource; `None` if it cannot be tested.
 fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     let name = object.name();
     let event_id = String::new();
@@ -224,7 +219,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
             let fields = if what.is_empty() {
                 json!({"name": name})
             } else {
-                // What proves who sends is nothing to a test, and its secret is not here.
+                // A test does not verify signatures, and the secret is not known here.
                 json!({"mapping": kind::draft(object).without(&["signature"]).json})
             };
             let document = String::new();
@@ -250,7 +245,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     Some((format!("{word} of {what}{name}"), inquiry))
 }
 
-/// Outstanding resolutions, about what is selected or shown, or about everything.
+/// Opens the outstanding resolutions of what is selected or shown, or all of them.
 pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut asked = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
@@ -270,13 +265,13 @@ pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Obligations(asked), effects);
 }
 
-/// Who changed what is selected or shown, or anything.
+/// Opens the audit log of what is selected or shown, or the entire log.
 pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
     let (kind, name) = match &model.page.route {
         Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
         Route::Deliveries => ("delivery", model.selected()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
-        // No one changes these: the service makes them.
+        // Only the service writes these.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)
         | Route::Object(Kind::Group | Kind::Pending | Kind::Response, _) => ("", None),
         Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),
@@ -289,7 +284,7 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         asked.kinds.push(kind.to_owned());
         asked.names.push(name);
     }
-    // What is so now is no version to restore.
+    // The current version cannot be restored.
     let edited = Kind::ALL.iter().copied();
     let edited: Vec<Kind> = edited
         .filter(|it| kind::spec(*it).update.is_some())
@@ -304,11 +299,10 @@ fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<
     }
 }
 
-/// Rules that are named in the question before a test.
 const RULES: usize = 6;
 
-/// Before a test that creates an event in this service, asks where that would be sent; `false` for every
-/// other inquiry.
+/// Before a test that creates an event in this service, requests where it would be routed, for a
+/// confirmation. Returns `false` for any other report.
 fn asks_first(
     model: &mut Model,
     title: Option<&str>,
@@ -335,7 +329,7 @@ fn asks_first(
     true
 }
 
-/// Asks whether to create the event of a test, with who would be notified of it.
+/// Asks whether to create the event of a test, with those that would be notified.
 pub(super) fn question(
     model: &mut Model,
     asked: TestQuestion,
@@ -363,7 +357,6 @@ pub(super) fn question(
 }
 
 impl Model {
-    /// A rule with its receivers in a line.
     fn receivers_of(&self, rule: &str) -> String {
         let found = self.store.object(Kind::Rule, rule);
         let receivers: Vec<&str> =
@@ -371,7 +364,6 @@ impl Model {
         format!("  {rule} to {}", receivers.join(", "))
     }
 
-    /// Who is notified of an event that goes this way.
     fn notified_by(&self, route: &v1::EventRoute) -> Vec<String> {
         if route.rule_names.is_empty() {
             return vec!["No rule matches it: no one is notified.".to_owned()];
@@ -388,7 +380,7 @@ impl Model {
         lines
     }
 
-    /// Who may be notified, as far as it is known here.
+    /// Describes who might be notified, as far as known.
     fn may_notify(&self) -> Vec<String> {
         let rules = self.store.of(Kind::Rule).rows().iter();
         let enabled: Vec<&str> = rules
@@ -403,7 +395,7 @@ impl Model {
         std::iter::once(words.to_owned()).chain(rules).collect()
     }
 
-    /// The first of these rules with their receivers, and how many more there are.
+    /// Formats the first rules with their receivers, and the number of further ones.
     fn some_rules<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
         let more = names.len().saturating_sub(RULES);
         let lines = names.take(RULES).map(|rule| self.receivers_of(rule));
@@ -411,7 +403,8 @@ impl Model {
         lines.chain(rest).collect()
     }
 
-    /// The stored destination of the passed test on the screen, and how many messages wait for it.
+    /// Returns the destination of the successful test on the screen, with the number of messages
+    /// waiting for it.
     pub(crate) fn tested_backlog(&self) -> Option<(String, i64)> {
         let Content::Report(report) = &self.page.content else {
             return None;
@@ -432,14 +425,13 @@ impl Model {
     }
 }
 
-/// Tests the destination in the form, and shows the result in it.
 pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
     if !asks_first(model, None, inquiry, effects) {
         run_in_form(model, inquiry, effects);
     }
 }
 
-/// Makes the test of the form on the screen.
+/// Runs the test of the form on the screen.
 pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
     let call = inquiry.call(model.now_ms, None);
     let ticket = self::call(model, call, ReplyPurpose::FormTest, effects);
@@ -448,7 +440,6 @@ pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Ve
     }
 }
 
-/// Processes the result of the test of a form.
 pub(super) fn form_tested(
     model: &mut Model,
     ticket: Ticket,
@@ -461,7 +452,6 @@ pub(super) fn form_tested(
     form.is_some_and(|form| form.tested(ticket, found, now_ms))
 }
 
-/// Opens a page with the report.
 pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     let ticket = ask(model, Inquired::new(inquiry.clone()), effects);
     let found = Loaded::<Outcome> {
@@ -480,7 +470,6 @@ pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: 
     navigate::push(model, page);
 }
 
-/// Makes the next call of an inquiry.
 fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Ticket {
     let call = inquired
         .inquiry
@@ -493,7 +482,7 @@ fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Tick
     )
 }
 
-/// Processes what was answered; a list is read on until there is enough of it.
+/// Handles a response; for lists, continues with the next page as needed.
 pub(super) fn heard(
     model: &mut Model,
     ticket: Ticket,
@@ -525,7 +514,6 @@ pub(super) fn heard(
     }
 }
 
-/// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let now_ms = model.now_ms;
     if let Some(form) = model.page.form_mut() {

@@ -1,4 +1,4 @@
-//! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
+//! Actions that only affect the screen: tabs, marks, filters, sorting, the clipboard.
 
 use super::{charts, confirm, grouped, navigate, read};
 use crate::{
@@ -30,13 +30,11 @@ pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::set_filter(model, text, effects);
 }
 
-/// Shows the next longer span in the charts of the overview.
 pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
     model.back_to = model.back_to.next();
     charts::read(model, effects);
 }
 
-/// Asks what to look for in the text on the screen.
 pub(super) fn search(model: &mut Model) {
     let everywhere = model.page.route == Route::Reference;
     model.overlay = Some(Overlay::Prompt(Prompt {
@@ -67,7 +65,7 @@ pub(super) fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Back; first to none marked, then to the filter that the list was opened with.
+/// Goes back: clears marks first, then restores the filter that the list was opened with.
 pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = &mut model.page.list;
     if !list.marks.is_empty() {
@@ -126,7 +124,6 @@ pub(super) fn mark_all(model: &mut Model) {
     );
 }
 
-/// Reports what a list is sorted by now, or why it is not.
 fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
@@ -141,7 +138,7 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     }
 }
 
-/// Lets the operator choose the columns of the list.
+/// Opens the picker of columns.
 pub(super) fn columns(model: &mut Model) {
     let Some(table) = model.store.table(&model.page.route) else {
         return;
@@ -167,7 +164,7 @@ pub(super) fn columns(model: &mut Model) {
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// Shows these columns of the list from now on; none leaves the choice to the console.
+/// Sets the columns of the list; none for the console's choice.
 pub(super) fn columns_chosen(model: &mut Model, chosen: Vec<String>) {
     let screen = model.page.route.screen();
     if chosen.is_empty() {
@@ -211,7 +208,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     model.say(Token::Info, words);
 }
 
-/// Shows what is selected beside lists, or lists alone; reports it where there is no room for it.
+/// Shows or hides the selected item beside lists; shows a notice if the screen is too narrow.
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
@@ -221,7 +218,6 @@ pub(super) fn toggle_split(model: &mut Model) {
     model.is_split = !model.is_split;
 }
 
-/// Shows the palette; the help when it is of what can be done `here`.
 pub(super) fn palette(model: &mut Model, here: bool) {
     model.overlay = Some(Overlay::Palette(Palette {
         here,
@@ -229,7 +225,6 @@ pub(super) fn palette(model: &mut Model, here: bool) {
     }));
 }
 
-/// Lets the filter be typed.
 pub(super) fn filter(model: &mut Model) {
     let field = TextField::selected(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
@@ -242,14 +237,13 @@ pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
     sorted_now(model, sorted, effects);
 }
 
-/// Reports what a list is sorted by now; events are read in that order.
 pub(super) fn sorted_now(
     model: &mut Model,
     sorted: Result<Sort, &'static str>,
     effects: &mut Vec<Effect>,
 ) {
     if sorted.is_ok() && model.page.route == Route::Events {
-        // Who has chosen a row keeps it; else one begins at the first.
+        // A chosen row stays selected; otherwise the selection starts at the first row.
         let list = &mut model.page.list;
         if list.index == 0 && !list.pinned {
             list.selected = None;

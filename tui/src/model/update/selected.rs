@@ -1,4 +1,4 @@
-//! What an action is about: the resource, the occurrence or the rows that are selected or shown.
+//! The targets of actions: the selected, marked or shown resource, occurrence or rows.
 
 use bellwether_proto::v1;
 
@@ -13,7 +13,6 @@ use crate::{
 };
 
 impl Model {
-    /// The name of the resource that is selected or shown.
     pub(crate) fn resource_name(&self) -> Option<String> {
         match &self.page.route {
             Route::Object(_, name) => Some(name.clone()),
@@ -22,7 +21,6 @@ impl Model {
         }
     }
 
-    /// The occurrence that is selected or shown.
     pub(crate) fn occurrence(&self) -> Option<String> {
         match (&self.page.route, &self.page.content) {
             (Route::Events, _) => self.selected(),
@@ -35,7 +33,6 @@ impl Model {
         }
     }
 
-    /// The occurrence of the event on the page, once it was read.
     pub(crate) fn shown_occurrence(&self) -> Option<&v1::Occurrence> {
         match &self.page.content {
             Content::Event { detail, .. } => occurrence(detail.value.as_ref()?),
@@ -43,7 +40,7 @@ impl Model {
         }
     }
 
-    /// The marked rows, else the selected or shown occurrence or row.
+    /// Returns the marked rows, else the selected or shown occurrence or row.
     pub(crate) fn targets(&self) -> Vec<String> {
         let marks = &self.page.list.marks;
         if !marks.is_empty() {
@@ -56,7 +53,7 @@ impl Model {
         one.into_iter().collect()
     }
 
-    /// The first of these occurrences in a line each, and how many more there are.
+    /// Describes the first occurrences, one per line, and the number of further ones.
     pub(crate) fn describe_some(&self, ids: &[String]) -> Vec<String> {
         let first = ids.iter().take(5).map(|id| self.describe(id));
         let more = ids.len().saturating_sub(5);
@@ -64,7 +61,6 @@ impl Model {
         first.chain(rest).collect()
     }
 
-    /// An occurrence in one line.
     fn describe(&self, id: &str) -> String {
         if let Some(row) = self.store.events.find(id) {
             return format!("{}  {}  {}", row.severity.word(), row.summary, row.entity);

@@ -1,4 +1,5 @@
-//! Choosing a silence: its scopes are counted by the service, and one key sets its length.
+//! The dialog for a silence: the service counts what each scope covers, and one key sets the
+//! length.
 
 use bellwether_proto::v1;
 use crossterm::event::{KeyCode, KeyEvent};
@@ -19,10 +20,9 @@ use crate::{
     },
 };
 
-/// What a silence of this console gives as its reason.
+/// The reason given for silences created by the dialog.
 const REASON: &str = "silenced by hand from the console";
 
-/// Offers what can be silenced here.
 pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {
         return;
@@ -31,7 +31,7 @@ pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     count(model, effects);
 }
 
-/// Silences what a filter leaves until an end, both as they were typed, once it is counted.
+/// Silences the events that match a filter until an end, both as typed, once they are counted.
 pub(super) fn typed_out(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
     let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
     if let Some(choice) = SilenceChoice::new(vec![scope]) {
@@ -47,14 +47,14 @@ fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
     }
 }
 
-/// Asks for what the chosen scope covers, or another one that is not counted yet.
+/// Requests what the selected or the next uncounted scope covers.
 fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = choice_mut(model) else {
         return;
     };
     let Some(at) = choice.uncounted() else { return };
     let mut fields = choice.scopes[at].fields.clone();
-    // The draft of a preview needs an end, and any does.
+    // A preview requires an end; any is valid.
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
     let body = json!({"silence": fields});
     let preview = Call::new("SilenceService", "PreviewSilence", body).long();
@@ -64,7 +64,7 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Asks again for what was asked over a link that is gone.
+/// Repeats requests that were lost with the connection.
 pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(choice) = choice_mut(model) {
         choice.waiting.clear();
@@ -72,7 +72,6 @@ pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Processes what a scope covers.
 pub(super) fn counted(
     model: &mut Model,
     ticket: Ticket,
@@ -97,7 +96,7 @@ pub(super) fn counted(
     true
 }
 
-/// A key: one of a scope, one of a length, or a key of the end that is typed.
+/// Handles a key: that of a scope or a length, or one for the end being typed.
 pub(super) fn press(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
@@ -138,7 +137,6 @@ pub(super) fn press(
     }
 }
 
-/// A key while another end is typed.
 fn typed(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
@@ -159,7 +157,7 @@ fn typed(
     }
 }
 
-/// Silences the chosen scope until then, as soon as it is counted.
+/// Silences the selected scope until the typed end, as soon as it is counted.
 fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
     let end = model.silence_end(typed);
     let Some(choice) = choice_mut(model) else {
@@ -177,7 +175,6 @@ fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Silences what was counted; what is broad is asked about once more.
 fn decide(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
     let Some(Overlay::Silence(mut choice)) = model.overlay.take() else {
         return;

@@ -1,4 +1,4 @@
-//! Keys that are looked up in the list of actions, alone or after those that were begun.
+//! Lookup of keys in the list of actions, alone or within a sequence.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -10,14 +10,14 @@ use crate::{
     theme::Token,
 };
 
-/// Whether an action moves the cursor, from where it is on the screen.
+/// Whether an action moves the cursor relative to its position.
 fn moves(action: Action) -> bool {
     use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
     matches!(action, Up | Down | Top | Bottom | PageUp | PageDown)
 }
 
 impl Model {
-    /// Looks a key up, after those that were begun. Returns whether it means anything.
+    /// Looks up a key, following those of an unfinished sequence. Returns whether it has a meaning.
     pub(super) fn step(&mut self, key: KeyEvent) -> bool {
         let mut keys = std::mem::take(&mut self.begun);
         self.begun_until_ms = None;
@@ -52,7 +52,7 @@ impl Model {
         true
     }
 
-    /// Puts the cursor of a list that follows back on the row that was on the screen long enough.
+    /// Moves the cursor of a live list back to the row last seen under it.
     fn select_seen(&mut self) {
         let list = &self.page.list;
         let follows = self.page.route == Route::Events && list.sort.is_none();
@@ -61,7 +61,6 @@ impl Model {
         }
     }
 
-    /// Forgets keys that were begun; returns whether there were any.
     pub(super) fn drop_begun(&mut self) -> bool {
         self.begun_until_ms = None;
         !std::mem::take(&mut self.begun).is_empty()

@@ -1,4 +1,4 @@
-//! What a test leaves behind in this service.
+//! Clean-up after a test.
 
 use bellwether_proto::v1;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::{
     model::{Model, message::Effect, overlay::Consequence, write::Write},
 };
 
-/// Closes the event that a test created, which was agreed to before the test.
+/// Closes the event that a test created; the confirmation of the test covers that.
 pub(super) fn close_created(
     model: &mut Model,
     tested: &v1::TestDestinationResponse,

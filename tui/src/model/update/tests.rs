@@ -1,4 +1,4 @@
-//! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
+//! Properties of `update`: no key sequence writes without confirmation, or panics.
 
 mod answers;
 mod counted;
@@ -49,7 +49,7 @@ fn hear(model: &mut Model, news: News) {
     settle(model);
 }
 
-/// Presses keys; every call is answered immediately. Says the writes that left.
+/// Presses keys and responds to every call immediately. Returns the writes sent.
 fn press(model: &mut Model, keys: &str) -> Vec<Call> {
     let mut writes = Vec::new();
     for key in keymap::parse(keys).unwrap() {
@@ -115,7 +115,6 @@ fn a_write_leaves_only_after_a_yes() {
     }
 }
 
-/// Whether what a write changes can be taken back, and no one is notified of an end by it.
 fn is_reversible(call: &Call) -> bool {
     match call.method {
         "SetStatus" => {
@@ -217,7 +216,7 @@ fn a_note_is_taken_away_and_a_rule_switched_back() {
         _ => None,
     };
     assert_eq!(enabled(&press(&mut model, "5o")), Some(true));
-    // Another client was faster: it is off already.
+    // Another client has already disabled it.
     assert_eq!(press(&mut model, "U"), []);
     press(&mut model, "o");
     let mut rule = object(Kind::Rule);
@@ -292,12 +291,12 @@ fn only_the_counts_beside_the_tabs_and_ages_wake_the_events_list_while_nothing_h
     let wait = model.wake_at_ms().map(|at| at - model.now_ms);
     assert_eq!(wait, Some(limits::TABS_MS));
     model.size.1 = limits::TAB_ROWS - 1;
-    // Ages grow by the minute.
+    // Ages change every minute.
     let minute = model.now_ms - model.now_ms.rem_euclid(60_000) + 60_000;
     assert_eq!(model.wake_at_ms(), Some(minute));
 }
 
-/// Answers the reading of events among these effects with older rows; returns what follows.
+/// Responds to the request for events among the effects with older rows; returns the next effects.
 fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
     let ticket = effects.iter().find_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, call)) => {
@@ -484,7 +483,7 @@ proptest! {
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
                 hear(&mut model, News::Link(down));
             }
-            // Who chooses how long a silence lasts has its counts on the screen.
+            // The dialog for a silence already shows the counts.
             let asked = matches!(
                 model.overlay,
                 Some(
@@ -494,7 +493,7 @@ proptest! {
                         | Overlay::Silence(_)
                 )
             );
-            // A silence that is typed out with its end, as a command, needs no further yes.
+            // A silence typed as a command with its end needs no confirmation.
             let is_typed = matches!(model.overlay, Some(Overlay::Palette(_)));
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));

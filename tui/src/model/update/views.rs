@@ -1,4 +1,4 @@
-//! Going from view to view of the events.
+//! Switching between views of events.
 
 use serde_json::json;
 
@@ -16,10 +16,9 @@ use crate::{
     theme::Token,
 };
 
-/// Views that a menu has keys for.
+/// Views that the menu has keys for.
 const OFFERED: usize = 30;
 
-/// Lets the operator choose a view.
 pub(super) fn choose(model: &mut Model) {
     let views = model.views();
     if views.is_empty() && model.store.of(Kind::View).value.is_none() {
@@ -54,7 +53,6 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// Shows the events as a view has them; all of them for no name.
 pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     let found = model.views().into_iter().find(|view| view.name == name);
     let view = match found {
@@ -62,7 +60,7 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         None if name.is_empty() => View::default(),
         None => return model.say(Token::Warning, format!("there is no view `{name}`")),
     };
-    // Its columns are chosen with it.
+    // The view determines the columns.
     model.columns_of.remove(Route::Events.screen());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {
@@ -83,7 +81,7 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     read::events(model, false, effects);
 }
 
-/// Shows the next view that is no count, and all events after the last one.
+/// Shows the next view that lists events; all events after the last one.
 pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     let views = model.views().into_iter();
     let views = views.filter(|view| view.group_by.is_empty());
@@ -99,7 +97,6 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     show(model, &next, effects);
 }
 
-/// Begins a view that people share of the list as it is.
 pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut base = model.as_view();
     if let Some(view) = model.view() {

@@ -1,5 +1,4 @@
-//! Text of every meaning is readable on all it can stand on, and no information is conveyed by
-//! colour only.
+//! Tests that all text is readable on every background, and nothing is conveyed by colour only.
 
 use super::*;
 use crate::theme::Colour;
@@ -19,7 +18,7 @@ const MEANINGS: [Token; 11] = [
 ];
 const PAINTED: [Theme; 4] = [Theme::Dark, Theme::Light, Theme::Contrast, Theme::Dusk];
 
-/// Red, green and blue of a colour; those of the 256 as nearly all terminals have them.
+/// Returns red, green and blue of a colour; for indexed ones, the values of most terminals.
 fn rgb(color: Color) -> [f64; 3] {
     let parts = match color {
         Color::Rgb(red, green, blue) => [red, green, blue],
@@ -34,7 +33,7 @@ fn rgb(color: Color) -> [f64; 3] {
     parts.map(|part| f64::from(part) / 255.0)
 }
 
-/// The contrast of two colours, from 1 to 21, as WCAG 2 reckons it.
+/// Returns the contrast ratio of two colours by WCAG 2, from 1 to 21.
 fn contrast_of(one: Color, other: Color) -> f64 {
     let luminance = |color| {
         let [red, green, blue] = rgb(color).map(|part| {

@@ -1,4 +1,4 @@
-//! Tabs on the line above a list: the states of deliveries, the views of events.
+//! Tabs on the line above a list: states of deliveries, and views of events.
 
 use ratatui::layout::Rect;
 
@@ -10,21 +10,20 @@ use crate::{
     theme::Token,
 };
 
-/// Columns from which every tab has its exact count.
+/// Minimum columns for exact counts in all tabs.
 const EXACT_FROM: usize = 100;
 
-/// Draws the tabs that the list has, from the second column on; says where they end.
+/// Draws the tabs of a list from the second column on; returns the column after them.
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
     match model.page.route {
         Route::Deliveries => states(model, pen, (x, y)),
-        // Half of the line is for what else is reported of the list.
+        // Half of the line is reserved for the state of the list.
         Route::Events => views(model, pen, (x, y), x.saturating_add(area.width / 2)),
         _ => on_call(&model.page.route, pen, (x, y)),
     }
 }
 
-/// One of them; says where it ends.
 fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     let words = if is_own {
         format!("[{name}]")
@@ -35,7 +34,7 @@ fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     pen.put(x, y, text::width(&words), token, &words)
 }
 
-/// The screens about people on call, if this is one of them.
+/// Draws the on-call tabs, if the route is one of them.
 pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16, u16)) -> u16 {
     let tabs = Route::ON_CALL;
     if !tabs.iter().any(|(_, route)| route == own) {
@@ -47,7 +46,7 @@ pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16,
     x + 1
 }
 
-/// The views of events as tabs, up to a column; nothing where there are none.
+/// Draws the views of events as tabs, up to a column; nothing if there are none.
 fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> u16 {
     let views = model.views();
     let views = views.iter().filter(|view| view.group_by.is_empty());
@@ -72,7 +71,7 @@ fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> 
     x + 1
 }
 
-/// The states of deliveries as tabs, with how many the filter leaves of each.
+/// Draws the states of deliveries as tabs, with the number of matches in each.
 fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
     let is_narrow = model.columns() < EXACT_FROM;

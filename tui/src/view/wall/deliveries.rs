@@ -1,4 +1,4 @@
-//! The panel of deliveries: their results.
+//! The panel of deliveries with their results.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
@@ -13,7 +13,6 @@ use crate::{
 };
 
 impl Wall<'_> {
-    /// The results of all deliveries.
     pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
         let age = self.model.counts_age_ms().map(duration);
         let age = age.map_or_else(String::new, |age| format!(" · {age} old"));
@@ -76,7 +75,8 @@ impl Wall<'_> {
     }
 }
 
-/// One row of bars with its name before it and its sum behind it, or above it where it is high.
+/// Draws a row of bars with its name before it and its sum after it, or above it if the row is
+/// high.
 fn bar(
     pen: &mut Pen<'_>,
     area: Rect,

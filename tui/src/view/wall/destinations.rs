@@ -1,4 +1,4 @@
-//! The panel of destinations: how each stands, and what went to it.
+//! The panel of destinations with their health and throughput.
 
 use bellwether_proto::v1::{DeliveryStatistics, DestinationOverview};
 use ratatui::{
@@ -18,18 +18,15 @@ use crate::{
     view::{pen::Pen, plot::Series},
 };
 
-/// Columns from which what went through is drawn beside a destination.
 const SPARK_FROM: u16 = 8;
 
 impl Wall<'_> {
-    /// Rows that the table of destinations takes, with its frame and heading.
     pub(super) fn table_rows(&self, most: u16) -> u16 {
         let rows = self.overview.destinations.len().max(1);
         let rows = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
         rows.min(most.max(4))
     }
 
-    /// Every destination: how it stands, how long it takes, what went through.
     pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Destinations, last 24 h");
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
@@ -46,7 +43,7 @@ impl Wall<'_> {
             ))
         };
         let rows = usize::from(inside.height.saturating_sub(1));
-        // The last row has the count of those below.
+        // The last row shows the number of remaining destinations.
         let shown = if all.len() > rows {
             rows.saturating_sub(1)
         } else {
@@ -89,7 +86,6 @@ impl Wall<'_> {
         }
     }
 
-    /// What went through to each of them, beside it.
     fn sparks(
         &self,
         pen: &mut Pen<'_>,
@@ -114,7 +110,7 @@ impl Wall<'_> {
         }
     }
 
-    /// What was delivered, and below it what failed.
+    /// Draws delivered messages, and below them failed attempts.
     fn through(pen: &mut Pen<'_>, place: Rect, fared: &DeliveryStatistics) {
         let (good, bad) = (numbers(&fared.delivered), numbers(&fared.failed_attempts));
         let sums = good.iter().zip(&bad).map(|(one, other)| one + other);
@@ -137,15 +133,14 @@ impl Wall<'_> {
     }
 }
 
-/// One thing that is shown of each destination.
 struct Shown {
     head: &'static str,
     cell: fn(&Pen<'_>, &DestinationOverview) -> Line<'static>,
-    /// The higher, the sooner it is left out.
+    /// Columns with the highest rank are omitted first.
     rank: u8,
 }
 
-/// Cells of each, and those that a name keeps, with its sign.
+/// Width of a column, and minimum width of a name with its symbol.
 const CELLS: u16 = 8;
 const NAME: u16 = 18;
 
@@ -182,7 +177,6 @@ const SHOWN: [Shown; 6] = [
     },
 ];
 
-/// What there is room for beside the name.
 fn columns(width: u16, spark: u16) -> Vec<&'static Shown> {
     let space = width.saturating_sub(NAME + spark);
     let most = usize::from(space / (CELLS + 1));
@@ -211,7 +205,6 @@ fn took(pen: &Pen<'_>, span: Option<&prost_types::Duration>) -> Line<'static> {
     right(pen, &words, Token::Text)
 }
 
-/// How a destination stands, how long it takes, and what went to it.
 fn destination_row(pen: &Pen<'_>, one: &DestinationOverview, columns: &[&Shown]) -> Row<'static> {
     let state = health(one);
     let name = format!("{} {}", sign(state), one.destination_name);

@@ -1,4 +1,4 @@
-//! The panels of events: what is open, and how much comes.
+//! The panels of open events and of the event rate.
 
 use ratatui::layout::Rect;
 
@@ -15,11 +15,9 @@ use crate::{
     },
 };
 
-/// Columns of how many are new.
 const NEW: u16 = 8;
 
 impl Wall<'_> {
-    /// Open events by severity, and how many of them are new.
     pub(super) fn open(&self, pen: &mut Pen<'_>, area: Rect) {
         let total: i32 = self.overview.open_by_severity.values().sum();
         let title = format!("Open  {}", text::grouped(total.into()));
@@ -118,7 +116,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Events a minute, stacked by severity.
     pub(super) fn rate(&self, pen: &mut Pen<'_>, area: Rect) {
         let Some(counted) = self.counted else {
             let inside = pen.panel(area, "Events a minute, by severity");
@@ -155,7 +152,7 @@ impl Wall<'_> {
         plot_rate(pen, inside, (&columns, most), counted.back);
     }
 
-    /// The spans of time, with the one in force marked, at the right of a title.
+    /// Draws the periods at the right of a title, with the current one highlighted.
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {
         let words: usize = Back::ALL.iter().map(|it| it.words().len() + 3).sum();
         if usize::from(area.width) < text::width(title) + words + 8 {
@@ -175,10 +172,9 @@ impl Wall<'_> {
     }
 }
 
-/// A severity, and its events a minute in each column of time.
+/// A severity, with its events per minute in each column.
 type Rate = (Severity, Vec<f64>);
 
-/// Columns of events a minute with their axis, the severities upon each other.
 fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: Back) {
     let peak = scale(most);
     let margin = u16::try_from(peak.len()).unwrap_or(0) + 1;
@@ -194,12 +190,12 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
         let y = plot.y + plot.height / 2;
         pen.put(inside.x, y, peak.len(), Token::Dim, &half);
     }
-    // The worst stand at the bottom, where they are compared best.
+    // The worst severities are at the bottom, where they compare best.
     let series = columns.iter().map(|(severity, values)| Series {
         style: fill(pen, (*severity).into()),
         shade: shade(*severity),
         values,
-        // A few of the worst are what is looked for.
+        // Even a few severe events must be visible.
         sign: matches!(severity, Severity::Critical | Severity::Error)
             .then(|| (pen.style((*severity).into()), severity.sign())),
     });
@@ -218,7 +214,6 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
     }
 }
 
-/// What tells severities apart without colour.
 fn shade(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "█",
@@ -234,7 +229,7 @@ fn whole(number: f64) -> i64 {
     number.round() as i64
 }
 
-/// A number at an axis.
+/// Formats a number at an axis.
 fn scale(number: f64) -> String {
     match number {
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),

@@ -1,4 +1,4 @@
-//! The panels of who is not reached, and of what there is most of.
+//! The panels of unreachable destinations and of the noisiest sources.
 
 use ratatui::layout::Rect;
 
@@ -11,12 +11,11 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
-    /// Who is not reached, or late.
     pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
         let missed = wall::missed(self.model, self.overview);
-        // What is below them has a line each.
+        // Details take a line each.
         let space = usize::from(inside.height).saturating_sub(2) / 2;
         let shown = if missed.len() * 2 <= usize::from(inside.height) {
             missed.len()
@@ -52,7 +51,7 @@ impl Wall<'_> {
         }
     }
 
-    /// What there is most of.
+    /// Draws the most frequent events, hosts and rules.
     pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Noisiest");
         let rows = wall::loudest(self.model);

@@ -1,4 +1,4 @@
-//! Text from outside at its worst, and what must hold of every screen that shows it.
+//! Hostile text from external sources, and what every screen that shows it must satisfy.
 
 use bellwether_proto::cloud;
 use ratatui::buffer::Buffer;
@@ -8,8 +8,8 @@ use unicode_width::UnicodeWidthStr;
 use super::*;
 use crate::service::event;
 
-/// Names and texts that break screens: tabs, line ends, escapes, bidi, zero width, what is wide,
-/// what joins, what runs from right to left, and what is long.
+/// Names and texts that break layouts: tabs, line breaks, escape sequences, bidirectional controls,
+/// zero-width, wide and combining characters, right-to-left scripts, and long text.
 const TEXTS: [&str; 8] = [
     "tab\there\nand a line",
     "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31mred",
@@ -47,7 +47,8 @@ pub(super) const SCENES: [&str; 22] = [
     "3jjjjjjjjjj<Enter>",
 ];
 
-/// A service all of whose texts are hostile; it refuses such names of what people define.
+/// Starts a service with hostile text everywhere except in the names of definitions, where it is
+/// refused.
 pub(super) async fn service() -> Service {
     let service = Service::refused_with(TEXTS[1]).await;
     let wide = "宽".repeat(80);
@@ -68,7 +69,7 @@ pub(super) async fn service() -> Service {
         });
         service.create("Rule", &rule).await;
     }
-    // Names hold no control characters; the service refuses them.
+    // The service refuses control characters in names.
     let events = texts.iter().enumerate().map(|(number, text)| cloud::Event {
         name: text.replace(char::is_control, ""),
         r#type: (*text).to_owned(),
@@ -81,8 +82,8 @@ pub(super) async fn service() -> Service {
     service
 }
 
-/// No cell holds what a terminal would act on, hide or reorder by, and no line is wider than the
-/// screen.
+/// Checks that no cell contains a character that a terminal would execute, hide or reorder, and
+/// that no line is wider than the screen.
 pub(super) fn check(buffer: &Buffer) {
     let area = buffer.area;
     for y in area.top()..area.bottom() {

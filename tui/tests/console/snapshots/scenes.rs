@@ -1,28 +1,28 @@
-//! The scenes: every screen, every dialog, and the states a console can be in.
+//! The scenes: every screen, every dialog, and the possible states of a console.
 
 use super::*;
 
-/// What a console looks at.
+/// The service that a console shows, and its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// A service with something of everything.
+    /// A service with sample data of every kind.
     Stocked,
     /// A new service.
     Empty,
-    /// The same as stocked, and nothing may be changed.
+    /// The stocked service in a read-only console.
     ReadOnly,
-    /// The same, and what is edited is changed by another client meanwhile.
+    /// The stocked service, with the edited resource changed by another client.
     Changed,
-    /// A service that does not take the key.
+    /// A service that rejects the key.
     Refused,
-    /// A service that is gone after it was read.
+    /// A service that becomes unavailable after it was loaded.
     Lost,
 }
 
 pub(super) struct Scene {
     pub(super) name: String,
     pub(super) keys: String,
-    /// What shows that the scene is set, when that takes more than being idle.
+    /// Text that shows that the scene is ready, if being idle is not enough.
     pub(super) shows: Option<&'static str>,
 }
 
@@ -94,7 +94,6 @@ impl Setting {
         Self::Lost,
     ];
 
-    /// What consoles look at then.
     pub(super) async fn world(self) -> World {
         match self {
             Self::Empty => World::empty().await,
@@ -103,7 +102,7 @@ impl Setting {
     }
 }
 
-/// The scenes of a setting. Every screen that there is comes automatically.
+/// Returns the scenes of a setting, with every existing screen included.
 pub(super) fn all(setting: Setting) -> Vec<Scene> {
     let scene = |name: String, keys: String| Scene {
         name,

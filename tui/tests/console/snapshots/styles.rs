@@ -1,4 +1,4 @@
-//! Styles as letters: one for each meaning, in capitals on the selected row.
+//! Styles as letters: one per meaning, in upper case on the selected row.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,16 @@ use ratatui::{
 use super::{world::MEASURED, *};
 
 const NONE: Modifier = Modifier::empty();
-/// The style of the head.
+/// Style of the header.
 const BAR: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 
-/// Whether a cell is part of a plot or a bar: its colours are those of two meanings, and without
-/// colour others differ by their shade.
+/// Returns whether a cell is part of a chart or bar, whose colours combine two meanings and which
+/// is told apart by shade without colours.
 fn is_plot(symbol: &str) -> bool {
     "▁▂▃▄▅▆▇█▀░▒▓".contains(symbol) && symbol.trim() != ""
 }
 
-/// The letter of a style of the terminal's own colours, which tell all meanings apart.
+/// Returns the letter of a style in the terminal theme, in which all meanings differ.
 fn letter(cell: &Cell) -> char {
     if is_plot(cell.symbol()) {
         return 'p';
@@ -51,7 +51,6 @@ fn letter(cell: &Cell) -> char {
     }
 }
 
-/// What the letters mean.
 fn meaning(letter: char) -> &'static str {
     match letter.to_ascii_lowercase() {
         '.' | '#' => "text",
@@ -74,7 +73,7 @@ fn meaning(letter: char) -> &'static str {
     }
 }
 
-/// The letters of a screen, a line for each row, without the plain ones at the ends.
+/// Returns the letters of a screen, one line per row, without plain cells at the ends.
 pub(super) fn grid(buffer: &Buffer) -> String {
     let mut out = String::new();
     let area = buffer.area;
@@ -91,7 +90,8 @@ pub(super) fn grid(buffer: &Buffer) -> String {
     out
 }
 
-/// Leaves one cell for each measured figure, however many digits it has, as the text of a snapshot does.
+/// Reduces each measured figure to one cell regardless of its number of digits, as in the text of a
+/// snapshot.
 fn steady(mut cells: Vec<(&str, char)>) -> Vec<(&str, char)> {
     for unit in MEASURED {
         for at in (1..cells.len().saturating_sub(unit.len())).rev() {
@@ -124,16 +124,17 @@ fn in_signs(line: &str) -> Option<&'static str> {
     })
 }
 
-/// What each letter is drawn with in every theme, collected from all scenes.
+/// The styles of each letter in every theme, collected from all scenes.
 #[derive(Default)]
 pub(super) struct Letters {
     styles: BTreeMap<char, BTreeMap<&'static str, String>>,
-    /// What was reported before, so that it is reported once.
+    /// Mismatches already reported.
     seen: HashSet<(char, &'static str, Style)>,
 }
 
 impl Letters {
-    /// Draws what is on the screen in every theme: the same text, and each letter in one style.
+    /// Redraws the screen in every theme, and checks that the text is the same and each letter has
+    /// one style.
     pub(super) fn compare(&mut self, console: &mut Headless) {
         let own = console.in_theme(Theme::Terminal).clone();
         for theme in Theme::ALL {
@@ -184,7 +185,7 @@ impl Letters {
     }
 }
 
-/// A style in words.
+/// Describes a style in words.
 fn message(style: Style) -> String {
     let color = |color: Option<Color>| match color {
         None | Some(Color::Reset) => "own".to_owned(),

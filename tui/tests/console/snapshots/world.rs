@@ -1,4 +1,4 @@
-//! The real service in this process, at a time that stands still, with something of everything.
+//! The real service in this process with a fixed clock and sample data of every kind.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,24 +19,20 @@ use crate::{
 
 /// Wednesday, 2 April 2031, 12:00 UTC.
 const NOON_MS: i64 = 1_932_897_600_000;
-/// How long a service gets until it has sent what it can.
+/// Time limit for the service to send all messages.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A service, and what stands around it.
 pub(super) struct World {
     pub(super) real: Real,
     pub(super) api: Api,
     clock: Arc<ManualClock>,
-    /// What the consoles are connected through, so that the connection can be cut.
     proxy: Proxy,
-    /// What is another text in every run, and what stands in its place.
+    /// Texts that differ between runs, with their replacements.
     chance: BTreeMap<String, String>,
-    /// The receivers of its messages.
     receivers: JoinSet<()>,
 }
 
 impl World {
-    /// A new service.
     pub(super) async fn empty() -> Self {
         let clock = Arc::new(ManualClock::at(NOON_MS));
         let real = Real::start_at(Arc::clone(&clock) as Arc<_>).await;
@@ -52,7 +48,7 @@ impl World {
         }
     }
 
-    /// A service with something of everything.
+    /// Starts a service with sample data of every kind.
     pub(super) async fn stocked() -> Self {
         let mut world = Self::empty().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -64,8 +60,8 @@ impl World {
             world.send(number).await;
         }
         world.enable().await;
-        // Two messages are sent of each event; one of each of the first two waits a moment later, as its
-        // destination is paused.
+        // Two messages are sent for each event; one message of each of the first two events then
+        // waits, because its destination is paused.
         for events in 1..=4 {
             world.send(35 + events).await;
             world.settle(events, (events - 1).min(2)).await;
@@ -75,10 +71,9 @@ impl World {
         world
     }
 
-    /// What consoles of this world are started with.
     pub(super) fn options(&self) -> Options {
         let mut options = self.real.options(self.proxy.address);
-        // What is minutes old is no other age a moment later.
+        // With an age of minutes, a short delay does not change the text.
         let now_ms = self.clock.now_ms() + 10 * 60_000;
         let start = Instant::now();
         options.now = Now::new(move || {
@@ -88,7 +83,7 @@ impl World {
         options
     }
 
-    /// Ends every connection and each new one, or no more.
+    /// Cuts the connection, or restores it.
     pub(super) fn cut(&self, is_cut: bool) {
         self.proxy
             .set(if is_cut { Fault::Cut } else { Fault::None });
@@ -105,7 +100,7 @@ impl World {
             .await;
     }
 
-    /// A screen with the same text in every run.
+    /// Replaces the texts that differ between runs.
     pub(super) fn without_chance(&self, drawn: &str) -> String {
         let mut drawn = drawn.to_owned();
         for (own, steady) in &self.chance {
@@ -125,7 +120,7 @@ impl World {
         named.unwrap()
     }
 
-    /// Two triggers, and receivers that accept, refuse and are paused.
+    /// Creates two triggers, and receivers that accept, refuse and are paused.
     async fn join(&mut self, receivers: &str) {
         let disks = json!({"contains": {"field": "summary", "value": "disk"}});
         let full = json!({"query": {"clause": disks}});
@@ -152,7 +147,6 @@ impl World {
             .await;
     }
 
-    /// One of each kind that messages do not depend on.
     async fn configure(&mut self) {
         let calendar = json!({
             "name": "nights",
@@ -214,7 +208,7 @@ impl World {
         .await;
     }
 
-    /// A heartbeat without a beat as yet.
+    /// Creates a heartbeat that has not been received yet.
     async fn expect_beats(&mut self) {
         let heartbeat = json!({
             "name": "nightly backup",
@@ -231,7 +225,7 @@ impl World {
         .await;
     }
 
-    /// The rules: who is notified at once, of what is gathered, and of what waits.
+    /// Creates the rules: an immediate one, a grouped one and a delayed one.
     async fn enable(&mut self) {
         let night = json!({
             "name": "night",
@@ -259,7 +253,7 @@ impl World {
         }
     }
 
-    /// Sends an event about a full disk, a second after the one before.
+    /// Sends an event about a full disk, a second after the previous one.
     async fn send(&mut self, number: usize) {
         self.clock.advance(Duration::from_secs(1));
         let severities = ["CRITICAL", "ERROR", "WARNING", "INFO"];
@@ -273,10 +267,10 @@ impl World {
         self.api.put_events(&events).await.unwrap();
     }
 
-    /// Waits until both messages of so many events are sent, so many others wait, and the service has told
-    /// of itself what it has to.
+    /// Waits until both messages of each event are sent, the given number of others waits, and the
+    /// service has reported its own events.
     async fn settle(&mut self, events: usize, waiting: usize) {
-        // A silence and a pause, and after the third dead letter that they grow.
+        // A silence and a pause, plus the growing number of dead deliveries after the third.
         let own = if events < 3 { 2 } else { 3 };
         let wanted = (2 * events, waiting, json!(36 + events + own));
         let end = Instant::now() + PATIENCE;
@@ -299,10 +293,10 @@ impl World {
     }
 }
 
-/// The units of figures that are others in every run.
+/// Units of figures that differ between runs.
 pub(super) const MEASURED: [&str; 3] = [" ms", " MB", " GB free"];
 
-/// A line without the figures before a unit; what is right of them stays where it is.
+/// Removes the figures before a unit, and keeps the position of the text after it.
 fn without_figures(line: &str, unit: &str) -> String {
     let Some((before, after)) = line.split_once(unit) else {
         return line.to_owned();
@@ -321,7 +315,7 @@ fn without_figures(line: &str, unit: &str) -> String {
     before + unit + &without_figures(after, unit)
 }
 
-/// A line in which what is chance in ids and keys is another letter, as wide as it was.
+/// Replaces the random parts of ids and keys by letters of the same width.
 fn steady(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -330,7 +324,7 @@ fn steady(line: &str) -> String {
         let is_own = |char: char| char.is_ascii_alphanumeric() || "_-".contains(char);
         let length = after.find(|char| !is_own(char)).unwrap_or(after.len());
         let (word, tail) = after.split_at(length);
-        // The time of an id is the same in every run.
+        // The timestamp of an id is the same in every run.
         let kept = if word.starts_with("bw_") { 3 } else { 10 };
         out += before;
         out += &word[..kept.min(length)];

@@ -1,4 +1,4 @@
-//! What can be said on the command line by scripts.
+//! The part of the command line that scripts use.
 
 use std::path::PathBuf;
 
@@ -66,7 +66,6 @@ const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
     bellwether completions zsh > \"${fpath[1]}/_bellwether\"\n  \
     bellwether completions fish > ~/.config/fish/completions/bellwether.fish";
 
-/// What a script can ask for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Script {
     /// Print the stored resources of a kind, or one of them.
@@ -124,7 +123,6 @@ pub(crate) enum Script {
     Man,
 }
 
-/// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Output {
     /// For people.
@@ -136,7 +134,6 @@ pub(crate) enum Output {
     Yaml,
 }
 
-/// How an answer is written, as a flag.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
     /// Set the output format.
@@ -144,7 +141,6 @@ pub(crate) struct OutputArguments {
     pub(crate) output: Output,
 }
 
-/// What to read.
 #[derive(Debug, Args)]
 pub(crate) struct GetArguments {
     /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
@@ -157,7 +153,6 @@ pub(crate) struct GetArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
     /// The kinds [default: all].
@@ -168,7 +163,6 @@ pub(crate) struct ExportArguments {
     pub(crate) output: Output,
 }
 
-/// What to delete.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArguments {
     /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
@@ -182,7 +176,6 @@ pub(crate) struct DeleteArguments {
     pub(crate) force: bool,
 }
 
-/// Which documents.
 #[derive(Debug, Args)]
 pub(crate) struct Source {
     /// A file, a folder, or - for standard input; repeatable.
@@ -196,7 +189,6 @@ pub(crate) struct Source {
     pub(crate) owner: Option<String>,
 }
 
-/// What to compare.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
     #[command(flatten)]
@@ -211,7 +203,6 @@ pub(crate) struct DiffArguments {
     pub(crate) output: Output,
 }
 
-/// What is needed to know who would be notified.
 #[derive(Debug, Args)]
 pub(crate) struct ImpactArguments {
     /// Replay the last days, such as 7d: show the number of messages, and events that would no
@@ -223,7 +214,6 @@ pub(crate) struct ImpactArguments {
     pub(crate) max_messages: Option<u64>,
 }
 
-/// What to apply.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").args(["files", "plan"]).required(true))]
 pub(crate) struct ApplyArguments {
@@ -242,14 +232,12 @@ pub(crate) struct ApplyArguments {
     pub(crate) output: Output,
 }
 
-/// What to import.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
     #[command(subcommand)]
     pub(crate) source: ImportSource,
 }
 
-/// The product that it comes from.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportSource {
     /// Convert routes, receivers, inhibitions and time intervals of Alertmanager.
@@ -278,7 +266,6 @@ pub(crate) enum ImportSource {
     },
 }
 
-/// How imported documents are printed.
 #[derive(Debug, Args)]
 pub(crate) struct ImportedArguments {
     /// Print the values of secrets instead of {fromEnv: NAME}.
@@ -289,7 +276,6 @@ pub(crate) struct ImportedArguments {
     pub(crate) output: Output,
 }
 
-/// What to send.
 #[derive(Debug, Args)]
 pub(crate) struct SendArguments {
     /// The event's name.
@@ -321,7 +307,6 @@ pub(crate) struct SendArguments {
     pub(crate) lines: bool,
 }
 
-/// What to find.
 #[derive(Debug, Args)]
 pub(crate) struct EventsArguments {
     /// The filter, such as `severity>=error host=db-*` [default: open and suppressed events].
@@ -336,7 +321,6 @@ pub(crate) struct EventsArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What to follow.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArguments {
     /// The filter [default: all events].
@@ -346,7 +330,6 @@ pub(crate) struct WatchArguments {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// What to explain.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     /// The event's id, or that of one of its occurrences.
@@ -355,7 +338,6 @@ pub(crate) struct ExplainArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What to test.
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
     /// The destination.
@@ -367,7 +349,6 @@ pub(crate) struct TestArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What to try.
 #[derive(Debug, Args)]
 pub(crate) struct TryArguments {
     /// The stored trigger.
@@ -383,7 +364,6 @@ pub(crate) struct TryArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What to preview.
 #[derive(Debug, Args)]
 pub(crate) struct PreviewArguments {
     /// The rule.
@@ -395,21 +375,18 @@ pub(crate) struct PreviewArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What to report.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     #[command(subcommand)]
     pub(crate) report: ReportOf,
 }
 
-/// The reports.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReportOf {
     /// Count notifications, and how many were acknowledged, closed soon or never acted on.
     Noise(NoiseArguments),
 }
 
-/// How a report is written.
 #[derive(Debug, Args)]
 pub(crate) struct TableArguments {
     /// Print CSV.
@@ -419,7 +396,6 @@ pub(crate) struct TableArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// What the noise report counts.
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArguments {
     /// Set what the rows are about.
@@ -435,7 +411,6 @@ pub(crate) struct NoiseArguments {
     pub(crate) table: TableArguments,
 }
 
-/// What the rows of the noise report are about.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum ByChoice {
     /// Rules.
@@ -452,7 +427,7 @@ pub(crate) enum ByChoice {
 }
 
 impl ByChoice {
-    /// Its word on the wire.
+    /// Returns the name on the wire.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Rule => "RULE",
@@ -471,14 +446,12 @@ pub(crate) struct StatusArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// Whether to send nothing.
 #[derive(Debug, Args)]
 pub(crate) struct QuietArguments {
     /// Whether nothing is sent.
     pub(crate) switch: QuietChoice,
 }
 
-/// Whether nothing is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QuietChoice {
     /// Nothing is sent; steps, alarms of heartbeats and closings by age wait.
@@ -487,14 +460,12 @@ pub(crate) enum QuietChoice {
     Off,
 }
 
-/// For which shell.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
     /// The shell.
     pub(crate) shell: Shell,
 }
 
-/// Which statuses are meant.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum StatusChoice {
     /// Open and suppressed.
@@ -518,7 +489,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// A number of days.
+/// Parses a number of days.
 fn days(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix('d').and_then(|it| it.parse().ok());
     number
@@ -526,7 +497,7 @@ fn days(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "expected 1d to 30d".into())
 }
 
-/// A span as milliseconds.
+/// Parses a span and returns it in milliseconds.
 fn span(text: &str) -> Result<i64, String> {
     let wrong = || "expected a number and m, h or d, such as 24h".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;

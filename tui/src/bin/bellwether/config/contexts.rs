@@ -1,4 +1,4 @@
-//! The sections `[contexts.NAME]`: services by name, each with its address, its key and its colour.
+//! The sections `[contexts.NAME]`: services by name, each with its address, key and colour.
 
 use std::path::Path;
 
@@ -7,9 +7,7 @@ use toml::{Table, Value};
 
 use super::{ConfigError, Settings, Source, setting};
 
-/// The section of contexts.
 pub(super) const SECTION: &str = "contexts";
-/// The settings that a context can have, in addition to its colour.
 const KEYS: [&str; 7] = [
     "connect",
     "key_file",
@@ -20,11 +18,10 @@ const KEYS: [&str; 7] = [
     "read_only",
 ];
 const COLOUR: &str = "colour";
-/// Contexts that a file can have, and letters of a name.
+/// Limits on the number of contexts in a file, and on the length of a name.
 const MOST: usize = 50;
 const NAME_LETTERS: usize = 32;
 
-/// A service by its name.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) name: String,
@@ -32,10 +29,10 @@ pub(crate) struct Context {
     values: Vec<(String, Value)>,
 }
 
-/// Reads the contexts of a file, sorted by their names.
+/// Reads the contexts of a file, sorted by name.
 ///
 /// # Errors
-/// The first thing that is wrong, with its name and the file.
+/// Returns the first error, with the name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, ConfigError> {
     let refuse = |key: &str, message: &str| {
         let path = path.display();
@@ -73,7 +70,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
     Ok(read)
 }
 
-/// One of them; what is wrong, with its key.
+/// Parses a context. An error comes with the key that is invalid.
 fn context(name: String, table: Table) -> Result<Context, (String, String)> {
     let mut context = Context {
         name,
@@ -108,7 +105,7 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
 }
 
 impl Settings {
-    /// Takes a context's settings over.
+    /// Applies the settings of a context.
     pub(super) fn enter(&mut self, name: &str) -> Result<(), ConfigError> {
         let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
             let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();

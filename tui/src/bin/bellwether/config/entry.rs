@@ -1,17 +1,15 @@
-//! One setting: its key, and how its value is taken over.
+//! A setting: its key, and a function that applies its value.
 
 use toml::Value;
 
 use super::{Settings, value};
 
-/// One setting.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// Its key in the file; `a.b` is `b` in section `[a]`.
+    /// The key in the file; `a.b` is `b` in section `[a]`.
     pub(crate) key: &'static str,
-    /// Takes a value over, or shows what was expected.
+    /// Applies a value, or returns a description of the expected one.
     pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
-    /// Whether its value is shown to no one.
     pub(crate) is_secret: bool,
 }
 
@@ -26,7 +24,6 @@ impl Setting {
             is_secret: false,
         }
     }
-    /// The same, with a value that is shown to no one.
     #[cfg(feature = "embedded")]
     pub(super) const fn secret(self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The configuration file: TOML, in which only known keys may stand.
+//! The configuration file: TOML that may contain only known keys.
 
 use std::path::Path;
 
@@ -6,18 +6,17 @@ use toml::{Table, Value};
 
 use super::{ConfigError, contexts, setting, views};
 
-/// The section of keys, which [`super::keys`] reads with its lines.
+/// The section of key bindings, which [`super::keys`] reads with their lines.
 pub(super) const KEYS_SECTION: &str = "keys";
 
-/// What is in a file.
 pub(crate) struct Values {
-    /// Settings by their keys, in the order of the file.
+    /// Settings by key, in the order of the file.
     pub(crate) settings: Vec<(String, Value)>,
     pub(crate) contexts: Option<Value>,
     pub(crate) views: Option<Value>,
 }
 
-/// The sections that a console without a service in it passes over.
+/// Sections that a console built without the service ignores.
 #[cfg(not(feature = "embedded"))]
 const SERVICE_SECTIONS: [&str; 15] = [
     "store",
@@ -36,15 +35,15 @@ const SERVICE_SECTIONS: [&str; 15] = [
     "metrics",
     "traces",
 ];
-/// The settings outside sections that it passes over as well.
+/// Settings outside of sections that it also ignores.
 #[cfg(not(feature = "embedded"))]
 const SERVICE_SETTINGS: [&str; 4] = ["tenant", "link_base", "link_template", "link_lifetime"];
 
-/// The settings that are in a file, and its contexts and views as they are there.
+/// Returns the settings of a file, and its contexts and views unparsed.
 ///
 /// # Errors
-/// When the text is not TOML, with line and column, or when a key is not known, with the nearest
-/// known one.
+/// Returns an error with line and column if the text is not TOML, or with the nearest known key if
+/// a key is unknown.
 pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
     let mut table: Table = toml::from_str(text).map_err(|error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));

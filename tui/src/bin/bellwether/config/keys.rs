@@ -1,4 +1,4 @@
-//! The section `[keys]`: which keys take which action, each with the line where it stands.
+//! The section `[keys]`: key bindings of actions, each with its line in the file.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use super::{
 /// Reads the section, if there is one.
 ///
 /// # Errors
-/// Everything that is wrong in it, each with file and line.
+/// Returns all errors in it, each with file and line.
 pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
-    // Invalid TOML has been reported before.
+    // Invalid TOML has already been reported.
     let Ok(table) = DeTable::parse(text) else {
         return Ok(None);
     };
@@ -58,7 +58,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn section(&mut self, place: Option<&str>, section: &DeTable<'_>) {
-        // By where they stand, not by their names.
+        // In the order of the file rather than by name.
         let mut rows: Vec<_> = section.iter().collect();
         rows.sort_by_key(|(name, _)| name.span().start);
         for (name, value) in rows {

@@ -1,4 +1,4 @@
-//! The settings that only the parts of the service read: backend, delivery, mail, gateway, metrics.
+//! The settings that only the service reads: backend, delivery, mail, gateway, metrics.
 
 mod database;
 mod oidc;
@@ -29,19 +29,14 @@ use super::{
     value::{self, Read},
 };
 
-/// How often an external monitor is pinged, unless configured.
 const PING_EVERY: Duration = Duration::from_secs(60);
-/// Most attempts that a schedule may list.
 const ATTEMPTS_MAX: usize = 50;
-/// Most attempts under way concurrently.
+/// Limit on concurrent attempts.
 const IN_FLIGHT_MAX: usize = 10_000;
 
-/// Bytes of a file with certificates of authorities.
 const CA_FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Most connections open concurrently.
 const CONNECTIONS_MAX: usize = 1_000_000;
 
-/// What only the parts of the service read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServiceSettings {
     shared: SharedSettings,
@@ -56,40 +51,36 @@ pub(crate) struct ServiceSettings {
     oidc: oidc::Oidc,
     providers: ProviderConfig,
     gateway: GatewayConfig,
-    /// Where the metrics are served, and the key.
     pub(crate) metrics: MetricsSettings,
     traces: TraceSettings,
     ping: Ping,
-    /// Whose pages may call; none when it is not configured.
+    /// Origins allowed for cross-origin requests; `None` if not configured.
     origins: Option<Origins>,
     hosts: Hosts,
     proxies: Proxies,
 }
 
-/// The external monitor that is pinged, as far as configured.
 #[derive(Debug, Clone, Default)]
 struct Ping {
     url: Secret,
     every: Option<Duration>,
 }
 
-/// Where spans go, as far as configured.
+/// The export of traces, as far as configured.
 #[derive(Debug, Clone, Default)]
 struct TraceSettings {
     endpoint: String,
     sample: Option<f64>,
 }
 
-/// Where the metrics are served, and the key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MetricsSettings {
-    /// The address of their own; none means beside what the service answers.
+    /// Separate listen address; `None` means that of the other endpoints.
     pub(crate) listen: Option<SocketAddr>,
-    /// What has to be shown to read them; none means nothing.
+    /// Key for reading the metrics; `None` means that none is needed.
     pub(crate) key: Option<Secret>,
 }
 
-/// The settings of the service.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting::new("tenant", |settings, value| {
         settings.service.shared.tenant = unit::tenant(value)?;
@@ -122,7 +113,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("store.password", |settings, value| {
-        // What was found is not repeated: it may be most of a password.
+        // The value is not repeated in the error: it may be most of a password.
         let password = value::text(value).ok().ok_or("expected a text")?;
         settings.service.database.password = Some(Secret::new(password));
         Ok(())
@@ -284,7 +275,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("smtp.password", |settings, value| {
-        // What was found is not repeated: it may be most of a password.
+        // The value is not repeated in the error: it may be most of a password.
         let password = value::text(value).ok().ok_or("expected a text")?;
         settings.service.smtp.password = Some(Secret::new(password));
         Ok(())
@@ -401,7 +392,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("metrics.key", |settings, value| {
-        // What was found is not repeated: it may be most of a key.
+        // The value is not repeated in the error: it may be most of a key.
         let key = value::text(value).ok().filter(|key| !key.trim().is_empty());
         let key = key.ok_or("expected a text that is not empty")?;
         settings.service.metrics.key = Some(Secret::new(key));
@@ -410,7 +401,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     .secret(),
     Setting::new("heartbeat.url", |settings, value| {
         let text = unit::text_or_empty(value).unwrap_or_default();
-        // What was found is not repeated: it may hold a key.
+        // The value is not repeated in the error: it may contain a key.
         if !text.is_empty() && value::url(value).is_err() {
             return Err("expected an address such as \"https://hc-ping.com/…\"".into());
         }
@@ -436,7 +427,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         }
         let host = endpoint.split('/').nth(2).unwrap_or_default();
         if host.contains('@') {
-            // It is not repeated: it may hold a password, which no collector would be shown.
+            // The value is not repeated in the error: it may contain a password, which would not be
+            // sent to the collector anyway.
             return Err("expected an address without a user".into());
         }
         settings.service.traces.endpoint = endpoint;
@@ -487,7 +479,6 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
 ];
 
-/// The origins whose pages may call.
 fn schedule(value: &toml::Value) -> Read<Vec<Duration>> {
     let schedule = unit::list(value, unit::duration)?;
     if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
@@ -522,7 +513,6 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
     }
 }
 
-/// The word of a severity.
 fn severity(value: &toml::Value) -> Read<Severity> {
     value::word(
         value,
@@ -530,7 +520,7 @@ fn severity(value: &toml::Value) -> Read<Severity> {
     )
 }
 
-/// Reads certificates of authorities from a file; no path means none.
+/// Reads certificates of authorities from a file; an empty path means none.
 fn authorities(path: &str) -> Read<Authorities> {
     if path.is_empty() {
         return Ok(Authorities::default());
@@ -541,7 +531,6 @@ fn authorities(path: &str) -> Read<Authorities> {
 }
 
 impl ServiceSettings {
-    /// Checks what depends on several settings that a part uses.
     pub(super) fn check(&self, part: Part) -> Result<(), ConfigError> {
         if part >= Part::Store {
             self.database.without_key().config()?;
@@ -563,7 +552,6 @@ fn missing(setting: &str, because: &str) -> ConfigError {
 }
 
 impl Ping {
-    /// The monitor; none when none is named.
     fn config(&self) -> Option<PingConfig> {
         (!self.url.is_empty()).then(|| PingConfig {
             url: self.url.clone(),
@@ -572,17 +560,17 @@ impl Ping {
     }
 }
 
-/// A secret that is not repeated where it cannot be read.
+/// Parses a secret; the error does not repeat the value.
 fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
     let text = unit::text_or_empty(value).ok();
     Ok(Secret::new(text.ok_or("expected a text")?))
 }
 
 impl super::Settings {
-    /// The settings of the store.
+    /// Returns the configuration of the store.
     ///
     /// # Errors
-    /// When settings do not fit together.
+    /// Returns an error if settings conflict.
     pub(crate) fn store_config(&self) -> Result<Config, ConfigError> {
         let mut config = Config::new(&self.data_dir);
         config.store = self.service.store;
@@ -590,10 +578,10 @@ impl super::Settings {
         Ok(config)
     }
 
-    /// The backend's settings.
+    /// Returns the configuration of the backend.
     ///
     /// # Errors
-    /// When settings do not fit together; [`super::Settings::load`] has checked that already.
+    /// Returns an error if settings conflict; [`super::Settings::load`] has already checked that.
     pub(crate) fn backend_config(&self) -> Result<Config, ConfigError> {
         let service = &self.service;
         let mut config = self.store_config()?;
@@ -623,27 +611,27 @@ impl super::Settings {
         Ok(config)
     }
 
-    /// The same, for who accepts the loss of a part of the store, or does not.
+    /// Returns a copy with or without acceptance of a missing part of the store.
     pub(crate) fn accepting_loss(&self, accept_loss: bool) -> Self {
         let mut settings = self.clone();
         settings.service.store.accept_loss = accept_loss;
         settings
     }
 
-    /// Whether a flag names the store in a database.
+    /// Whether a flag names the database of the store.
     pub(crate) fn names_store(&self) -> bool {
         let is_flag = |it: &Given| it.key == "store.url" && matches!(it.source, Source::Flag(_));
         self.given.iter().any(is_flag)
     }
 
-    /// The same for who only looks at the store in a database, and needs no key for it.
+    /// Returns a copy for read-only access to a database, which needs no encryption key.
     pub(crate) fn without_store_key(&self) -> Self {
         let mut settings = self.clone();
         settings.service.database = self.service.database.without_key();
         settings
     }
 
-    /// Where spans of the service go; none when no collector is named.
+    /// Returns the configuration of traces; `None` if no collector is set.
     pub(crate) fn traces(&self) -> Option<TraceConfig> {
         let TraceSettings { endpoint, sample } = &self.service.traces;
         (!endpoint.is_empty()).then(|| TraceConfig {
@@ -652,7 +640,6 @@ impl super::Settings {
         })
     }
 
-    /// The gateway's settings.
     pub(crate) fn gateway_config(&self) -> GatewayConfig {
         GatewayConfig {
             listen: self.rest_listen.unwrap_or(Self::REST_LISTEN),

@@ -1,4 +1,4 @@
-//! The table of all settings: the key of each, and how its value is taken over.
+//! The table of all settings: each key, and a function that applies its value.
 
 use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
 
@@ -6,7 +6,6 @@ use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
 use super::service;
 use super::{KeySource, LogFormat, Part, entry::Setting, value};
 
-/// The settings of the command itself.
 const COMMAND: &[Setting] = &[
     Setting::new("data_dir", |settings, value| {
         settings.data_dir = value::path(value)?;
@@ -110,7 +109,6 @@ const COMMAND: &[Setting] = &[
     }),
 ];
 
-/// Every setting.
 pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
     #[cfg(feature = "embedded")]
     let service = service::SETTINGS;
@@ -119,9 +117,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
     COMMAND.iter().chain(service)
 }
 
-/// The part of the program that uses the setting of that key.
 pub(crate) fn part(key: &str) -> Part {
-    /// Those of the command itself that only a service uses.
+    /// Settings of the command that only a service uses.
     const SERVED: [&str; 5] = [
         "rest_listen",
         "backend",
@@ -138,12 +135,10 @@ pub(crate) fn part(key: &str) -> Part {
     }
 }
 
-/// The setting of that key.
 pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.key == key)
 }
 
-/// Whether settings are in a section of that name.
 pub(crate) fn is_section(name: &str) -> bool {
     all().any(|setting| {
         setting
@@ -153,26 +148,23 @@ pub(crate) fn is_section(name: &str) -> bool {
     })
 }
 
-/// Settings of earlier versions, and what to know about each.
+/// Removed settings, each with the reason.
 const REMOVED: [(&str, &str); 1] = [(
     "store.two_phase_commit",
     "every commit takes two syncs, since one alone trusts a sync that failed",
 )];
 
-/// Why a setting of an earlier version is not one any more.
 pub(crate) fn removed(key: &str) -> Option<String> {
     let mut removed = REMOVED.iter();
     let (_, why) = removed.find(|(removed, _)| *removed == key)?;
     Some(format!("this setting was removed: {why}; delete it"))
 }
 
-/// The keys of settings of earlier versions.
 #[cfg(feature = "embedded")]
 pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {
     REMOVED.iter().map(|(key, _)| *key)
 }
 
-/// The key that is most like this one.
 pub(crate) fn nearest(key: &str) -> &'static str {
     all()
         .map(|setting| setting.key)

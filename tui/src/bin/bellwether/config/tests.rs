@@ -1,10 +1,9 @@
-//! Which setting wins, and what is reported about those that cannot be used.
+//! Tests of the precedence of settings, and of errors in them.
 
 use std::fs;
 
 use super::*;
 
-/// Settings from flags, variables and a file.
 fn load(flags: &Flags, variables: &[(&str, &str)], file: &str) -> Result<Settings, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("bellwether.toml");
@@ -23,7 +22,6 @@ fn problem(variables: &[(&str, &str)], file: &str) -> String {
         .to_string()
 }
 
-/// The default file with the `#` taken away before every setting.
 fn uncommented() -> String {
     let is_setting = |line: &str| {
         line.strip_prefix("# ").is_some_and(|rest| {
@@ -82,7 +80,7 @@ fn the_default_file_tells_the_true_defaults() {
     let told_gateway = message.gateway_config();
     let told_metrics = message.service.metrics.listen;
     let mut message = message.backend_config().unwrap();
-    // Metrics have no address of their own unless it is set.
+    // Metrics have no separate address unless it is set.
     message.egress.own.retain(|own| Some(*own) != told_metrics);
     let settings = load(
         &Flags::default(),
@@ -145,7 +143,7 @@ fn durations_sizes_and_lists_are_read_with_their_units() {
     assert_eq!(config.delivery.schedule, milliseconds);
 }
 
-/// What is reported, the file, what the refusal starts with, and what it says.
+/// Subject, file, start of the error, and a part of it.
 const REFUSED: [(&str, &str, &str, &str); 22] = [
     (
         "link",
@@ -554,7 +552,7 @@ fn a_context_is_a_service_by_its_name() {
         (lab.connect.as_deref(), lab.read_only),
         (Some("http://lab:8481"), false)
     );
-    // A flag beats it, and without one nothing of it holds.
+    // A flag overrides it, and without a context none of its settings apply.
     let own = entered(Some("prod"), Some("http://127.0.0.1:2")).unwrap();
     assert_eq!(own.connect.as_deref(), Some("http://127.0.0.1:2"));
     let none = entered(None, None).unwrap();

@@ -1,4 +1,4 @@
-//! Readers of single settings, from a file's value or from the text of a flag or variable.
+//! Parsers of single settings, from a value of the file or the text of a flag or variable.
 
 use std::{
     net::{SocketAddr, ToSocketAddrs as _},
@@ -9,10 +9,9 @@ use std::{
 
 use toml::Value;
 
-/// A value, or what was expected instead.
+/// A value, or a description of the expected one.
 pub(crate) type Read<T> = Result<T, String>;
 
-/// A text that is not empty.
 pub(crate) fn text(value: &Value) -> Read<String> {
     match value.as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
@@ -20,12 +19,12 @@ pub(crate) fn text(value: &Value) -> Read<String> {
     }
 }
 
-/// A path.
 pub(crate) fn path(value: &Value) -> Read<PathBuf> {
     text(value).map(PathBuf::from)
 }
 
-/// An address to listen on. Of the addresses of a name, the first of IPv4 is taken, as in the defaults.
+/// Parses an address to listen on. A host name resolves to its first IPv4 address if it has one, as
+/// in the defaults.
 pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     let expected =
         "an address and a port such as \"127.0.0.1:8480\", \"localhost:8480\" or \"[::1]:0\"";
@@ -44,7 +43,6 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     found.ok_or_else(|| format!("the name {name:?} has no address"))
 }
 
-/// The address of a service.
 pub(crate) fn url(value: &Value) -> Read<String> {
     let expected = "an address such as \"http://127.0.0.1:8481\"";
     let url: tonic::transport::Uri = parse(value, expected)?;
@@ -54,7 +52,6 @@ pub(crate) fn url(value: &Value) -> Read<String> {
     }
 }
 
-/// Yes or no.
 pub(crate) fn flag(value: &Value) -> Read<bool> {
     match value {
         Value::Boolean(flag) => Ok(*flag),
@@ -62,7 +59,7 @@ pub(crate) fn flag(value: &Value) -> Read<bool> {
     }
 }
 
-/// A span of time with its unit: `ms`, `s`, `m`, `h` or `d`.
+/// Parses a duration with its unit: `ms`, `s`, `m`, `h` or `d`.
 pub(crate) fn duration(value: &Value) -> Read<Duration> {
     let milliseconds = value.as_str().and_then(|text| {
         let (number, unit) = number_and_unit(text)?;
@@ -84,7 +81,6 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
     })
 }
 
-/// A text that has a separate form.
 pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
     value
         .as_str()
@@ -92,7 +88,6 @@ pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
         .ok_or_else(|| refuse(expected, value))
 }
 
-/// One of a few words.
 pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     let found = words
         .iter()
@@ -104,7 +99,6 @@ pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     })
 }
 
-/// `a, b or c`.
 fn one_of(words: &[String]) -> String {
     match words {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
@@ -112,7 +106,7 @@ fn one_of(words: &[String]) -> String {
     }
 }
 
-/// What was expected, and what was found instead.
+/// Returns the error for an invalid value.
 pub(crate) fn refuse(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {value}")
 }

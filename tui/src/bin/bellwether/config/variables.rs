@@ -1,4 +1,4 @@
-//! Variables that are settings: as they are or from a file, and those that nothing reads.
+//! Environment variables with settings: values, files with values, and a check for unknown names.
 
 use std::path::Path;
 
@@ -8,17 +8,16 @@ use bellwether_process::plain_file;
 use super::setting;
 use super::{ConfigError, VARIABLE_PREFIX, Variables};
 
-/// Bytes that the file of a variable may have.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// What is appended to a variable whose value is in a file, as secrets are handed to containers.
+/// Suffix of a variable that names a file with the value, as is usual for secrets of containers.
 const FILE_SUFFIX: &str = "_FILE";
-/// The variable of a setting.
+/// Returns the variable of a setting.
 pub(super) fn name(key: &str) -> String {
     let key = key.replace('.', "_").to_uppercase();
     format!("{VARIABLE_PREFIX}{key}")
 }
 
-/// The variables of a setting: its value, and the file that has it.
+/// Returns the variables of a setting: the one with its value, and the one with its file.
 #[cfg(feature = "embedded")]
 fn variables_of(key: &str) -> [String; 2] {
     let name = name(key);
@@ -26,10 +25,10 @@ fn variables_of(key: &str) -> [String; 2] {
     [name, file_name]
 }
 
-/// The value of a setting's variable with the name that it was found under.
+/// Returns the value of a setting's variable, with the variable's name.
 ///
 /// # Errors
-/// When it is set there and in a file as well, or the file cannot be read.
+/// Returns an error if both the value and a file are set, or the file cannot be read.
 pub(super) fn find(
     variables: &Variables,
     key: &str,
@@ -46,7 +45,6 @@ pub(super) fn find(
     }
 }
 
-/// What a file holds, without the end of its last line.
 fn read(name: &str, path: &str) -> Result<String, ConfigError> {
     let cannot_read = |error| ConfigError(format!("{name}: cannot read {path}: {error}"));
     let text = plain_file::read_text(Path::new(path), FILE_BYTES_MAX).map_err(cannot_read)?;
@@ -54,14 +52,14 @@ fn read(name: &str, path: &str) -> Result<String, ConfigError> {
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
-/// Refuses what begins like a setting and is none, since it was meant to change something.
+/// Rejects unknown variables with the prefix of settings, which are probably misspelled.
 ///
 /// # Errors
-/// Naming the first of them, with the nearest that there is.
+/// Returns an error that names the first of them and the nearest known variable.
 #[cfg(feature = "embedded")]
 pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     const OTHERS: [&str; 2] = ["BELLWETHER_CONFIG", "BELLWETHER_KEY"];
-    /// What documents of configuration take their secrets from.
+    /// Prefix of the variables that configuration documents read secrets from.
     const SECRET_PREFIX: &str = "BELLWETHER_SECRET_";
 
     let known: Vec<String> = setting::all().map(|setting| name(setting.key)).collect();
@@ -93,8 +91,8 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     )))
 }
 
-/// Whether Kubernetes hands a variable like that to every container, for a Service whose name begins
-/// with `bellwether`.
+/// Whether the variable is one that Kubernetes sets in every container for a Service whose name
+/// begins with `bellwether`.
 #[cfg(feature = "embedded")]
 fn is_of_kubernetes(name: &str) -> bool {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());

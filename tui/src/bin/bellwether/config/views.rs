@@ -1,4 +1,4 @@
-//! The sections `[views.NAME]`: the operator's own views of events.
+//! The sections `[views.NAME]`: the user's views of events.
 
 use std::path::Path;
 
@@ -7,15 +7,14 @@ use toml::{Table, Value};
 
 use super::ConfigError;
 
-/// The section of views.
 pub(super) const SECTION: &str = "views";
-/// Views that a file can have.
+/// Limit on the views in a file.
 const MOST: usize = 50;
 
-/// Reads the views of a file, in the order of their names.
+/// Reads the views of a file, sorted by name.
 ///
 /// # Errors
-/// The first thing that is wrong, with its name and the file.
+/// Returns the first error, with the name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, ConfigError> {
     let refuse = |key: &str, message: &str| {
         let path = path.display();
@@ -41,7 +40,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, Confi
     read.collect()
 }
 
-/// One of them; what is wrong, with its key.
+/// Parses a view. An error comes with the key that is invalid.
 fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
     let mut view = View {
         name,

@@ -1,4 +1,5 @@
-//! Signing in from a terminal: a code that a user enters in a browser, on whatever machine.
+//! Sign-in from a terminal with the device flow: the user enters a code in a browser on any
+//! machine.
 
 use std::io::Write;
 
@@ -9,23 +10,21 @@ use tokio::time::{Duration, Instant, sleep};
 use super::mute;
 use crate::failure::Failure;
 
-/// By how much the pause between two questions grows when the provider wants that, or is away.
+/// Increase of the polling interval when the provider requests it or is unreachable.
 const SLOWER: Duration = Duration::from_secs(5);
-/// The scope that gives what tokens are renewed with.
 const OFFLINE: &str = "offline_access";
 
-/// Who is asked for what.
 pub(super) struct DeviceRequest<'a> {
     pub(super) provider: &'a Provider,
     pub(super) client_id: &'a str,
     pub(super) scopes: &'a str,
 }
 
-/// Prints where to enter which code, and waits until that is done. Returns where tokens are
-/// renewed, and the tokens.
+/// Prints the address and the code to enter, and waits for the sign-in. Returns the token endpoint
+/// and the tokens.
 ///
 /// # Errors
-/// When the provider lets no terminal sign in, or no one signs in.
+/// Returns an error if the provider has no device flow, or the user does not complete the sign-in.
 pub(super) async fn sign_in(
     asked: &DeviceRequest<'_>,
     out: &mut impl Write,
@@ -51,7 +50,7 @@ pub(super) async fn sign_in(
     Ok((token_endpoint, tokens))
 }
 
-/// What is asked for, with what renews tokens where the provider has it.
+/// Adds the scope for refresh tokens if the provider supports it.
 fn with_offline(scopes: &str, supported: &[String]) -> String {
     let is_asked = scopes.split_whitespace().any(|it| it == OFFLINE);
     if is_asked || !supported.iter().any(|it| it == OFFLINE) {
@@ -61,7 +60,7 @@ fn with_offline(scopes: &str, supported: &[String]) -> String {
 }
 
 fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
-    // The provider's words.
+    // The text comes from the provider.
     let user_code = text::visible(&code.user_code, false);
     let shown = |address: &dyn std::fmt::Display| text::visible(&address.to_string(), false);
     if let Some(address) = &code.full_address {
@@ -75,7 +74,7 @@ fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Asks until a user has signed in, or the code has ended.
+/// Polls until the user has signed in or the code has expired.
 async fn wait(
     asked: &DeviceRequest<'_>,
     endpoint: &str,

@@ -1,5 +1,4 @@
-//! `bellwether backup`: writes a backup of a running service, or of a data folder that is not in
-//! use.
+//! `bellwether backup`: backs up a running service, or a data folder that is not in use.
 
 use std::io::Write;
 
@@ -29,11 +28,11 @@ use crate::{
     ready,
 };
 
-/// Makes a backup, or continues with one that was cut off.
+/// Creates a backup, or resumes an interrupted one.
 ///
 /// # Errors
-/// When the target cannot be written, nothing can be read, or the choice about the keys is missing
-/// or cannot be followed.
+/// Returns an error if the source is unreadable, the target is not writable, or the choice about
+/// the keys is missing or impossible.
 pub(crate) async fn run(
     arguments: BackupArguments,
     settings: &Settings,
@@ -96,20 +95,20 @@ fn tell(
     }
 }
 
-/// What is read from.
+/// The source of a backup.
 enum Reached {
     Service(Box<Service>),
     Folder(Box<Reader>),
 }
 
-/// The service that is meant, or the data folder when nothing runs on it.
+/// Connects to the configured service, or opens the data folder if no service uses it.
 async fn connected(
     arguments: &BackupArguments,
     settings: &Settings,
     target: &BackupFolder,
 ) -> Result<Reached, Failure> {
     let own = settings.connect.is_none().then(|| settings.store_config());
-    // What is in a database is read by a service that uses it.
+    // A store in a database is backed up through a service that uses it.
     if let Some(config) = own.transpose()?.filter(|it| it.database.is_none()) {
         let cache_bytes = config.store.cache_bytes;
         match store::open::open_to_read(&settings.data_dir, cache_bytes).await {
@@ -145,7 +144,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
     end.ok_or_else(|| Failure::new("the stream ended before everything was read"))
 }
 
-/// About how many rows of the store a step stands for: a record has some four index entries.
+/// Estimates the rows of the store behind a step: a record has about four index entries.
 fn rows(step: &Step) -> u64 {
     let rows = |kept: &BackupRecord| match kept.kind {
         Kind::Occurrence => 5,
@@ -161,7 +160,7 @@ struct Service {
 }
 
 impl Service {
-    /// Reads from where the target stands; begins again when the service has changed too much
+    /// Resumes at the position of the target; starts over if the service has changed too much
     /// since.
     async fn copy(&mut self, target: &mut BackupFolder) -> Result<BackupEnd, Failure> {
         let bar = Progress::new("backing up");
@@ -216,7 +215,6 @@ enum Read {
     Overtaken,
 }
 
-/// A step as it came over the wire.
 fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
     if step.proof.is_empty() {
         return Err(Failure::new(

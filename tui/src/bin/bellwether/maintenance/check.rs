@@ -1,4 +1,4 @@
-//! `bellwether check`: reads a data folder or a running service through and shows what is wrong.
+//! `bellwether check`: verifies a data folder, a backup or a running service.
 
 use std::{io::Write, path::Path};
 
@@ -29,11 +29,11 @@ use crate::{
     output, ready,
 };
 
-/// Reads everything in the data folder, and changes nothing; a service that uses the folder, or that
-/// is named, reads it in its place.
+/// Verifies everything in the data folder, without changes. A running service that is named, or
+/// uses the folder, does it instead.
 ///
 /// # Errors
-/// When it cannot be read, or is not whole.
+/// Returns an error if the data is unreadable or damaged.
 pub(crate) async fn run(
     arguments: CheckArguments,
     settings: &Settings,
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     report(("service", &address), &findings, arguments.json, out)
 }
 
-/// Restores a backup into memory; without its keys, compares it with its checksums.
+/// Restores a backup into memory; without its keys, verifies only its checksums.
 async fn of_backup(
     folder: &Path,
     key_file: Option<&Path>,
@@ -115,12 +115,11 @@ async fn of_backup(
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
 }
 
-/// Restores a backup into memory.
 async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, RestoreError> {
     let how = Restore {
         from: folder,
         key_file,
-        // The findings say that it is not authenticated.
+        // The findings report that it is not authenticated.
         accept_unproven: true,
         hold_due_by_ms: None,
         now_ms: Timestamp::now().as_millisecond(),
@@ -129,7 +128,7 @@ async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, R
     rehearse(&how, &|_stage, done, total| bar.show(done, total)).await
 }
 
-/// Reads the data folder; none when a service uses it, or the store is in a database.
+/// Verifies the data folder; `None` if a service uses it, or the store is in a database.
 async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Failure> {
     let config = settings.store_config()?;
     if config.database.is_some() {
@@ -156,7 +155,6 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
     Ok(Some(Shows::of(findings)))
 }
 
-/// Has a running service read what it keeps.
 async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings, Failure> {
     let service = clients::patiently(address, settings).await?;
     let bar = Progress::new("checking");
@@ -182,7 +180,6 @@ fn refused(status: &Status) -> Failure {
     }
 }
 
-/// Reports what was found, for people or as JSON.
 fn report(
     (kind, what): (&str, &str),
     findings: &CheckFindings,

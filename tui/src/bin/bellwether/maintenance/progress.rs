@@ -1,4 +1,4 @@
-//! How far a command is: a bar on a terminal, nothing elsewhere.
+//! Progress of a command: a bar on a terminal, nothing elsewhere.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -6,12 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Columns of the bar itself.
 const BAR_COLUMNS: u64 = 30;
-/// How long between two drawings.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A bar on standard error. It is taken away when it is dropped.
+/// A progress bar on standard error; dropping it erases it.
 #[derive(Debug)]
 pub(crate) struct Progress {
     what: &'static str,
@@ -20,7 +18,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar for that work; `what` stands before it.
     pub(crate) fn new(what: &'static str) -> Self {
         Self {
             what,
@@ -29,7 +26,7 @@ impl Progress {
         }
     }
 
-    /// Shows how much is done of how much.
+    /// Updates the bar, at most once per interval.
     pub(crate) fn show(&self, done: u64, total: u64) {
         if !self.is_shown {
             return;
@@ -39,7 +36,7 @@ impl Progress {
             return;
         }
         *drawn = Some(Instant::now());
-        // It helps, and does no harm when it cannot be written.
+        // A failure to draw the bar is harmless.
         drop(write!(io::stderr(), "\r{}", line(self.what, done, total)));
         drop(io::stderr().flush());
     }

@@ -1,4 +1,4 @@
-//! `bellwether restore`: makes a data folder of a backup, or a store in a database.
+//! `bellwether restore`: restores a backup into a data folder or a database.
 
 use std::{io::Write, path::Path};
 
@@ -12,10 +12,11 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Restores a backup into the database of the settings, or into their data folder.
+/// Restores a backup into the configured database or data folder.
 ///
 /// # Errors
-/// When the backup, the database or the folder cannot be used; there is no store then.
+/// Returns an error if the backup, the database or the folder cannot be used; no store is created
+/// then.
 pub(crate) async fn run(
     arguments: RestoreArguments,
     settings: &Settings,

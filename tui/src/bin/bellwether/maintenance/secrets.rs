@@ -1,4 +1,4 @@
-//! `bellwether secrets`: gives a store another key to seal its secrets with.
+//! `bellwether secrets`: rotates the encryption keys of a store.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Does it.
+/// Runs a `secrets` command.
 ///
 /// # Errors
-/// When the store is in use, is not there, or its key file cannot be read or written.
+/// Returns an error if the store is in use or missing, or its key file cannot be read or written.
 pub(crate) async fn run(
     command: SecretsCommand,
     settings: &Settings,

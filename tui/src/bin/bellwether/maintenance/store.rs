@@ -1,4 +1,4 @@
-//! `bellwether store`: makes, raises and looks at a store in a database.
+//! `bellwether store`: creates, migrates and inspects a store in a database.
 
 use std::{
     io::{self, Write},
@@ -23,10 +23,11 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Does it.
+/// Runs a `store` command.
 ///
 /// # Errors
-/// When no database is named, it does not answer, or stands against what is asked for.
+/// Returns an error if no database is configured, it is unreachable, or its state does not allow
+/// the command.
 pub(crate) async fn run(
     command: StoreCommand,
     settings: &Settings,
@@ -116,7 +117,8 @@ fn raised_from(before: Layout) -> String {
     }
 }
 
-/// What a node reports about its settings: their digest, and where they are others than they should be.
+/// Formats the settings that a node reports: their digest, and differences from those of the
+/// leader.
 fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
     let settings = NodeReport::read(about);
     let mut lines = Vec::new();
@@ -134,7 +136,7 @@ fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
     lines
 }
 
-/// What is there in words, and whether it can be used.
+/// Formats the status, and returns whether the store is usable.
 fn shown(status: &Status) -> (String, bool) {
     let mut lines = vec![format!("server: PostgreSQL {}", status.server)];
     if let Some(layout) = status.layout {

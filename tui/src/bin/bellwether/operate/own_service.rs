@@ -1,4 +1,4 @@
-//! The console on a service in this process.
+//! The console with a service in this process.
 
 use std::{
     io::{self, Write},
@@ -18,18 +18,18 @@ use crate::{
     ready::Addresses,
 };
 
-/// The log of the service, in the data folder: the screen is the console's.
+/// Log file of the service, in the data folder; the console occupies the terminal.
 const LOG_FILE: &str = "console.log";
-/// How long the operator's shell waits for the service to drain. What is cut off then continues
-/// with the next start, as after a crash.
+/// Time that the operator's shell waits for the service to drain. Interrupted work resumes at the
+/// next start, as after a crash.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
-/// A free port of this machine.
+/// Any free loopback port.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Starts a service, opens the console on it, and drains the service when the operator leaves.
+/// Starts a service, opens the console, and drains the service when the operator leaves.
 ///
 /// # Errors
-/// When the service does not start or breaks down, or there is no terminal.
+/// Returns an error if the service fails to start or crashes, or there is no terminal.
 pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
     if let Some(frame) = frame {
         return Box::pin(attach(settings, frame)).await;
@@ -57,7 +57,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     }
 }
 
-/// Draws a frame of the service that runs on the data folder; makes and starts none.
+/// Draws a frame of the service that uses the data folder, without starting one.
 async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
     let noted = Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc);
     let Some(address) = noted else {
@@ -71,7 +71,7 @@ async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
     drawn.map(|_context| ())
 }
 
-/// Takes the default addresses, or free ports when another program has them.
+/// Binds the default addresses, or free ports if another program uses them.
 async fn bind(settings: &Settings) -> Result<Service, Failure> {
     let mut settings = settings.clone();
     let mut moved = false;
@@ -91,7 +91,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
             ready.rest.unwrap_or_default(),
             ready.grpc.unwrap_or_default(),
         );
-        // It is in the terminal again when the operator has left.
+        // The message appears in the terminal after the console has closed.
         let message =
             format!("bellwether: the usual ports are taken; REST is at {rest}, gRPC at {grpc}");
         drop(writeln!(io::stderr(), "{message}"));

@@ -1,4 +1,4 @@
-//! How a shell reaches the service: for commands that the console shows and copies.
+//! Shell access to the service, for commands that the console shows and copies.
 
 use std::path::Path;
 
@@ -10,13 +10,12 @@ use crate::{
     ready::Addresses,
 };
 
-/// The event that is sent.
 const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
-/// How a shell reaches the service at that gRPC address. Its REST address is known when it is in
-/// the data folder of a service of this machine. The command finds the token of who signed in
-/// automatically.
+/// Returns how a shell reaches the service at this gRPC address. The REST address is known if the
+/// service runs on this machine and its data folder is readable. `bellwether` commands use the
+/// token of a sign-in automatically.
 pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shell {
     let noted = Addresses::read_note(&settings.data_dir);
     let noted = noted.filter(|noted| noted.grpc.as_deref() == Some(address));
@@ -38,7 +37,6 @@ pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shel
     }
 }
 
-/// The command that sends an event, for a service that has none yet.
 pub(super) fn command(shell: &Shell) -> Option<String> {
     let (rest, key) = (shell.rest.as_ref()?, &shell.key);
     Some(format!(
@@ -46,7 +44,7 @@ pub(super) fn command(shell: &Shell) -> Option<String> {
     ))
 }
 
-/// A path as a shell reads it, short when it is below the home folder.
+/// Quotes a path for a shell, with `~` for the home folder.
 fn quoted(path: &Path) -> String {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     let below = home.and_then(|home| path.strip_prefix(home).ok());

@@ -1,13 +1,13 @@
-//! Answers as text: JSON and YAML, and JSON values for people.
+//! Responses as text: JSON and YAML, and values for display.
 
 use serde_json::Value;
 
 use crate::{cli::script::Output, failure::Failure, output};
 
-/// Writes a value as JSON or YAML; as text by `text`.
+/// Prints a value as JSON or YAML, or formatted by `text`.
 ///
 /// # Errors
-/// Standard output is gone.
+/// Returns an error if standard output is closed.
 pub(super) fn write(
     value: &Value,
     how: Output,
@@ -20,16 +20,15 @@ pub(super) fn write(
     }
 }
 
-/// JSON over several lines.
 pub(super) fn json(value: &Value) -> String {
     output::escaped(&format!("{value:#}\n"))
 }
 
-/// One document of YAML; in its JSON form when a text holds what a terminal obeys or what turns text
-/// around, since only quoted texts can be escaped.
+/// Formats a YAML document. Uses JSON syntax if a text has control or bidirectional characters,
+/// since only quoted texts can be escaped.
 ///
 /// # Errors
-/// A value that YAML cannot hold; no JSON is one.
+/// Returns an error if the value is not representable in YAML, which no JSON value is.
 pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(value);
     let mut text =
@@ -43,8 +42,8 @@ pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A value in a line: texts as they are, others as JSON. What a terminal obeys, or what turns text
-/// around, is escaped.
+/// Formats a value in a line: texts unquoted, others as JSON. Control and bidirectional characters
+/// are escaped.
 pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -53,7 +52,7 @@ pub(super) fn inline(value: &Value) -> String {
     }
 }
 
-/// A time that the wire has in milliseconds since 1970, to the second.
+/// Formats milliseconds since 1970 as a time, to the second.
 pub(super) fn moment(value: &Value) -> String {
     let number = value
         .as_i64()
@@ -62,7 +61,7 @@ pub(super) fn moment(value: &Value) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))
 }
 
-/// Time, severity, status, event, dimensions and summary, separated by tabs.
+/// Formats time, severity, status, event, dimensions and summary, separated by tabs.
 pub(super) fn event_line(event: &Value) -> String {
     let occurrence = &event["occurrences"][0];
     let word = |field: &str, prefix: &str| {

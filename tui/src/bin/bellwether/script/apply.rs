@@ -1,4 +1,4 @@
-//! `diff` and `apply`: documents against what is stored.
+//! `diff` and `apply`: compares documents with the stored configuration and applies them.
 
 mod impact;
 mod plan;
@@ -17,7 +17,6 @@ use crate::{
 
 use plan::Plan;
 
-/// Documents on their way to the service.
 struct ApplyRequest {
     documents: Vec<Document>,
     request: Value,
@@ -52,7 +51,7 @@ impl ApplyRequest {
         }
     }
 
-    /// What they would change of who is notified, when that is asked for.
+    /// Estimates how the documents would change notifications, if requested.
     async fn impact(
         &self,
         api: &mut Api,
@@ -66,7 +65,7 @@ impl ApplyRequest {
         Ok(Some(answer.map_err(|error| self.refused(error))?))
     }
 
-    /// A refusal that names documents by where they stand.
+    /// Converts an error of the service, with documents named by their position in the files.
     fn refused(&self, error: CallError) -> Failure {
         let named = |field: &str| {
             let (at, below) = field.strip_prefix("documents[")?.split_once(']')?;
@@ -110,7 +109,7 @@ pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Resul
         impact::check(impact, &arguments.impact)?;
     }
     let differs = changes.iter().any(|change| !shown::is_unchanged(change));
-    // What differs is written already: the exit code is all that is left to say.
+    // The differences are already printed; only the exit code remains.
     if differs {
         Err(Failure::silent())
     } else {

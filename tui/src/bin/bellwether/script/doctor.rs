@@ -1,4 +1,4 @@
-//! `doctor`: what is needed first to fix a fault, and nothing that is secret.
+//! `doctor`: a description for bug reports, without secrets.
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +19,10 @@ use crate::{
     output, version,
 };
 
-/// Writes the description. What cannot be found out is part of it.
+/// Prints the description, including what could not be determined.
 ///
 /// # Errors
-/// Standard output is gone.
+/// Returns an error if standard output is closed.
 pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
     let mut text = String::new();
     let parts = [
@@ -34,7 +34,7 @@ pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
         ("service", service(settings).await),
     ];
     for (name, part) in parts {
-        // Writing to memory does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{name}: {part}");
     }
     output::write(&output::escaped(&text))
@@ -49,7 +49,7 @@ fn terminal() -> String {
     let names = ["TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX"];
     let found = names.iter().filter_map(|name| {
         let value = env::var_os(name)?;
-        // A socket's path identifies the user.
+        // The path of the socket identifies the user.
         Some(match *name {
             "TMUX" => "TMUX".to_owned(),
             _ => format!("{name}={}", value.to_string_lossy()),
@@ -58,7 +58,7 @@ fn terminal() -> String {
     listed(&found.collect::<Vec<_>>())
 }
 
-/// The settings' names and where they were given; their values are left out.
+/// Lists the names and sources of settings, without values.
 fn given(settings: &Settings) -> String {
     let in_force = settings.in_force();
     let named = in_force.values().map(|given| {
@@ -72,7 +72,6 @@ fn given(settings: &Settings) -> String {
     listed(&named.collect::<Vec<_>>())
 }
 
-/// Files by name with their bytes.
 fn folder(path: &Path) -> String {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -91,10 +90,10 @@ fn folder(path: &Path) -> String {
     listed(&files.collect::<Vec<_>>())
 }
 
-/// Whether it answers, how fast, and how much there is of what.
+/// Reports whether the service responds, its latency, and the numbers of resources.
 async fn service(settings: &Settings) -> String {
     let start = Instant::now();
-    // The sentence of an error names the address.
+    // The error message contains the address.
     let Ok(mut api) = super::connect(settings).await else {
         return "does not answer, or rejects the key".to_owned();
     };
@@ -114,7 +113,7 @@ async fn service(settings: &Settings) -> String {
     lines.join("; ")
 }
 
-/// How many there are; of destinations, how many of each type.
+/// Formats a count; for destinations, the count of each type.
 fn count(kind: ConfigKind, all: &[Value]) -> String {
     let mut types = BTreeMap::<&str, usize>::new();
     for resource in all {
@@ -133,7 +132,7 @@ fn count(kind: ConfigKind, all: &[Value]) -> String {
     format!("{counted} ({})", types.join(", "))
 }
 
-/// Open events, and destinations by state.
+/// Formats the numbers of open events, and of destinations by state.
 fn fares(overview: &Value) -> String {
     let open = overview["openBySeverity"].as_object().into_iter().flatten();
     let mut parts: Vec<_> = open

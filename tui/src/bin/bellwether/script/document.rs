@@ -14,48 +14,41 @@ use serde_json::{Map, Value, json};
 use super::answer;
 use crate::{cli::script::Output, failure::Failure, output};
 
-/// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Folders in folders that are looked into.
 const DEPTH_MAX: usize = 8;
-/// The endings of files that a folder's documents are read from.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// A resource as a file describes it.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
-    /// Where it stands, such as `rules.yaml, document 2`.
+    /// Position of the document, such as `rules.yaml, document 2`.
     pub(super) source: String,
-    /// Its kind.
     pub(super) kind: ConfigKind,
-    /// Its name.
     pub(super) name: String,
-    /// It as it was written, without its kind; secrets may stand elsewhere.
+    /// The document as written, without its kind; may refer to secrets in variables or files.
     pub(super) body: Value,
 }
 
 impl Document {
-    /// It for the service, with the secrets that stand elsewhere.
+    /// Returns the document with its secrets resolved.
     ///
     /// # Errors
-    /// A variable or file that is named is not there.
+    /// Returns an error if a variable or file is missing.
     pub(super) fn resolved(&self) -> Result<Value, Failure> {
         let mut body = self.body.clone();
         resolve(&mut body, "").map_err(|why| self.wrong(&why))?;
         Ok(json!({self.kind.word(): body}))
     }
 
-    /// What is wrong with it.
     pub(super) fn wrong(&self, why: &str) -> Failure {
         let (source, kind, name) = (&self.source, self.kind.word(), &self.name);
         Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
     }
 }
 
-/// Writes documents, each a kind and its body, as YAML or as one JSON list.
+/// Prints documents, each a kind and a body, as YAML or as one JSON list.
 ///
 /// # Errors
-/// Standard output is gone.
+/// Returns an error if standard output is closed.
 pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Failure> {
     let documents = documents.into_iter().map(|(kind, body)| parts(kind, body));
     if how == Output::Json {
@@ -76,17 +69,17 @@ pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Fa
     output::write(&texts.join("---\n"))
 }
 
-/// A document by its parts: first what it is, then the rest.
+/// Splits a document into kind, name and the rest, to be written in that order.
 fn parts(kind: &str, mut body: Value) -> [Value; 3] {
     let name = body.as_object_mut().and_then(|body| body.remove("name"));
     let name = name.unwrap_or_default();
     [json!({"kind": kind}), json!({"name": name}), body]
 }
 
-/// Reads the documents of files and folders; `-` is standard input.
+/// Reads documents from files and folders; `-` is standard input.
 ///
 /// # Errors
-/// Something cannot be read, or is no document; a line for each.
+/// Returns an error with one line per unreadable file or invalid document.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let (mut documents, mut wrong) = (Vec::new(), Vec::new());
     for path in paths {
@@ -119,7 +112,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     }
 }
 
-/// The text of a file that the caller names, which may be a pipe of its shell.
+/// Reads a file named by the caller, which may be a pipe of the shell.
 pub(super) fn text(file: &Path) -> io::Result<String> {
     let content = plain_file::whole(&fs::File::open(file)?, FILE_BYTES_MAX)?;
     plain_file::text(content)
@@ -135,7 +128,7 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
     )))
 }
 
-/// The files of documents at a path: itself, or what a folder holds, but for hidden ones.
+/// Collects document files: the path itself, or the files in a folder other than hidden ones.
 fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
     let unread = |error: io::Error| {
         let shown = path.display();
@@ -158,7 +151,7 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
         }
         let ending = below.extension().and_then(|ending| ending.to_str());
         let is_document = ending.is_some_and(|ending| ENDINGS.contains(&ending));
-        // A mounted file can be a link, so what it leads to is what it is.
+        // Mounted files can be symbolic links, so links are followed.
         let is_folder = fs::metadata(&below).map_err(unread)?.is_dir();
         if is_folder || is_document {
             gather(&below, depth + 1, into)?;
@@ -167,7 +160,6 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// Adds the documents of a text, and a line for each part of it that is none.
 fn parse(
     shown: &str,
     text: &str,
@@ -231,7 +223,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
             return Err(wrong(&format!("the {word} lacks `name`, its identity")));
         }
         Some(Value::String(name)) => name.clone(),
-        // It is reported with everything else that is wrong with the documents.
+        // Reported together with all other errors in the documents.
         Some(name @ (Value::Number(_) | Value::Bool(_))) => name.to_string(),
         Some(_) => return Err(wrong("name: expected a string, found several values")),
     };
@@ -243,7 +235,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
     })
 }
 
-/// Puts what variables and files hold in the place of `{fromEnv: NAME}` and `{fromFile: PATH}`.
+/// Replaces `{fromEnv: NAME}` and `{fromFile: PATH}` by their values.
 fn resolve(value: &mut Value, path: &str) -> Result<(), String> {
     if let Value::Object(fields) = value {
         if let Some(found) = elsewhere(fields, path) {
@@ -279,7 +271,7 @@ fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, S
         "fromFile" => {
             let read = text(Path::new(named));
             let text = read.map_err(|error| format!("{field}: {named} cannot be read: {error}"));
-            // An editor ends a file with a new line, which is no part of a secret.
+            // Editors append a newline, which is not part of a secret.
             Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
         }
         _ => None,

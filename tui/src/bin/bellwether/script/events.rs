@@ -1,4 +1,4 @@
-//! `events`, `watch` and `explain`: what is stored of events, what changes, and why.
+//! `events`, `watch` and `explain`: searches, follows and explains events.
 
 use std::{
     io::{self, Write as _},
@@ -15,7 +15,7 @@ use crate::{
     output,
 };
 
-/// Events asked for at a time.
+/// Page size of list requests.
 const PAGE: u32 = 1_000;
 
 fn query(filter: Option<&str>, status: StatusChoice) -> Value {
@@ -40,7 +40,7 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         if cursor.is_empty() {
             let warnings = page["warnings"].as_array().into_iter().flatten();
             for warning in warnings.map(answer::inline) {
-                // Standard output is for the events alone.
+                // Standard output contains only events.
                 drop(writeln!(io::stderr(), "warning: {warning}"));
             }
         }
@@ -72,8 +72,8 @@ fn count(found: &[Value]) -> u32 {
     u32::try_from(found.len()).unwrap_or(u32::MAX)
 }
 
-/// Follows what changes. A stream that ends with the token of who signed in continues with the
-/// renewed one.
+/// Follows changes. If the stream ends because the token of a sign-in expired, it is resumed with
+/// the renewed one.
 pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Result<(), Failure> {
     let file = arguments.token_file.as_deref();
     let mut token = file.map(read_token).transpose()?.unwrap_or_default();
@@ -104,7 +104,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
                 }
             }
         };
-        // Reconnecting shows why, where nothing better is there to show.
+        // If no message was received since the last attempt, reconnecting would not help.
         if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut heard) {
             return Err(failed(ended));
         }
@@ -119,7 +119,7 @@ fn read_token(file: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Replaces the file as a whole, so that a stop in between leaves the old token.
+/// Replaces the file atomically, so that an interruption leaves the old token.
 fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
     let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! `completions` and `man`: texts built from the command line itself.
+//! `completions` and `man`: output generated from the command line's definition.
 
 use clap::CommandFactory;
 

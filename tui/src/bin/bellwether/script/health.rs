@@ -1,4 +1,4 @@
-//! `status` and `health`: for monitoring and probes.
+//! `status` and `health`, for monitoring and probes.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
     output, ready, tls,
 };
 
-/// How long a probe waits.
+/// Timeout of a probe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {
@@ -45,7 +45,7 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
     ))
 }
 
-/// What keeps events from the service and messages from their destinations, a line each.
+/// Lists problems with accepting events or delivering messages, one per line.
 fn troubles(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
     let refusal = overview["store"]["reason"]
@@ -77,7 +77,6 @@ fn troubles(overview: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Makes the service quiet, or ends that.
 pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<(), Failure> {
     let is_quiet = arguments.switch == QuietChoice::On;
     let request = json!({ "quiet": is_quiet });
@@ -90,7 +89,7 @@ pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<()
     })
 }
 
-/// Asks the service's health by gRPC, as anybody may.
+/// Calls the gRPC health service, which needs no key.
 pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let endpoint = Endpoint::from_shared(address.clone())

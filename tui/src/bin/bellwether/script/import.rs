@@ -1,4 +1,4 @@
-//! `import`: the configuration of another product as documents for `apply`, and what has no
+//! `import`: converts the configuration of other products to documents, and reports parts without a
 //! counterpart.
 
 mod alertmanager;
@@ -25,10 +25,9 @@ use crate::{
     failure::Failure,
 };
 
-/// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Prints the documents, and on standard error what was left out.
+/// Prints the documents, and on standard error the parts left out.
 pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     match &arguments.source {
         ImportSource::Alertmanager { file, printed } => {
@@ -49,18 +48,17 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     }
 }
 
-/// The text of a plain file of another product.
+/// Reads a regular file of another product.
 fn text(file: &Path) -> Result<String, Failure> {
     let text = plain_file::read_text(file, FILE_BYTES_MAX);
     text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
 }
 
-/// The content of a file of YAML or JSON.
 fn read(file: &Path) -> Result<Value, Failure> {
     let shown = file.display();
     let text = text(file)?;
-    // Only what is true or false in every YAML, so that `no` stays a text; and no line of the file in a
-    // message, since it can hold a secret.
+    // Strict booleans, so that `no` stays a text. No snippets in errors, since a line of the file
+    // can contain a secret.
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
     serde_saphyr::from_str_with_options(&text, options)
         .map_err(|error| Failure::usage(format!("{shown} is not YAML or JSON: {error}")))

@@ -48,7 +48,6 @@ fn text(answer: &Value) -> String {
     std::iter::once(head).chain(rows.map(row)).collect()
 }
 
-/// A row for people, separated by tabs.
 fn row(row: &Value) -> String {
     let number = |field: &str| row[field].as_u64().unwrap_or_default();
     let name = match answer::inline(&row["name"]) {

@@ -1,4 +1,4 @@
-//! `get`, `export` and `delete`: stored resources, as they are and as documents.
+//! `get`, `export` and `delete`: stored resources, as returned and as documents.
 
 use bellwether_tui::api::{Api, ConfigKind};
 use serde_json::{Value, json};
@@ -10,7 +10,6 @@ use crate::{
     output,
 };
 
-/// The mask that the service answers in place of a secret.
 const MASK: &str = "********";
 
 pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
@@ -30,7 +29,6 @@ pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Fai
     }
 }
 
-/// Name and description, separated by a tab.
 fn line(resource: &Value) -> String {
     let text = |field: &str| answer::inline(&resource[field]);
     let (name, description) = (text("name"), text("description"));
@@ -54,7 +52,7 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
     document::write(documents, arguments.output)
 }
 
-/// Puts the name of a variable in the place of every masked secret.
+/// Replaces masked secrets by references to environment variables.
 fn name_secrets(value: &mut Value, path: &[&str]) {
     match value {
         Value::String(text) if text == MASK => {
@@ -63,7 +61,7 @@ fn name_secrets(value: &mut Value, path: &[&str]) {
         }
         Value::Object(fields) => {
             for (name, value) in fields {
-                // The type is in the path once, as its own word.
+                // The type is already in the path.
                 let below = [path, &[name]].concat();
                 let path = if name == "type" { path } else { &below };
                 name_secrets(value, path);

@@ -1,4 +1,4 @@
-//! `send`: an event by flags, or events as JSON lines.
+//! `send`: sends one event given by flags, or events from JSON lines.
 
 use std::io::{self, BufRead};
 
@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{Api, connect, failed};
 use crate::{cli::script::SendArguments, config::Settings, failure::Failure, output};
 
-/// Events that one call takes.
 const BATCH: usize = 1_000;
-/// Bytes of events in one call, below what the service takes.
+/// Bytes of events per call, below the service's limit.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 pub(super) async fn run(arguments: SendArguments, settings: &Settings) -> Result<(), Failure> {
@@ -71,7 +70,7 @@ fn severity(word: &str) -> Result<&'static str, Failure> {
 struct Sender {
     api: Api,
     sent: u64,
-    /// What was refused and why; the first hundred.
+    /// The first hundred rejections.
     refused: Vec<String>,
 }
 

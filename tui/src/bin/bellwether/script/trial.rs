@@ -1,4 +1,4 @@
-//! `test`, `try` and `preview`: what would be sent and matched.
+//! `test`, `try` and `preview`: test messages, matches of a trigger, and messages of a rule.
 
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
 };
 
-/// How long a try of a trigger or a test may take.
+/// Timeout for evaluating a trigger or sending a test.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failure> {
@@ -72,7 +72,6 @@ fn matches(answer: &Value) -> String {
     lines.concat()
 }
 
-/// A line for each warning.
 fn warnings(answer: &Value) -> impl Iterator<Item = String> {
     let warnings = answer["warnings"].as_array().into_iter().flatten();
     warnings.map(|warning| format!("warning: {}\n", answer::inline(warning)))

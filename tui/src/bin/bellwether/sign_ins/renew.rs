@@ -1,4 +1,4 @@
-//! The token of who signed in, renewed before it ends.
+//! Renewal of sign-in tokens before they expire.
 
 use bellwether_process::oidc::Fault;
 use jiff::{SignedDuration, Timestamp};
@@ -12,13 +12,13 @@ use crate::{
     failure::Failure,
 };
 
-/// A token that ends sooner than that is renewed.
+/// Tokens that expire within this time are renewed.
 const SOON: SignedDuration = SignedDuration::from_secs(60);
 
-/// The token that a user who signed in at that address shows; none when no one did.
+/// Returns the token of the sign-in at this address; `None` if there is none.
 ///
 /// # Errors
-/// When the sign-in has ended.
+/// Returns an error if the sign-in has expired.
 pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
     if settings.sign_ins.is_none() {
         return Ok(None);
@@ -29,7 +29,7 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
         Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
-    // Another command may have renewed it meanwhile: a provider gives new tokens once for an old one.
+    // Another command may have renewed it in the meantime; a refresh token can be used only once.
     let lock = kept.lock().await?;
     let Some(mut sign_in) = kept.get(address)? else {
         return Ok(None);
@@ -49,7 +49,6 @@ fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
     sign_in.ends.duration_since(Timestamp::now()) <= span
 }
 
-/// Asks the provider for further tokens.
 async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Result<(), Failure> {
     let login = login(settings, address);
     let ended = || Failure::not_allowed(format!("your sign-in has ended; run `{login}`"));
@@ -68,7 +67,7 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     }
 }
 
-/// The command that signs in at that service, as it was named here.
+/// Returns the `login` command for this service, with the flags used here.
 fn login(settings: &Settings, address: &str) -> String {
     let named = settings.in_force().get("connect").map(|it| &it.source);
     match (named, &settings.context) {

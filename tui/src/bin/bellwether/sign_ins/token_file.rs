@@ -1,4 +1,4 @@
-//! What signing in gave, kept in a file of the user's: one entry for each service.
+//! The user's file of sign-ins, with one entry per service.
 
 use std::{
     collections::BTreeMap,
@@ -18,17 +18,16 @@ use tonic::transport::Uri;
 
 use crate::{config::Settings, failure::Failure};
 
-/// Bytes of the file, and services in it.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const SERVICES_MAX: usize = 100;
-/// How long another command may keep the file, and how often that is looked at.
+/// Timeout for the lock of another command, and the polling interval.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What signing in at one service gave.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SignIn {
-    /// What is shown to the service: the ID token, or the access token where it takes that.
+    /// The token sent to the service: the ID token, or the access token if the service expects
+    /// that.
     pub(crate) token: String,
     pub(crate) is_access_token: bool,
     #[serde(with = "moment")]
@@ -41,10 +40,10 @@ pub(crate) struct SignIn {
 }
 
 impl SignIn {
-    /// What the provider gave to who signed in at a service.
+    /// Creates a sign-in from the provider's tokens.
     ///
     /// # Errors
-    /// When what the service takes is not among it.
+    /// Returns an error if the token that the service expects is missing.
     pub(crate) fn new(
         message: &GetSignInResponse,
         token_endpoint: String,
@@ -72,8 +71,8 @@ impl SignIn {
         )))
     }
 
-    /// Takes further tokens over, unless what the service takes is not among them. What renews tokens
-    /// stays where there is no other.
+    /// Applies renewed tokens and returns whether the token that the service expects is among them.
+    /// Keeps the refresh token if there is no new one.
     pub(crate) fn take(&mut self, tokens: Tokens) -> bool {
         let (token, message) = if self.is_access_token {
             (tokens.access_token, tokens.expires_in)
@@ -94,7 +93,7 @@ impl SignIn {
     }
 }
 
-/// A moment as it is written everywhere, such as `2027-01-31T00:00:00Z`.
+/// Times in RFC 3339, such as `2027-01-31T00:00:00Z`.
 mod moment {
     use jiff::Timestamp;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
@@ -109,7 +108,7 @@ mod moment {
     }
 }
 
-/// When a token ends by what it says itself; whether it is good is for the service to say.
+/// Reads the expiry from a token; only the service verifies the token.
 fn end_of(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Claims {
@@ -128,14 +127,13 @@ struct Content {
 /// The file.
 pub(crate) struct TokenFile(PathBuf);
 
-/// No one else changes the file while it is there.
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
 impl TokenFile {
     /// The file of the user.
     ///
     /// # Errors
-    /// When there is no folder of the user's.
+    /// Returns an error if the user has no home folder.
     pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
         let file = settings.sign_ins.clone().map(Self);
         file.ok_or_else(|| {
@@ -143,18 +141,19 @@ impl TokenFile {
         })
     }
 
-    /// What signing in at that address gave.
+    /// Returns the sign-in at this address.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Returns an error if the file is unreadable.
     pub(crate) fn get(&self, address: &str) -> Result<Option<SignIn>, Failure> {
         Ok(self.read()?.sign_ins.remove(&entry(address)))
     }
 
-    /// Waits until no other command changes the file.
+    /// Waits for the lock on the file.
     ///
     /// # Errors
-    /// When another one does for long, or the user's folder cannot be written to.
+    /// Returns an error if another command holds it for too long, or the user's folder is not
+    /// writable.
     pub(crate) async fn lock(&self) -> Result<Lock, Failure> {
         let failed = |error: io::Error| self.failed("write", &error);
         let folder = self.0.parent().unwrap_or(Path::new("."));
@@ -175,10 +174,10 @@ impl TokenFile {
         }
     }
 
-    /// Keeps what signing in at that address gave, in place of what was there.
+    /// Stores the sign-in at this address, replacing an earlier one.
     ///
     /// # Errors
-    /// When the file cannot be written, or holds too many.
+    /// Returns an error if the file is not writable, or has too many entries.
     pub(crate) fn put(&self, lock: &Lock, address: &str, it: SignIn) -> Result<(), Failure> {
         let mut content = self.read()?;
         content.sign_ins.insert(entry(address), it);
@@ -190,10 +189,10 @@ impl TokenFile {
         self.write(lock, &content)
     }
 
-    /// Forgets what signing in at that address gave; whether there was something.
+    /// Deletes the sign-in at this address and returns whether there was one.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file is not writable.
     pub(crate) fn remove(&self, lock: &Lock, address: &str) -> Result<bool, Failure> {
         let mut content = self.read()?;
         let was_there = content.sign_ins.remove(&entry(address)).is_some();
@@ -213,7 +212,7 @@ impl TokenFile {
         };
         serde_json::from_str(&text).map_err(|error| {
             let file = self.0.display();
-            // What is wrong is not reported: it could be a part of a token.
+            // The parser's message is omitted: it could contain part of a token.
             let (line, column) = (error.line(), error.column());
             Failure::new(format!(
                 "{file} cannot be read from line {line}, column {column} on; remove it, and run \
@@ -222,8 +221,8 @@ impl TokenFile {
         })
     }
 
-    /// Written whole and only for the user: another file takes the place of the one before, which is not
-    /// followed where it is a link.
+    /// Replaces the file atomically with one that only the user can read. A symbolic link is
+    /// replaced rather than followed.
     fn write(&self, _lock: &Lock, content: &Content) -> Result<(), Failure> {
         let failed = |error: io::Error| self.failed("write", &error);
         let text = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
@@ -245,7 +244,7 @@ impl TokenFile {
     }
 }
 
-/// The name of a service's entry: its address without what does not distinguish it from others.
+/// Returns the key of a service's entry: the normalized address.
 fn entry(address: &str) -> String {
     let uri: Option<Uri> = address.parse().ok();
     let parts = uri.as_ref().and_then(|uri| {

@@ -1,4 +1,4 @@
-//! Certificates with their keys, as files hold them: of the listeners, and of who calls a service.
+//! Certificates with their private keys, for the listeners and for clients.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,9 @@ use crate::{
     permissions::Permissions,
 };
 
-/// Bytes of a file with a private key.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 
-/// A certificate and its key: the two files, and the settings that name them.
+/// A certificate and its key: their files, and the settings that name them.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub(super) certificate: (&'static str, PathBuf),
@@ -26,7 +25,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// What the listeners show.
     pub(super) fn of_listeners(tls: &TlsSettings) -> Option<Self> {
         Some(Self {
             certificate: ("tls_cert", tls.cert.clone()?),
@@ -34,7 +32,7 @@ impl Pair {
         })
     }
 
-    /// What is shown to a service that asks: a certificate for that, else the one of the listeners.
+    /// Returns the client certificate: the one set for clients, else that of the listeners.
     pub(super) fn of_caller(tls: &TlsSettings) -> Option<Self> {
         let own = tls.client_cert.clone().zip(tls.client_key.clone());
         let own = own.map(|(certificate, key)| Self {
@@ -44,10 +42,10 @@ impl Pair {
         own.or_else(|| Self::of_listeners(tls))
     }
 
-    /// Reads both, which have to belong together.
+    /// Reads the certificate and the matching key.
     ///
     /// # Errors
-    /// Naming the setting and the file, with what would be right.
+    /// Returns an error that names the setting, the file and the remedy.
     pub(super) fn load(&self) -> Result<CertifiedKey, ConfigError> {
         let (setting, file) = &self.certificate;
         let chain = certificates(setting, file)?;
@@ -64,7 +62,7 @@ impl Pair {
         })
     }
 
-    /// What others may do with the key, if that is more than nothing.
+    /// Returns a warning if other users have access to the key.
     pub(super) fn loose(&self) -> Option<String> {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Permissions::at(&self.key.1)?;
@@ -99,7 +97,7 @@ impl Pair {
     }
 }
 
-/// The certificates of a file; at least one.
+/// Reads the certificates of a file; at least one.
 pub(super) fn certificates(
     setting: &str,
     file: &Path,

@@ -1,4 +1,4 @@
-//! What the listeners show and ask for, taken over again when its files change.
+//! TLS of the listeners, reloaded when its files change.
 
 use std::{
     fs,
@@ -27,17 +27,15 @@ use super::{
 };
 use crate::config::{ConfigError, Settings};
 
-/// How often to look whether the files changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// What is agreed on: HTTP/2 for gRPC, HTTP/1.1 for the rest.
+/// ALPN protocols: HTTP/2 for gRPC, HTTP/1.1 for the rest.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// What the listeners serve TLS with.
 #[derive(Debug)]
 pub(crate) struct ServerTls {
     shown: watch::Sender<Secured>,
     files: Files,
-    /// The files as they were before they were read for what is shown.
+    /// State of the files before the last load.
     taken: Look,
 }
 
@@ -46,18 +44,17 @@ struct Files {
     shown: Pair,
     client_ca: Option<PathBuf>,
     client_crl: Option<PathBuf>,
-    /// Whether who has no certificate may connect anyway.
     client_optional: bool,
 }
 
-/// Tells one state of the files from another.
+/// Modification times and sizes of the files, to detect changes.
 type Look = [Option<(SystemTime, u64)>; 4];
 
 impl ServerTls {
-    /// Reads the files that the settings name; none when they name none.
+    /// Loads the configured files; `None` if there are none.
     ///
     /// # Errors
-    /// When a file cannot be read or holds something else; naming the setting.
+    /// Returns an error that names the setting if a file is unreadable or invalid.
     pub(crate) fn load(settings: &Settings) -> Result<Option<Self>, ConfigError> {
         let tls = &settings.tls;
         let Some(shown) = Pair::of_listeners(tls) else {
@@ -81,13 +78,13 @@ impl ServerTls {
         }))
     }
 
-    /// What a listener takes, as it is now and will be.
+    /// Subscribes to the current and later configurations.
     pub(crate) fn shown(&self) -> Tls {
         self.shown.subscribe()
     }
 
-    /// Takes renewed files over until shutdown; immediately when `renewal` reports it. While the
-    /// new ones cannot be used, the old ones hold on, and the log reports it once.
+    /// Reloads renewed files until shutdown; immediately when notified by `renewal`. If the new
+    /// ones are unusable, the old ones stay in use, and the log reports it once.
     pub(crate) async fn follow(&self, renewal: &Notify, shutdown: CancellationToken) {
         let (mut taken, mut refused) = (self.taken, None);
         loop {
@@ -137,7 +134,7 @@ impl Files {
         })
     }
 
-    /// Judges the certificates of clients by these authorities, and by their lists of what is revoked.
+    /// Builds a verifier of client certificates with these authorities and the revocation lists.
     fn verifier(
         &self,
         authorities: &Path,
@@ -175,7 +172,6 @@ impl Files {
     }
 }
 
-/// When a certificate ends.
 fn end_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
     let (_, read) = x509_parser::parse_x509_certificate(certificate)
         .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;

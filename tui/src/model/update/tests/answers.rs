@@ -1,4 +1,4 @@
-//! What the service answers in these tests.
+//! Responses of the service in these tests.
 
 use super::*;
 
@@ -32,7 +32,6 @@ pub(super) fn none() -> Answer {
     Err(Failure::new(FailureKind::Unsupported, "not here"))
 }
 
-/// The answer to a call; a refusal where nothing is asked of it.
 pub(super) fn answer(call: &Call) -> Answer {
     let listed = Kind::ALL
         .iter()
@@ -76,19 +75,17 @@ pub(super) fn answer(call: &Call) -> Answer {
     Ok(answer)
 }
 
-/// An answer of this method, written as JSON.
 pub(super) fn wire(method: &str, answer: &Value) -> Vec<u8> {
     let name = format!("bellwether.v1.{method}Response");
     wire_from_json(&name, answer.to_string().as_bytes()).unwrap()
 }
 
-/// These resources as the only page of their list.
 pub(super) fn listing(kind: Kind, rows: &[Object]) -> Vec<u8> {
     let rows: Vec<_> = rows.iter().map(|row| &row.json).collect();
     wire(kind::spec(kind).list, &json!({kind.plural(): rows}))
 }
 
-/// A page of events with one occurrence each, and where the next one starts.
+/// Returns a page of events with one occurrence each, and the token of the next page.
 pub(super) fn found(occurrences: Vec<v1::Occurrence>, next: &str) -> v1::SearchEventsResponse {
     let count = i32::try_from(occurrences.len()).unwrap();
     let event = |occurrence: v1::Occurrence| v1::Event {
@@ -119,7 +116,7 @@ pub(super) fn occurrence(number: i64) -> v1::Occurrence {
     }
 }
 
-/// Two groups: three of one host, and one event without any.
+/// Returns two groups: three events with a host, and one without.
 pub(super) fn groups() -> v1::GroupEventsResponse {
     let group = |value: Option<&str>, count| v1::EventGroup {
         value: value.map(str::to_owned),

@@ -1,8 +1,9 @@
-//! How often is counted what is open, which costs the service the more the more that is.
+//! Tests of how often open events are counted, which is expensive for the service if there are
+//! many.
 
 use super::*;
 
-/// Answers the calls that count, each after so long; returns how many there were.
+/// Responds to the counting calls, each after a delay; returns their number.
 fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
     let mut calls = 0;
     while let Some(effect) = effects.pop() {
@@ -23,13 +24,13 @@ fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
     calls
 }
 
-/// How long after the last count the next one is asked for, in seconds.
+/// Returns the interval between two counts, in seconds.
 fn pause(took_ms: i64) -> i64 {
     let mut model = model(Role::Viewer);
     let mut begun = Vec::new();
     for _ in 0..600 {
         model.now_ms += 1_000;
-        // Something new was counted beside the tabs.
+        // The counts of the tabs changed.
         model.store.overview.revision += 1;
         let before_ms = model.now_ms;
         let effects = update(&mut model, Msg::Tick);
@@ -43,14 +44,14 @@ fn pause(took_ms: i64) -> i64 {
 
 #[test]
 fn the_longer_counting_takes_the_longer_the_next_count_waits() {
-    // With the counts beside the tabs, which are read every 5 s.
+    // Together with the counts of the tabs, which are read every 5 s.
     assert_eq!(pause(0), 10);
-    // By name and by host.
+    // Counted twice: by name and by host.
     assert!(pause(1_000) >= 20, "{}", pause(1_000));
     assert!(pause(5_000) >= 100, "{}", pause(5_000));
 }
 
-/// Answers the calls of a method among effects; returns what follows.
+/// Responds to the calls of a method among the effects; returns the next effects.
 fn answered(model: &mut Model, effects: &[Effect], method: &str, answer: &[u8]) -> Vec<Effect> {
     let tickets = effects.iter().filter_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, call)) => (call.method == method).then_some(*ticket),
@@ -81,13 +82,13 @@ fn the_total_of_many_events_is_asked_for_after_their_first_page() {
     assert_eq!(model.store.events.total, None);
     answered(&mut model, &asked, "CountEvents", &count);
     assert_eq!(model.store.events.total, Some(20_346));
-    // A later page asks for none, and neither does a list that is complete.
+    // Later pages and complete lists request no total.
     let asked = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
     let asked = answered(&mut model, &asked, "SearchEvents", &many(""));
     assert_eq!(asked, []);
     assert_eq!(model.store.events.total, Some(20_346));
 
-    // The count of another filter is not that of this one.
+    // The total of another filter is discarded.
     press(&mut model, "/severity>=error");
     let asked = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
     let asked = answered(&mut model, &asked, "SearchEvents", &many("more"));

@@ -1,8 +1,8 @@
-//! Events in another order, and counted by what a field holds.
+//! Tests of events in another order, and counted by a field.
 
 use super::*;
 
-/// Presses keys and gives the orders in which events were asked for.
+/// Presses keys and returns the sort orders of the requests for events.
 fn orders(model: &mut Model, keys: &str) -> Vec<Value> {
     let mut asked = Vec::new();
     for key in keymap::parse(keys).unwrap() {
@@ -34,7 +34,7 @@ fn events_are_sorted_by_the_service_or_it_is_told_why_not() {
     let sorted = model.sorted().unwrap();
     assert_eq!((sorted.column, sorted.descending), ("Severity", true));
     assert_eq!(orders(&mut model, "S"), [severity("SORT_ORDER_ASC")]);
-    // Round to what it began with, which it follows again.
+    // Back to the initial order, which is followed live.
     let rest = orders(&mut model, "SSSS");
     assert_eq!(rest.last(), Some(&Value::Null));
     assert_eq!(model.page.list.sort, None);

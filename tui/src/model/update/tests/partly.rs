@@ -1,10 +1,9 @@
-//! Calls that fail for some of what they were asked for, and those that report before they end.
+//! Tests of calls that fail partially, and calls that report progress.
 
 use super::answers::wire;
 use super::*;
 use crate::client::Progress;
 
-/// Presses keys and returns what is sent, unanswered.
 fn sent(model: &mut Model, keys: &str) -> Vec<Command> {
     let keys = keymap::parse(keys).unwrap();
     let mut sent = Vec::new();
@@ -70,7 +69,7 @@ fn a_long_test_of_a_trigger_reports_its_progress_and_ends_with_its_page() {
     let shown = screen(&model);
     assert!(shown.contains("12 of 60 so far"), "{shown}");
     assert!(shown.contains("25 %"), "{shown}");
-    // A longer one ends the one before, and leaving the page the longer one.
+    // A longer test cancels the previous one, and leaving the page cancels the longer one.
     let longer = sent(&mut model, "+");
     assert_eq!(abandoned(&longer), Some(first));
     let second = begun(&longer).unwrap();

@@ -1,14 +1,13 @@
-//! A property of lists: what is selected stays selected while it is there, whatever comes and goes.
+//! A property of lists: a selected row stays selected while it exists, whatever changes.
 
 use super::*;
 use crate::model::{overlay::PaletteTarget, sort};
 
-/// Something that happens to a list.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Occurrences come or are seen again, and some leave.
+    /// Occurrences are added or updated, and some leave.
     Stream(Vec<(u8, i64)>, Vec<u8>),
-    /// The list is read again, with these.
+    /// The list is read again, with these rows.
     Read(Vec<u8>),
     Sort(usize),
     Filter(&'static str),
@@ -47,7 +46,6 @@ fn triggers(ids: &[u8]) -> Vec<Object> {
     ids.iter().map(one).collect()
 }
 
-/// What happened, without answers: nothing is asked of anybody here.
 fn apply(model: &mut Model, step: &Step) {
     let on_events = model.page.route == Route::Events;
     let msg = match step {
@@ -116,9 +114,9 @@ proptest! {
         for step in steps {
             let before = match &step {
                 Step::Select(_) => None,
-                // Events are read afresh by it, as another list.
+                // This reads the events again, as another list.
                 Step::Read(_) if on_events => continue,
-                // On the first row of events the list follows.
+                // On the first row, the list of events is live.
                 _ if on_events && model.page.list.index == 0 => None,
                 _ => model.selected(),
             };

@@ -1,8 +1,8 @@
-//! What is taken along and called back: copies, filters of before, matches of a search.
+//! Tests of copies, recent filters, and matches of a search.
 
 use super::*;
 
-/// Presses keys, answers every call, and gives what was copied.
+/// Presses keys, responds to every call, and returns the copied texts.
 fn copied(model: &mut Model, keys: &str) -> Vec<String> {
     let mut copied = Vec::new();
     for key in keymap::parse(keys).unwrap() {
@@ -46,7 +46,7 @@ fn what_is_copied_is_chosen_by_a_key() {
         assert_eq!(copied(&mut model, keys), [wanted], "{keys}");
         assert!(model.overlay.is_none(), "{keys}");
     }
-    // A list holds little of an event: the whole of it is asked for.
+    // The list does not hold the whole event, so it is requested.
     let json: Value = serde_json::from_str(&copied(&mut model, "2Yj")[0]).unwrap();
     assert_eq!(json["occurrences"][0]["id"], "e0:1");
     let json: Value = serde_json::from_str(&copied(&mut model, "5Yj")[0]).unwrap();
@@ -82,7 +82,6 @@ fn filters_of_before_come_back_with_up_and_what_was_typed_with_down() {
         press(&mut model, keys);
         assert_eq!(typed(&model).as_deref(), Some(wanted), "{keys}");
     }
-    // Each screen has its own.
     press(&mut model, "<Esc>6/<Up>");
     assert_eq!(typed(&model).as_deref(), Some(""));
 }

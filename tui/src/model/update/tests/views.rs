@@ -1,4 +1,4 @@
-//! Views of the events, and what is beside a list.
+//! Tests of views of events, and of what is shown beside a list.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
     assert_eq!(shown(&model), night);
     let order = model.store.events.filter.order;
     assert_eq!(order.by, EventKey::Severity);
-    // The one of the service follows, and then all events; counts are no tab.
+    // The service's view is next, then all events; views that count are skipped.
     press(&mut model, "<Tab>");
     let shared = (Some("v".to_owned()), "severity=critical".to_owned(), true);
     assert_eq!(shown(&model), shared);

@@ -1,4 +1,4 @@
-//! What is stored and read again: copies, new rows, and deliveries between two readings.
+//! Tests of copies, new rows, and deliveries created between two reads.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The settings of a store in a database, as far as they were given.
+//! The settings of a store in a database, as far as configured.
 
 use std::{fs, path::PathBuf};
 
@@ -16,14 +16,13 @@ use crate::config::{
     value::{self, Read},
 };
 
-/// Where the system shows what this machine is called.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
-/// What a process is called where nothing says it.
+/// Node name used if the host name is unknown.
 const NODE_NAME: &str = "bellwether";
-/// An address to read a schema's name with.
+/// Placeholder URL for validating a schema name.
 const SOME_URL: &str = "postgres://bellwether@localhost/bellwether";
 
-/// The database, as far as it was named.
+/// The database, as far as configured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Database {
     pub(super) url: Option<String>,
@@ -35,18 +34,17 @@ pub(super) struct Database {
     pub(super) require_standby: bool,
 }
 
-/// An address that can be read; an empty one means none.
+/// Validates a database URL; an empty one means none.
 pub(super) fn url(value: &Value) -> Read<Option<String>> {
     let url = unit::text_or_empty(value)?;
     if url.is_empty() {
         return Ok(None);
     }
-    // What was found is not repeated: it may hold a password.
+    // The value is not repeated in the error: it may contain a password.
     Address::parse(&url, None, SCHEMA)?;
     Ok(Some(url))
 }
 
-/// The name of a schema.
 pub(super) fn schema(value: &Value) -> Read<String> {
     let schema = value::text(value)?;
     Address::parse(SOME_URL, None, &schema)?;
@@ -54,7 +52,7 @@ pub(super) fn schema(value: &Value) -> Read<String> {
 }
 
 impl Database {
-    /// The same for who only looks at it, and needs no key.
+    /// Returns a copy for read-only access, which needs no encryption key.
     pub(super) fn without_key(&self) -> Self {
         let mut database = self.clone();
         if self.url.is_some() {
@@ -63,7 +61,7 @@ impl Database {
         database
     }
 
-    /// The database; none when it is not configured.
+    /// Returns the configuration of the database; `None` if no URL is set.
     pub(super) fn config(&self) -> Result<Option<DatabaseConfig>, ConfigError> {
         let missing = |setting: &str, given: &str| {
             let sentence = format!("{setting}: missing, although {given} is given");
@@ -92,7 +90,6 @@ impl Database {
     }
 }
 
-/// What this machine is called.
 fn host_name() -> String {
     let name = fs::read_to_string(HOST_NAME).unwrap_or_default();
     match name.trim() {

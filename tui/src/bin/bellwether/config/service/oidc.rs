@@ -1,4 +1,4 @@
-//! The settings of where people sign in.
+//! The settings of sign-in with OpenID Connect.
 
 use bellwether_backend::config::{Authorities, OidcConfig};
 use bellwether_process::oidc::{check_address, check_issuer};
@@ -7,7 +7,7 @@ use toml::Value;
 use super::unit;
 use crate::config::{ConfigError, value::Read};
 
-/// Where people sign in, as far as configured.
+/// The OpenID Connect provider, as far as configured.
 #[derive(Debug, Clone)]
 pub(super) struct Oidc {
     pub(super) issuer: String,
@@ -41,7 +41,7 @@ impl Default for Oidc {
     }
 }
 
-/// The address of a provider; empty when no one signs in.
+/// Validates the URL of a provider; empty if sign-in is disabled.
 pub(super) fn issuer(value: &Value) -> Read<String> {
     let issuer = unit::text_or_empty(value)?;
     if !issuer.is_empty() {
@@ -50,7 +50,8 @@ pub(super) fn issuer(value: &Value) -> Read<String> {
     Ok(issuer)
 }
 
-/// The address of the page, without its last slash; empty when no one signs in by a browser.
+/// Validates the URL of the sign-in page and removes its trailing slash; empty if sign-in by
+/// browser is disabled.
 pub(super) fn page(value: &Value) -> Read<String> {
     let page = unit::text_or_empty(value)?;
     if page.is_empty() {
@@ -65,10 +66,10 @@ pub(super) fn page(value: &Value) -> Read<String> {
 }
 
 impl Oidc {
-    /// Where people sign in; none when no provider is named.
+    /// Returns the configuration of sign-in; `None` if no provider is set.
     ///
     /// # Errors
-    /// When no one could have a role.
+    /// Returns an error if the settings give no user a role.
     pub(super) fn config(
         &self,
         authorities: &Authorities,

@@ -8,7 +8,6 @@ use bellwether_backend::{
 use super::missing;
 use crate::config::ConfigError;
 
-/// The mail server, as far as it was named.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Smtp {
     pub(super) host: Option<String>,
@@ -21,7 +20,7 @@ pub(super) struct Smtp {
     pub(super) oauth: SmtpOAuth,
 }
 
-/// How tokens for the mail server are asked for, as far as it was named.
+/// The OAuth 2 settings of the mail server, as far as configured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SmtpOAuth {
     pub(super) token_url: String,
@@ -32,7 +31,7 @@ pub(super) struct SmtpOAuth {
 }
 
 impl Smtp {
-    /// The mail server; none when it is not configured.
+    /// Returns the configuration of the mail server; `None` if no host is set.
     pub(super) fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
         let (host, from) = match (&self.host, &self.from) {
             (Some(host), Some(from)) => (host.clone(), from.clone()),
@@ -59,7 +58,7 @@ impl Smtp {
         }))
     }
 
-    /// How the service authenticates: with a password, or with a token of OAuth 2.
+    /// Returns the credentials: a password, or OAuth 2 client credentials.
     fn login(&self) -> Result<Option<SmtpLogin>, ConfigError> {
         let SmtpOAuth {
             token_url,

@@ -1,4 +1,4 @@
-//! Readers of numbers, of what carries a unit, and of lists.
+//! Parsers of numbers, values with units, and lists.
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
 
@@ -8,13 +8,11 @@ use toml::Value;
 pub(crate) use crate::config::value::duration;
 use crate::config::value::{Read, number_and_unit, refuse};
 
-/// A text that may be empty.
 pub(crate) fn text_or_empty(value: &Value) -> Read<String> {
     let text = value.as_str().ok_or_else(|| refuse("a text", value))?;
     Ok(text.to_owned())
 }
 
-/// A whole number in bounds.
 pub(crate) fn number<N>(value: &Value, bounds: RangeInclusive<N>) -> Read<N>
 where
     N: TryFrom<i64> + FromStr + PartialOrd + Display,
@@ -32,7 +30,7 @@ where
         })
 }
 
-/// A share, from 0 to 1.
+/// Parses a fraction from 0 to 1.
 pub(crate) fn share(value: &Value) -> Read<f64> {
     let share = match value {
         Value::Float(share) => Some(*share),
@@ -46,7 +44,6 @@ pub(crate) fn share(value: &Value) -> Read<f64> {
         .ok_or_else(|| refuse("a share from 0.0 to 1.0", value))
 }
 
-/// A span of time that is not zero.
 pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
     match duration(value)? {
         Duration::ZERO => Err(refuse("a duration above zero", value)),
@@ -54,7 +51,7 @@ pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
     }
 }
 
-/// The name of an installation.
+/// Parses the name of an installation.
 pub(crate) fn tenant(value: &Value) -> Read<String> {
     let text = crate::config::value::text(value)?;
     if text.chars().count() > TENANT_CHARACTERS_MAX {
@@ -64,7 +61,7 @@ pub(crate) fn tenant(value: &Value) -> Read<String> {
     Ok(text)
 }
 
-/// How long something is kept, or stays; zero where that is allowed is for ever.
+/// Parses a retention period; zero, if allowed, means forever.
 pub(crate) fn kept(value: &Value, may_be_zero: bool) -> Read<Duration> {
     let length = if may_be_zero {
         duration(value)?
@@ -78,7 +75,7 @@ pub(crate) fn kept(value: &Value, may_be_zero: bool) -> Read<Duration> {
     Ok(length)
 }
 
-/// A size in bytes: a number, or a text with the unit `KiB`, `MiB` or `GiB`.
+/// Parses a size in bytes: a number, or a text with the unit `KiB`, `MiB` or `GiB`.
 pub(crate) fn size<N: TryFrom<u64>>(value: &Value) -> Read<N> {
     let bytes = match value {
         Value::Integer(bytes) => u64::try_from(*bytes).ok(),
@@ -99,7 +96,7 @@ pub(crate) fn size<N: TryFrom<u64>>(value: &Value) -> Read<N> {
         .ok_or_else(|| refuse("a size in bytes such as 65536 or \"64MiB\"", value))
 }
 
-/// A list; in a flag or variable its items are separated by commas.
+/// Parses a list; in a flag or variable, its items are separated by commas.
 pub(crate) fn list<T>(value: &Value, item: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
     match value {
         Value::Array(values) => values.iter().map(item).collect(),

@@ -1,22 +1,21 @@
-//! What documents would change of who is notified, by the last days.
+//! The effect of documents on notifications, replayed over the last days.
 
 use serde_json::{Value, json};
 
 use super::answer;
 use crate::{cli::script::ImpactArguments, failure::Failure};
 
-/// How long the service may take to live through the days.
+/// Timeout of the replay.
 pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What is asked of the service, for documents that were asked about.
 pub(super) fn request(asked: &Value, days: u32) -> Value {
     json!({"documents": asked["documents"], "pruneOwner": asked["pruneOwner"], "days": days})
 }
 
-/// Refuses what would send more messages than were allowed.
+/// Checks the number of messages against the limit.
 ///
 /// # Errors
-/// Exit code 5, with both numbers.
+/// Returns a failure with exit code 5 and both numbers if it is exceeded.
 pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), Failure> {
     let count = number(impact, "messageCount");
     match arguments.max_messages {
@@ -27,7 +26,6 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
     }
 }
 
-/// The difference, for people.
 pub(super) fn text(impact: &Value) -> String {
     let seen = many(number(impact, "occurrenceCount"), "occurrence");
     let time = |field: &str| answer::inline(&impact[field]);
@@ -72,7 +70,7 @@ fn change(counted: &Value) -> Option<String> {
     (now != before).then(|| format!("{} instead of {before}", many(now, "message")))
 }
 
-/// So many of a thing.
+/// Formats a count with its noun.
 fn many(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

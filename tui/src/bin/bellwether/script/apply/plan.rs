@@ -1,4 +1,4 @@
-//! A plan: documents, and what was stored when they were compared.
+//! Plans: documents with the stored state that they were compared with.
 
 use std::{collections::BTreeSet, fs, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
@@ -9,10 +9,9 @@ use serde_json::Value;
 use super::Document;
 use crate::{failure::Failure, script::document};
 
-/// The form of plans that this version writes and reads.
 const VERSION: u32 = 1;
 
-/// Documents, and what was stored when they were compared.
+/// Documents, with the stored state that they were compared with.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
@@ -20,7 +19,6 @@ pub(super) struct Plan {
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
     documents: Vec<Planned>,
-    /// What is deleted, as kind and name.
     deletes: BTreeSet<(String, String)>,
 }
 
@@ -29,15 +27,13 @@ pub(super) struct Plan {
 struct Planned {
     kind: String,
     name: String,
-    /// What is done, for who reads the plan.
     action: String,
-    /// The etag of what was stored; empty when nothing was.
+    /// Etag of the stored resource; empty if there was none.
     etag: String,
     body: Value,
 }
 
 impl Plan {
-    /// A plan of documents and what the service answered of them.
     pub(super) fn new(documents: &[Document], changes: &[Value], owner: Option<&str>) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let planned = documents
@@ -58,10 +54,10 @@ impl Plan {
         }
     }
 
-    /// Writes it for its owner's eyes alone: documents may hold secrets.
+    /// Writes the plan to a file that only its owner can read: documents may contain secrets.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(super) fn save(&self, file: &Path) -> Result<(), Failure> {
         let write = || {
             let mut options = fs::OpenOptions::new();
@@ -77,10 +73,10 @@ impl Plan {
         })
     }
 
-    /// Reads what was saved.
+    /// Reads a saved plan.
     ///
     /// # Errors
-    /// The file cannot be read, or is no plan.
+    /// Returns an error if the file is unreadable or not a valid plan.
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let wrong = |why: String| {
             let shown = file.display();
@@ -101,10 +97,10 @@ impl Plan {
         self.owner.as_deref()
     }
 
-    /// Its documents.
+    /// Returns the documents of the plan.
     ///
     /// # Errors
-    /// One is of a kind that this version does not know.
+    /// Returns an error if this version does not know the kind of a document.
     pub(super) fn documents(&self) -> Result<Vec<Document>, Failure> {
         let planned = self.documents.iter().enumerate();
         let document = |(at, planned): (usize, &Planned)| {
@@ -123,7 +119,7 @@ impl Plan {
         planned.map(document).collect()
     }
 
-    /// Adds to a request what has to be stored still.
+    /// Adds the expected etags to a request.
     pub(super) fn expect(&self, request: &mut Value) {
         for (at, planned) in self.documents.iter().enumerate() {
             let document = &mut request["documents"][at];
@@ -135,10 +131,10 @@ impl Plan {
         }
     }
 
-    /// Refuses what would delete something else than was planned.
+    /// Checks that the deletions are those of the plan.
     ///
     /// # Errors
-    /// A refusal that names it.
+    /// Returns a failure that names the differences.
     pub(super) fn check(&self, changes: &[Value]) -> Result<(), Failure> {
         let now = deleted(changes);
         let differs: Vec<_> = now

@@ -1,4 +1,4 @@
-//! What changes, for people.
+//! Changes as text.
 
 use bellwether_tui::{api::ConfigKind, unified};
 use serde_json::Value;
@@ -6,16 +6,14 @@ use serde_json::Value;
 use super::answer;
 use crate::failure::Failure;
 
-/// Lines around a difference.
 const AROUND: u32 = 2;
 
-/// Whether nothing was to be done.
 pub(super) fn is_unchanged(change: &Value) -> bool {
     change["action"] == "CONFIG_ACTION_UNCHANGED"
 }
 
-/// A line for each resource that changes, with the differences below where they are known, and how
-/// many stay.
+/// Formats one line per changed resource, followed by the differences if known, and the number of
+/// unchanged ones.
 pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
     let (mut lines, mut unchanged) = (Vec::new(), 0);
     for change in changes {

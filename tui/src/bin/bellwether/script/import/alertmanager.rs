@@ -1,5 +1,5 @@
-//! Alertmanager's configuration file: routes become triggers and rules, receivers destinations, time
-//! intervals calendars.
+//! Import of Alertmanager's configuration: routes become triggers and rules, receivers become
+//! destinations, time intervals become calendars.
 
 mod condition;
 mod duration;
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Reads the file, and adds its documents.
+/// Converts the file and adds its documents.
 ///
 /// # Errors
-/// The file is no configuration of Alertmanager.
+/// Returns an error if the file is not a valid Alertmanager configuration.
 pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure> {
     let mut fields = Fields::of("", file)?;
     if !fields.has("route") {

@@ -1,39 +1,35 @@
-//! Escalations of other products as policies.
+//! Import of escalations as policies.
 
 use serde_json::{Value, json};
 
 use super::imported::Imported;
 
-/// Limits of a policy.
 const STEPS_MAX: usize = 20;
 const TARGETS_MAX: usize = 20;
 const ROUNDS_MAX: i64 = 10;
 const WAIT_MAX_SECONDS: i64 = 86_400;
 const ACK_SECONDS: std::ops::RangeInclusive<i64> = 60..=604_800;
-/// How long the last step waits before the next round, unless it is given.
+/// Default wait after the last step before the next round.
 const PAUSE_SECONDS: i64 = 300;
 
-/// An escalation of another product.
 pub(super) struct Policy<'a> {
-    /// Where it is in the files.
     pub(super) path: &'a str,
     pub(super) name: &'a str,
     pub(super) description: String,
     pub(super) steps: Vec<Step>,
     pub(super) rounds: i64,
-    /// From the last step to the next round.
+    /// Time from the last step to the next round.
     pub(super) pause_seconds: Option<i64>,
     pub(super) ack_timeout_seconds: Option<i64>,
 }
 
-/// Who is notified, and how long after the start of a round.
 pub(super) struct Step {
     pub(super) path: String,
     pub(super) after_seconds: i64,
     pub(super) targets: Vec<Value>,
 }
 
-/// Adds a policy; answers its name, and none where nothing is left of it.
+/// Adds a policy and returns its name; `None` if no step has a target.
 pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String> {
     let path = policy.path;
     let mut steps = joined(policy.steps);
@@ -79,7 +75,7 @@ pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
     Some(name)
 }
 
-/// The steps in the order of their times, those of the same time as one.
+/// Sorts the steps by time, and merges those at the same time.
 fn joined(mut steps: Vec<Step>) -> Vec<Step> {
     steps.sort_by_key(|step| step.after_seconds);
     let mut joined: Vec<Step> = Vec::new();

@@ -1,25 +1,23 @@
-//! An object of a file, read field by field, so that what nothing reads is reported with its path.
+//! An object of a file, read field by field; unread fields are reported with their paths.
 
 use serde_json::{Map, Value};
 
 use super::imported::Imported;
 use crate::failure::Failure;
 
-/// Why a field is left out that this product does not know.
 const UNKNOWN: &str = "has no counterpart";
 
-/// An object, less the fields that were read.
+/// An object and its unread fields.
 pub(super) struct Fields {
-    /// Where it is in the file.
     pub(super) path: String,
     rest: Map<String, Value>,
 }
 
 impl Fields {
-    /// An object at a path; nothing is an empty one.
+    /// Wraps an object; null counts as an empty one.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if the value is not an object.
     pub(super) fn of(path: &str, value: Value) -> Result<Self, Failure> {
         let rest = match value {
             Value::Object(fields) => fields,
@@ -32,49 +30,46 @@ impl Fields {
         })
     }
 
-    /// The path of a field.
     pub(super) fn at(&self, name: &str) -> String {
         match self.path.as_str() {
             "" => name.to_owned(),
-            // That of a file.
+            // The path of a file.
             path if path.ends_with(':') => format!("{path} {name}"),
             path => format!("{path}.{name}"),
         }
     }
 
-    /// A field as it is; none where it is absent or null.
+    /// Takes a field; `None` if it is absent or null.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.rest.remove(name).filter(|value| !value.is_null())
     }
 
-    /// Whether there is a field of that name.
+    /// Whether the field exists and is not null.
     pub(super) fn has(&self, name: &str) -> bool {
         self.rest.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Whether a field is a list.
     pub(super) fn is_list(&self, name: &str) -> bool {
         self.rest.get(name).is_some_and(Value::is_array)
     }
 
-    /// The names of the fields that were not read.
     pub(super) fn names(&self) -> Vec<String> {
         self.rest.keys().cloned().collect()
     }
 
-    /// A text. Numbers and truth values count as texts, as in YAML without quotes.
+    /// Takes a text. Numbers and booleans count as texts, as in YAML without quotes.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Failure> {
         let path = self.at(name);
         self.take(name).map(|value| text(&path, value)).transpose()
     }
 
-    /// A truth value.
+    /// Takes a boolean.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
         match self.take(name) {
             None => Ok(None),
@@ -85,10 +80,10 @@ impl Fields {
         }
     }
 
-    /// The items of a list, each with its path; empty where there is none.
+    /// Takes the items of a list, each with its path; empty if the list is absent.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub(super) fn list(&mut self, name: &str) -> Result<Vec<(String, Value)>, Failure> {
         let path = self.at(name);
         match self.take(name) {
@@ -103,37 +98,37 @@ impl Fields {
         }
     }
 
-    /// The texts of a list.
+    /// Takes a list of texts.
     ///
     /// # Errors
-    /// It, or one of its items, is something else.
+    /// Returns an error if the list or an item has another type.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>, Failure> {
         let items = self.list(name)?.into_iter();
         items.map(|(path, item)| text(&path, item)).collect()
     }
 
-    /// The objects of a list.
+    /// Takes a list of objects.
     ///
     /// # Errors
-    /// It, or one of its items, is something else.
+    /// Returns an error if the list or an item has another type.
     pub(super) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Failure> {
         let items = self.list(name)?.into_iter();
         items.map(|(path, item)| Self::of(&path, item)).collect()
     }
 
-    /// An object; an empty one where there is none.
+    /// Takes an object; an empty one if it is absent.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns an error if it has another type.
     pub(super) fn object(&mut self, name: &str) -> Result<Self, Failure> {
         let path = self.at(name);
         Self::of(&path, self.take(name).unwrap_or_default())
     }
 
-    /// The texts of an object by their names.
+    /// Takes an object of texts.
     ///
     /// # Errors
-    /// It, or one of its fields, is something else.
+    /// Returns an error if the object or a field has another type.
     pub(super) fn pairs(&mut self, name: &str) -> Result<Vec<(String, String)>, Failure> {
         let object = self.object(name)?;
         let path = object.path;
@@ -146,12 +141,11 @@ impl Fields {
             .collect()
     }
 
-    /// Reports every field that was not read.
+    /// Reports all unread fields.
     pub(super) fn finish(self, imported: &mut Imported) {
         self.finish_with(imported, UNKNOWN);
     }
 
-    /// Reports every field that was not read, with that reason.
     pub(super) fn finish_with(self, imported: &mut Imported, why: &str) {
         for (name, value) in &self.rest {
             if !value.is_null() {
@@ -161,7 +155,6 @@ impl Fields {
     }
 }
 
-/// A value that is wrong.
 pub(super) fn wrong(path: &str, why: &str) -> Failure {
     Failure::usage(format!("{path}: {why}"))
 }

@@ -1,4 +1,4 @@
-//! The files of JSON in a folder.
+//! JSON files in a folder.
 
 use std::{
     fs, io,
@@ -10,25 +10,21 @@ use serde_json::Value;
 use super::text;
 use crate::failure::Failure;
 
-/// Files that are read.
 const FILES_MAX: usize = 20_000;
-/// Folders in folders that are read.
 const DEPTH_MAX: usize = 4;
 
-/// A file of a folder.
 pub(super) struct File {
-    /// Its path from the folder on.
+    /// Path relative to the folder.
     pub(super) path: String,
-    /// The folder that it is in, or else its name without its ending.
+    /// The parent folder's name; for a file at the top, its name without extension.
     pub(super) word: String,
-    /// Its content.
     pub(super) content: Value,
 }
 
-/// Reads the files with the ending `json`, by their paths.
+/// Reads the files with the extension `json`, sorted by path.
 ///
 /// # Errors
-/// One cannot be read, or there are none.
+/// Returns an error if a file is unreadable, or there are none.
 pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
     let mut paths = Vec::new();
     gather(folder, 0, &mut paths)?;

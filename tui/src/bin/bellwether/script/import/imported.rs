@@ -1,4 +1,4 @@
-//! What an import made: documents with names that the service accepts, and the report.
+//! The result of an import: documents with valid names, and a report.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 use super::{document, secret_name};
 use crate::{cli::script::Output, failure::Failure};
 
-/// Longest name that a document gets, in characters; a number can follow.
+/// Maximum length of a document's name, in characters; a number may be appended.
 const NAME_CHARACTERS_MAX: usize = 90;
-/// Documents that one call of `apply` accepts.
+/// Limit on the documents in a call of `apply`.
 const DOCUMENTS_MAX: usize = 1_000;
 
-/// Documents, and what is to be reported about them.
 pub(super) struct Imported {
     owner: &'static str,
     with_secrets: bool,
     documents: Vec<(&'static str, Value)>,
     names: HashSet<(&'static str, String)>,
     left_out: Vec<(String, String)>,
-    /// What is reported already: what routes pass on to others is reported once.
+    /// Lines already reported, so that options inherited by many routes are reported once.
     reported: HashSet<(String, String)>,
     notes: Vec<(String, String)>,
     variables: BTreeMap<String, String>,
 }
 
 impl Imported {
-    /// Nothing yet, of that product; with the values of secrets, or with the names of variables.
+    /// Creates an empty result for a product, with the values of secrets or with the names of
+    /// variables.
     pub(super) fn new(owner: &'static str, with_secrets: bool) -> Self {
         Self {
             owner,
@@ -44,7 +44,7 @@ impl Imported {
         }
     }
 
-    /// A name for a new document of a kind: the wanted one where it is a name, and is not taken.
+    /// Returns a unique name for a new document, derived from the wanted one.
     pub(super) fn name(&mut self, kind: &'static str, wanted: &str) -> String {
         let base = base_name(kind, wanted);
         let mut name = base.clone();
@@ -60,13 +60,12 @@ impl Imported {
         name
     }
 
-    /// Adds a document.
     pub(super) fn add(&mut self, kind: &'static str, mut body: Value) {
         body["tags"] = json!([format!("owner:{}", self.owner)]);
         self.documents.push((kind, body));
     }
 
-    /// Reports a part of the file that no document holds.
+    /// Reports a part of the file that has no counterpart.
     pub(super) fn leave_out(&mut self, path: &str, why: &str) {
         let line = (path.to_owned(), why.to_owned());
         if self.reported.insert(line.clone()) {
@@ -74,7 +73,6 @@ impl Imported {
         }
     }
 
-    /// Reports what is different from before.
     pub(super) fn note(&mut self, path: &str, what: &str) {
         let line = (path.to_owned(), what.to_owned());
         if self.reported.insert(line.clone()) {
@@ -82,7 +80,7 @@ impl Imported {
         }
     }
 
-    /// A secret: its value, or the name of a variable that `apply` reads.
+    /// Returns a secret: its value, or a reference to a variable that `apply` reads.
     pub(super) fn secret(&mut self, path: &str, words: &[&str], value: String) -> Value {
         if self.with_secrets {
             return Value::String(value);
@@ -90,7 +88,7 @@ impl Imported {
         self.variable(path, words)
     }
 
-    /// The name of a variable that `apply` reads in the place of a secret.
+    /// Returns a reference to a variable that `apply` reads instead of a secret.
     pub(super) fn variable(&mut self, path: &str, words: &[&str]) -> Value {
         let base = secret_name(words);
         let mut name = base.clone();
@@ -123,7 +121,6 @@ impl Imported {
         parts.map(|(path, why)| format!("{path}: {why}")).collect()
     }
 
-    /// Writes the documents to standard output, and the report to standard error.
     pub(super) fn write(self, how: Output) -> Result<(), Failure> {
         let count = self.documents.len();
         let mut lines = vec![format!("documents: {count}")];
@@ -144,13 +141,13 @@ impl Imported {
         section("variables to set for `apply`", &variables, &mut lines);
         document::write(self.documents, how)?;
         let report = text::visible(&(lines.join("\n") + "\n"), true);
-        // The documents are written; there is nowhere left to report when standard error is gone.
+        // If standard error is closed too, there is no way left to report.
         drop(io::stderr().write_all(report.as_bytes()));
         Ok(())
     }
 }
 
-/// A text as a name: what a name cannot hold becomes a dash.
+/// Converts a text to a valid name: invalid characters become dashes.
 fn base_name(kind: &str, wanted: &str) -> String {
     let allowed = |c: char| match c {
         c if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') => c,
@@ -170,7 +167,7 @@ fn base_name(kind: &str, wanted: &str) -> String {
     }
 }
 
-/// What a name looks like: the service refuses two that people can take for each other.
+/// Returns the folded name and its skeleton; the service rejects names that look alike.
 fn looks(name: &str) -> [String; 2] {
     let mut skeleton = String::new();
     for c in name.chars() {

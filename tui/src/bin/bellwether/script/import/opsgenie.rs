@@ -1,7 +1,8 @@
-//! Opsgenie's configuration export: users become contacts, rotations schedules, escalations policies.
+//! Import of Opsgenie: users become contacts, rotations become schedules, escalations become
+//! policies.
 //!
-//! A folder for each kind, with a file for each of its entities, as its backup tool writes them; or answers
-//! of its REST API.
+//! Reads a folder per kind with a file per entity, as written by its backup tool, or responses of
+//! its REST API.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Names of folders, of the members that hold an entity in its file, and why the other members of that file
-/// are left out.
+/// Names of folders, of the member with the entity in a file, and the reason for leaving out the
+/// other members.
 const KINDS: [(&str, &str, &str); 4] = [
     (
         "users",
@@ -62,20 +63,19 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
     ("sunday", Weekday::Sunday),
 ];
 
-/// What other entities refer to.
+/// Entities that others refer to.
 #[derive(Default)]
 struct Known {
     people: People,
-    /// Contacts of teams, by their ids and names.
     teams: BTreeMap<String, Vec<String>>,
-    /// Schedules by their ids and names: one for each rotation, as all of them are on call.
+    /// Schedules by id and name: one per rotation, as all rotations are on call.
     schedules: BTreeMap<String, Vec<String>>,
 }
 
-/// Reads the files, and adds their documents.
+/// Converts the files and adds their documents.
 ///
 /// # Errors
-/// A file is no export of Opsgenie.
+/// Returns an error if a file is not an export of Opsgenie.
 pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
     let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
     for file in files {
@@ -109,7 +109,6 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
     Ok(())
 }
 
-/// Why the files of a kind are left out.
 fn reason(word: &str) -> &'static str {
     match word {
         "integrations" => {
@@ -124,7 +123,7 @@ fn reason(word: &str) -> &'static str {
     }
 }
 
-/// The entities of a file: one, a list, or an answer of the REST API with either.
+/// Collects the entities of a file: one, a list, or a REST response with either.
 fn gather(
     kind: (&str, &str, &str),
     path: &str,
@@ -159,7 +158,7 @@ fn ignore(fields: &mut Fields) {
     }
 }
 
-/// The id and the names by which others refer to it.
+/// Takes the id and the names by which others refer to an entity.
 fn keys(fields: &mut Fields) -> Result<Vec<String>, Failure> {
     let mut keys = Vec::new();
     for name in ["id", "name", "username"] {
@@ -168,7 +167,7 @@ fn keys(fields: &mut Fields) -> Result<Vec<String>, Failure> {
     Ok(keys)
 }
 
-/// The name of an entity, and what others refer to it by.
+/// Takes the name of an entity, and the keys by which others refer to it.
 fn named(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), Failure> {
     let text = fields.text(name)?.filter(|it| !it.is_empty());
     let text = text.ok_or_else(|| wrong(&fields.at(name), "is required"))?;
@@ -261,7 +260,6 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     Ok(())
 }
 
-/// The contact of a user that something refers to.
 fn person(
     mut user: Fields,
     known: &Known,
@@ -338,7 +336,7 @@ fn read_schedule(
     Ok(())
 }
 
-/// The description, or else where it comes from.
+/// Returns the description, or the path if it is empty.
 fn shown(description: &str, path: &str) -> String {
     let text = if description.is_empty() {
         path
@@ -412,7 +410,7 @@ fn read_restrictions(
     fields.take("type");
     let mut all = fields.objects("restrictions")?;
     if fields.has("restriction") {
-        // A list for one of each week, an object for one of each day.
+        // A list for weekly restrictions, an object for a daily one.
         let is_list = fields.is_list("restriction");
         if is_list {
             all.extend(fields.objects("restriction")?);
@@ -452,7 +450,7 @@ fn read_restrictions(
         let period = if first.is_some() { 7 * 1_440 } else { 1_440 };
         let span = (days * 1_440 + minutes(end) - minutes(start)).rem_euclid(period);
         if span == 0 && first.is_none() {
-            // All of the day.
+            // The whole day.
             continue;
         }
         restrictions.push(Restriction {
@@ -464,7 +462,8 @@ fn read_restrictions(
     Ok(restrictions)
 }
 
-/// A time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since 1970.
+/// Parses a time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since
+/// 1970.
 fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = fields.text(name)?.filter(|it| !it.is_empty()) else {
         return Ok(None);
@@ -547,7 +546,6 @@ fn read_escalation(
     Ok(())
 }
 
-/// Who a step notifies.
 fn read_recipient(
     mut recipient: Fields,
     known: &Known,

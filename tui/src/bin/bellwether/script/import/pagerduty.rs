@@ -1,5 +1,5 @@
-//! Answers of PagerDuty's REST API: users become contacts, schedules schedules, escalation policies
-//! policies, services rules.
+//! Import of PagerDuty's REST API responses: users become contacts, schedules become schedules,
+//! escalation policies become policies, services become rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,13 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// The members of answers that hold entities: several, and one.
+/// Members of responses with entities, in the plural and the singular.
 const KINDS: [(&str, &str); 4] = [
     ("users", "user"),
     ("schedules", "schedule"),
     ("escalation_policies", "escalation_policy"),
     ("services", "service"),
 ];
-/// Members of answers that are no content.
 const PAGING: [&str; 5] = ["limit", "offset", "total", "more", "next_cursor"];
 /// Fields that only PagerDuty needs: identities, addresses of pages, colours, and lists that repeat what others
 /// have.
@@ -56,20 +55,19 @@ pub(super) const IGNORED: [&str; 23] = [
     "alert_creation",
 ];
 
-/// What other entities refer to.
+/// Entities that others refer to.
 #[derive(Default)]
 struct Known {
     people: People,
     schedules: BTreeMap<String, String>,
     policies: BTreeMap<String, String>,
-    /// The `acknowledgement_timeout` of services, by their policy.
     timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,
 }
 
-/// Reads the files, and adds their documents.
+/// Converts the files and adds their documents.
 ///
 /// # Errors
-/// A file holds no answers of PagerDuty.
+/// Returns an error if a file is not a response of PagerDuty.
 pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
     let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
     for file in files {
@@ -83,7 +81,7 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
             for mut entity in found {
                 let id = entity.text("id")?;
                 let id = id.ok_or_else(|| wrong(&entity.at("id"), "is required"))?;
-                // A list has less of a schedule than an answer with only that schedule.
+                // A list has fewer fields of a schedule than the response for a single schedule.
                 let is_whole = entity.has("schedule_layers");
                 if is_whole || !into.contains_key(&id) {
                     into.insert(id, entity);
@@ -277,8 +275,8 @@ fn read_schedule(
     Ok(())
 }
 
-/// Puts layers in the order in which later ones go over earlier ones: by the numbers that PagerDuty names
-/// them with, or else from the last of the answer, which begins with the highest one.
+/// Sorts layers so that later ones override earlier ones: by the numbers in PagerDuty's default
+/// names, or else in reverse, as responses begin with the highest layer.
 fn lowest_first(rotations: &mut [Rotation]) {
     let number = |rotation: &Rotation| -> Option<u32> {
         rotation.name.strip_prefix("Layer ")?.trim().parse().ok()
@@ -460,7 +458,7 @@ fn read_policy(
     Ok(())
 }
 
-/// A service becomes a rule without triggers: there events are assigned by integration keys.
+/// Converts a service to a rule without triggers: PagerDuty assigns events by integration key.
 fn read_service(
     mut service: Fields,
     policy: Option<String>,

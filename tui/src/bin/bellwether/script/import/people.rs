@@ -1,4 +1,4 @@
-//! People: each becomes a contact, with a destination for mail.
+//! Import of people: each becomes a contact with an email destination.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,16 @@ use serde_json::{Map, Value, json};
 
 use super::imported::Imported;
 
-/// Longest value of a variable, in characters.
 const VARIABLE_CHARACTERS_MAX: usize = 500;
 
-/// A person of another product.
 pub(super) struct Person<'a> {
-    /// Where it is in the files.
     pub(super) path: &'a str,
-    /// What other parts of the files call it: its id, and names that are unique there.
+    /// Keys by which other parts of the files refer to the person: the id and unique names.
     pub(super) keys: Vec<String>,
     pub(super) name: &'a str,
     pub(super) time_zone: Option<String>,
     pub(super) mail: Option<String>,
-    /// Numbers and the like, as variables for templates.
+    /// Template variables for phone numbers and similar fields.
     pub(super) variables: Map<String, Value>,
 }
 
@@ -66,7 +63,6 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Adds a contact, and a destination for its mail.
     pub(super) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
         let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
             let why = "has no mail address; a contact needs a method";
@@ -100,7 +96,6 @@ impl People {
         }
     }
 
-    /// The contact that the files call by one of these.
     pub(super) fn find<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Option<String> {
         keys.into_iter()
             .find_map(|key| self.contacts.get(key).cloned())

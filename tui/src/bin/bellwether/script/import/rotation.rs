@@ -1,5 +1,5 @@
-//! Rotations of on-call schedules as layers: turns of a fixed length, and times of day or week outside of
-//! which a layer has no one.
+//! Import of on-call rotations as layers: shifts of a fixed length, and times of day or week at
+//! which a layer is staffed.
 
 use jiff::{
     Timestamp, Zoned,
@@ -13,13 +13,11 @@ use super::imported::Imported;
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 const WEEK: i64 = 7 * DAY;
-/// Slots, contacts of one, and layers of a schedule.
 const SLOTS_MAX: usize = 100;
 const CONTACTS_MAX: usize = 10;
 pub(super) const LAYERS_MAX: usize = 10;
-/// Longest interval of a recurrence.
 const INTERVAL_MAX: i64 = 1_000;
-/// A Monday, from which on restrictions recur.
+/// A Monday at which recurring restrictions start.
 const MONDAY: Date = Date::constant(2000, 1, 3);
 const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
@@ -28,7 +26,7 @@ pub(super) struct Rotation {
     /// Its path in the files.
     pub(super) path: String,
     pub(super) name: String,
-    /// The first hand-off.
+    /// Time of the first hand-off.
     pub(super) start: Timestamp,
     /// Length of a turn, in seconds.
     pub(super) turn_seconds: i64,
@@ -42,10 +40,10 @@ pub(super) struct Rotation {
     pub(super) restrictions: Vec<Restriction>,
 }
 
-/// A span of each day, or of each week.
+/// A daily or weekly span.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restriction {
-    /// The day it begins on, for one of each week.
+    /// The first day of a weekly span; `None` for a daily one.
     pub(super) weekday: Option<Weekday>,
     pub(super) start: Time,
     pub(super) seconds: i64,
@@ -74,8 +72,8 @@ impl Restriction {
     }
 }
 
-/// The layers of a rotation, in the time zone of its schedule. None, and a report, where no layers
-/// do the same.
+/// Returns the layers of a rotation, in the time zone of its schedule. Returns none and reports it
+/// if layers cannot represent it.
 pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
         imported.leave_out(&rotation.path, "its time zone is unknown");
@@ -200,10 +198,9 @@ fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
     None
 }
 
-/// Part of a layer: first start, recurrence, turns, and the times it is limited to.
 type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
 
-/// Turns of some hours as one layer for each turn of a day.
+/// Splits a rotation with shifts of some hours into one layer per shift of a day.
 fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     let turn = rotation.turn_seconds;
     let parts = usize::try_from(DAY / turn).ok()?;
@@ -226,7 +223,6 @@ fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     Some((0..parts).map(part).collect())
 }
 
-/// Adds the calendar of some times.
 fn calendar(
     name: &str,
     zone: &str,
@@ -255,7 +251,7 @@ fn local(at: DateTime) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
-/// Seconds as an ISO 8601 duration, of days and hours as clocks show them.
+/// Formats seconds as an ISO 8601 duration of calendar days and hours.
 fn length(seconds: i64) -> String {
     let (days, rest) = (seconds / DAY, seconds % DAY);
     let part = |value: i64, unit: &str| match value {
@@ -304,7 +300,6 @@ mod tests {
             "2026-01-06T01:00:00",
         ];
         assert_eq!(starts, expected);
-        // a b a, then b a b.
         let firsts = made.iter().map(|it| &it["slots"][0]["contactNames"][0]);
         assert_eq!(firsts.collect::<Vec<_>>(), ["a", "b", "a"]);
         let seconds = made.iter().map(|it| &it["slots"][1]["contactNames"][0]);

@@ -1,4 +1,4 @@
-//! Conditions put together from matchers, with what is always or never true taken out.
+//! Conditions combined from matchers, simplified where always true or false.
 
 use bellwether_proto::{
     filter::{self, Clause, Literal},
@@ -7,23 +7,18 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-/// Clauses of one condition, and values of one list.
 const CLAUSES_MAX: usize = 500;
 const VALUES_MAX: usize = 500;
 
-/// What has to hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
-    /// It holds of every alert.
     Always,
-    /// It holds of no alert.
+    /// True for no alert.
     Never,
-    /// It holds where the clause is true.
     Where(Clause),
 }
 
 impl Condition {
-    /// All have to hold.
     pub(super) fn all(conditions: impl IntoIterator<Item = Self>) -> Self {
         let mut clauses = Vec::new();
         for condition in conditions {
@@ -47,7 +42,6 @@ impl Condition {
         }
     }
 
-    /// At least one has to hold.
     pub(super) fn any(conditions: impl IntoIterator<Item = Self>) -> Self {
         let mut clauses = Vec::new();
         for condition in conditions {
@@ -66,13 +60,12 @@ impl Condition {
         }
     }
 
-    /// It must not hold.
     pub(super) fn not(self) -> Self {
         match self {
             Self::Always => Self::Never,
             Self::Never => Self::Always,
             Self::Where(Clause::Not(inner)) => Self::Where(*inner),
-            // Each for itself, which is how people write it.
+            // Negated one by one, as a person would write it.
             Self::Where(Clause::Or(clauses)) => {
                 Self::all(clauses.into_iter().map(|clause| Self::Where(clause).not()))
             }
@@ -80,10 +73,10 @@ impl Condition {
         }
     }
 
-    /// As documents have it: as text, or as a query where that is too long for a text.
+    /// Converts the condition to a filter text, or to a query if it is too long for a text.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns the reason if it has no equivalent.
     pub(super) fn written(&self) -> Result<Written, &'static str> {
         let Self::Where(clause) = self else {
             return Err("its matchers match everything or nothing");
@@ -107,7 +100,7 @@ impl Condition {
         }
     }
 
-    /// Whether it can hold of events that are no alerts.
+    /// Whether it can match events that are not alerts.
     pub(super) fn is_open_ended(&self) -> bool {
         fn is_open(clause: &Clause) -> bool {
             match clause {
@@ -124,16 +117,13 @@ impl Condition {
     }
 }
 
-/// A condition as a document has it.
 #[derive(Debug, PartialEq)]
 pub(super) enum Written {
-    /// As text.
     Filter(String),
-    /// As a query.
     Query(Value),
 }
 
-/// The same condition with no list of values that is too long.
+/// Splits lists of values that are too long.
 fn in_lists(clause: &Clause) -> Clause {
     let all = |clauses: &[Clause]| clauses.iter().map(in_lists).collect();
     match clause {
@@ -152,7 +142,7 @@ fn in_lists(clause: &Clause) -> Clause {
     }
 }
 
-/// Clauses of which one has to hold, with the values of the same field in one list.
+/// Merges clauses of a disjunction that compare the same field into one list.
 fn join_values(clauses: Vec<Clause>) -> Vec<Clause> {
     let mut joined: Vec<Clause> = Vec::new();
     for clause in clauses {
@@ -199,7 +189,7 @@ fn count(clause: &Clause) -> usize {
     }
 }
 
-/// The field has this text.
+/// Returns a condition that the field equals a text.
 pub(super) fn equals(field: &str, text: &str) -> Condition {
     Condition::Where(Clause::Equals(
         field.to_owned(),
@@ -207,17 +197,15 @@ pub(super) fn equals(field: &str, text: &str) -> Condition {
     ))
 }
 
-/// The field has one of these texts.
 pub(super) fn one_of<'a>(field: &str, texts: impl IntoIterator<Item = &'a str>) -> Condition {
     Condition::any(texts.into_iter().map(|text| equals(field, text)))
 }
 
-/// There is such a field.
 pub(super) fn exists(field: &str) -> Condition {
     Condition::Where(Clause::Exists(field.to_owned()))
 }
 
-/// The whole text of the field matches, with letter case.
+/// Returns a condition that the whole field matches, case-sensitively.
 pub(super) fn matches(field: &str, pattern: &str) -> Condition {
     let pattern = format!("(?-i)^(?:{pattern})$");
     Condition::Where(Clause::Matches(field.to_owned(), pattern))
@@ -228,7 +216,6 @@ mod tests {
     use super::*;
 
     impl Condition {
-        /// Its text.
         pub(in super::super) fn text(&self) -> String {
             match self.written() {
                 Ok(Written::Filter(text)) => text,

@@ -1,4 +1,4 @@
-//! Lengths of time as Prometheus writes them.
+//! Durations in the notation of Prometheus.
 
 use super::super::fields::{Fields, wrong};
 use crate::failure::Failure;
@@ -13,10 +13,10 @@ const UNITS: [(&str, u64); 7] = [
     ("s", 1_000),
 ];
 
-/// A field such as `1h30m`, in milliseconds.
+/// Parses a field such as `1h30m`, in milliseconds.
 ///
 /// # Errors
-/// It is something else.
+/// Returns an error if it is not a duration.
 pub(super) fn field(fields: &mut Fields, name: &str) -> Result<Option<u64>, Failure> {
     let Some(text) = fields.text(name)? else {
         return Ok(None);
@@ -45,7 +45,6 @@ fn parse(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// As the service reads it.
 pub(super) fn wire(ms: u64) -> String {
     let (seconds, rest) = (ms / 1_000, ms % 1_000);
     if rest == 0 {

@@ -1,4 +1,4 @@
-//! Inhibition rules.
+//! Import of inhibition rules.
 
 use serde_json::json;
 
@@ -9,13 +9,12 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Pairs of equal fields.
 const EQUAL_MAX: usize = 8;
 
-/// Reads the inhibition rules, and adds their documents.
+/// Converts the inhibition rules and adds their documents.
 ///
 /// # Errors
-/// They are wrong.
+/// Returns an error if a rule is invalid.
 pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), Failure> {
     for mut rule in fields.objects("inhibit_rules")? {
         let names = ["source_matchers", "source_match", "source_match_re"];

@@ -1,4 +1,4 @@
-//! Time intervals as calendars, and those of a route as one.
+//! Import of time intervals as calendars, and of the intervals of a route as one calendar.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,11 @@ use super::super::{
 };
 use crate::failure::Failure;
 
-/// Windows of a calendar.
 const WINDOWS_MAX: usize = 50;
-/// Calendars that another one excludes.
 const EXCEPT_MAX: usize = 10;
-/// The time zone of an interval without `location`.
+/// Time zone of an interval without `location`.
 const ZONE: &str = "UTC";
-/// Days in which the first start is looked for: leap years are at most 8 years apart.
+/// Days to search for the first occurrence: leap years are at most 8 years apart.
 const FIRST_DAYS_MAX: usize = 366 * 9;
 
 const WEEKDAYS: [(&str, &str, Weekday); 7] = [
@@ -44,14 +42,12 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// The calendars of named time intervals.
 pub(super) struct Intervals {
     named: BTreeMap<String, Vec<Calendar>>,
-    /// Those that join several, by the names that they join.
+    /// Calendars that combine several, by the names combined.
     joined: BTreeMap<(Vec<String>, Vec<String>), Option<String>>,
 }
 
-/// A calendar of one time zone.
 #[derive(Debug, Clone)]
 struct Calendar {
     name: String,
@@ -59,17 +55,16 @@ struct Calendar {
     windows: Vec<Value>,
 }
 
-/// When a route notifies.
 pub(super) struct Times<'a> {
     pub(super) path: &'a str,
     pub(super) active: &'a [String],
     pub(super) muted: &'a [String],
 }
 
-/// Reads the named time intervals, and adds their calendars.
+/// Converts the named time intervals and adds their calendars.
 ///
 /// # Errors
-/// They are wrong.
+/// Returns an error if an interval is invalid.
 pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Intervals, Failure> {
     let mut named = BTreeMap::new();
     for list in ["time_intervals", "mute_time_intervals"] {
@@ -141,10 +136,10 @@ impl Intervals {
         Ok(calendars)
     }
 
-    /// The calendar of the active times of a route, if it has any.
+    /// Returns the calendar of a route's active times; `None` if it is always active.
     ///
     /// # Errors
-    /// There is no such time interval.
+    /// Returns an error if a time interval does not exist.
     pub(super) fn calendar(
         &mut self,
         times: &Times<'_>,
@@ -178,7 +173,7 @@ impl Intervals {
     }
 }
 
-/// One calendar that is active in all of some, and not in the others.
+/// Combines calendars into one that is active in all of `active` and none of `muted`.
 fn joined(
     times: &Times<'_>,
     active: &[Calendar],
@@ -222,7 +217,6 @@ fn joined(
     Some(calendar.name)
 }
 
-/// The days of a time interval.
 #[derive(Default)]
 struct Days {
     months: BTreeSet<i8>,
@@ -230,7 +224,7 @@ struct Days {
     weekdays: BTreeSet<usize>,
 }
 
-/// The windows of one time interval.
+/// Converts a time interval to windows.
 fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Failure> {
     let spans = spans(one, imported)?;
     let Some(days) = days(one, imported)? else {
@@ -254,7 +248,7 @@ fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Fail
     Ok(windows)
 }
 
-/// The spans of a day, in minutes: all of it where none are given.
+/// Returns the spans of a day, in minutes; the whole day if none are given.
 fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, Failure> {
     let mut spans = Vec::new();
     for mut times in one.objects("times")? {
@@ -276,7 +270,7 @@ fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, F
     Ok(spans)
 }
 
-/// The days; none, and a report, where a calendar cannot have them.
+/// Returns the days. Returns `None` and reports it if a calendar cannot represent them.
 fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failure> {
     let mut days = Days::default();
     let weekday = |word: &str| WEEKDAYS.iter().position(|(name, ..)| *name == word);
@@ -317,7 +311,6 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failu
     Ok(Some(days))
 }
 
-/// The ranges of a list of texts.
 fn ranges<T: PartialOrd>(
     one: &mut Fields,
     name: &str,
@@ -333,7 +326,6 @@ fn ranges<T: PartialOrd>(
     ranges.collect()
 }
 
-/// A window of each day of a rule.
 fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
     let clock = |minutes: u16| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
     let dtstart = format!("{first}T{}:00", clock(start));
@@ -345,7 +337,7 @@ fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
 }
 
 impl Days {
-    /// The first day, and the rule that produces it and all others.
+    /// Returns the first day and a recurrence rule for all days.
     fn rule(&self, years: Option<(i16, i16)>) -> Option<(Date, String)> {
         let numbers = |numbers: &BTreeSet<i8>| numbers.iter().map(ToString::to_string).collect();
         let weekdays = self.weekdays.iter().map(|day| WEEKDAYS[*day].1.to_owned());
@@ -379,14 +371,14 @@ impl Days {
     }
 }
 
-/// The ends of a range such as `1:5`; one value is both.
+/// Parses a range such as `1:5`; a single value is both ends.
 fn range<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
     let text = text.trim().to_lowercase();
     let (first, last) = text.split_once(':').unwrap_or((&text, &text));
     Some((read(first.trim())?, read(last.trim())?))
 }
 
-/// A time of day in minutes; `24:00` is the end of the day.
+/// Parses a time of day as minutes; `24:00` is the end of the day.
 fn minutes(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);

@@ -1,4 +1,4 @@
-//! A matcher of a label as a condition over the event that its alert becomes.
+//! Label matchers as conditions over the events that alerts become.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,16 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// The metadata field that every alert has.
+/// A metadata field that every alert has.
 pub(super) const ALERT: &str = "metadata.alertname";
-/// The label that is the event's name.
 const NAME: &str = "alertname";
-/// The label that is the event's severity.
 const SEVERITY: &str = "severity";
-/// The label as it was sent, where it is not the word of the event's severity.
+/// The field with the original label if it is not the name of a severity.
 const SENT_SEVERITY: &str = "metadata.severity";
-/// The words of severities.
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
-/// The severity of an alert without the label, unless `senders.alert_severity` is set.
+/// Severity of an alert without the label, unless `senders.alert_severity` is set.
 const SEVERITY_DEFAULT: &str = "warning";
-/// Labels that tell replicas of one Prometheus apart, which events do not have unless
+/// Labels that distinguish replicas of a Prometheus server. Events do not have them unless
 /// `senders.replica_labels` is set.
 const REPLICAS: [&str; 5] = [
     "prometheus_replica",
@@ -35,14 +32,12 @@ const REPLICAS: [&str; 5] = [
     "rule_replica",
     "thanos_ruler_replica",
 ];
-/// Memory of a compiled regular expression.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
-/// What one label has to be.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     text: MatcherText,
-    /// The regular expression, of the whole value; none for a text.
+    /// The regular expression for the whole value; `None` for a text.
     regex: Option<Regex>,
 }
 
@@ -60,7 +55,7 @@ impl Matcher {
         Ok(Self { text, regex })
     }
 
-    /// Whether a value of the label matches; an absent label is an empty text.
+    /// Whether a value of the label matches. An absent label counts as an empty text.
     fn holds(&self, value: &str) -> bool {
         let hit = match &self.regex {
             Some(regex) => regex.is_match(value),
@@ -69,13 +64,14 @@ impl Matcher {
         hit == self.text.is_equal
     }
 
-    /// The only value of the label that matches, if there is one.
+    /// Returns the only value that matches; `None` if several can.
     fn only_value(&self) -> Option<(&str, &str)> {
         let is_one = self.text.is_equal && !self.text.is_regex;
         is_one.then_some((&*self.text.name, &*self.text.value))
     }
 
-    /// The texts that a regular expression lists, such as `a|b`.
+    /// Returns the alternatives of a regular expression such as `a|b`; `None` if it has another
+    /// form.
     fn listed(&self) -> Option<Vec<&str>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|');
         let pattern = &self.text.value;
@@ -84,7 +80,6 @@ impl Matcher {
         is_list.then_some(values)
     }
 
-    /// The condition over events.
     fn condition(&self) -> Condition {
         match self.text.name.as_str() {
             label if REPLICAS.contains(&label) => self.constant(""),
@@ -95,7 +90,7 @@ impl Matcher {
         }
     }
 
-    /// Always or never, as that value matches.
+    /// Returns a constant condition for a label with a fixed value.
     fn constant(&self, value: &str) -> Condition {
         if self.holds(value) {
             Condition::Always
@@ -119,7 +114,7 @@ impl Matcher {
         } else if value == ".*" {
             Condition::Always
         } else if self.regex.as_ref().is_some_and(|it| it.is_match("")) {
-            // An empty label is none.
+            // An empty label is the same as an absent one.
             Condition::any([exists(field).not(), matches(field, value)])
         } else if value == ".+" {
             exists(field)
@@ -129,7 +124,8 @@ impl Matcher {
         self.signed(found)
     }
 
-    /// The label is the event's severity, and is kept where it is not a word of one.
+    /// The label becomes the event's severity, and is kept as metadata if it is not the name of
+    /// one.
     fn severity(&self) -> Condition {
         let hit = |word: &&str| self.holds(word) == self.text.is_equal;
         let words: Vec<_> = SEVERITIES.into_iter().filter(hit).collect();
@@ -167,7 +163,7 @@ impl Matcher {
         }
     }
 
-    /// Reports where the event does not have what the matcher looks at.
+    /// Reports a matcher on a label that events do not have.
     fn check(&self, path: &str, imported: &mut Imported) {
         if REPLICAS.contains(&self.text.name.as_str()) {
             let label = &self.text.name;
@@ -186,11 +182,11 @@ impl Matcher {
     }
 }
 
-/// Reads matchers of a route or inhibition: the list of that name, and the older objects of texts and of
-/// regular expressions.
+/// Reads the matchers of a route or inhibition: the list of this name, and the deprecated objects
+/// of texts and regular expressions.
 ///
 /// # Errors
-/// One of them is wrong.
+/// Returns an error if a matcher is invalid.
 pub(super) fn read(
     fields: &mut Fields,
     [list, texts, patterns]: [&str; 3],
@@ -228,7 +224,7 @@ pub(super) fn read(
     Ok(read)
 }
 
-/// The matchers of a list; a text is a list of one.
+/// Returns the matchers of a list; a text is a list of one.
 fn lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, Failure> {
     if fields.is_list(name) {
         fields.texts(name)
@@ -237,10 +233,10 @@ fn lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// The condition that all of the required matchers hold, and of each list of excluded ones not all.
+/// Returns the condition that all required matchers match, and no excluded list matches as a whole.
 pub(super) fn condition(required: &[Matcher], excluded: &[Vec<Matcher>]) -> Condition {
     let known: BTreeMap<_, _> = required.iter().filter_map(Matcher::only_value).collect();
-    // What is required decides some of the matchers that are excluded.
+    // The required values decide some of the excluded matchers.
     let is_decided = |matcher: &&Matcher| {
         let value = known.get(matcher.text.name.as_str());
         value.is_some_and(|value| matcher.holds(value))
@@ -267,7 +263,7 @@ pub(super) fn condition(required: &[Matcher], excluded: &[Vec<Matcher>]) -> Cond
     Condition::all(required.iter().map(Matcher::condition).chain([excluded]))
 }
 
-/// The field of events that a label is; none for one that events do not have.
+/// Returns the event field for a label; `None` if events do not have it.
 pub(super) fn field(label: &str) -> Option<String> {
     match label {
         label if REPLICAS.contains(&label) => None,
@@ -278,7 +274,7 @@ pub(super) fn field(label: &str) -> Option<String> {
     }
 }
 
-/// Reports values of a label that differ only in letter case, which conditions do not distinguish.
+/// Reports values of a label that differ only in case, which conditions ignore.
 pub(super) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, imported: &mut Imported) {
     let mut seen: BTreeMap<(String, String), &str> = BTreeMap::new();
     let mut reported = Vec::new();

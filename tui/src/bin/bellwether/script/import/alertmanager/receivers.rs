@@ -1,4 +1,4 @@
-//! Receivers: each of their integrations becomes a destination.
+//! Import of receivers: each integration becomes a destination.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,9 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Limits of the timeout of an attempt, in milliseconds.
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=30_000;
-/// The end of lists of integrations.
+/// Suffix of the lists of integrations.
 const LIST: &str = "_configs";
-/// Integrations that a preset replaces.
 const PRESETS: [(&str, &str); 9] = [
     ("discord", "discord"),
     ("incidentio", "incident-io"),
@@ -30,25 +28,22 @@ const PRESETS: [(&str, &str); 9] = [
     ("webex", "webex"),
 ];
 
-/// What a receiver became.
 #[derive(Default)]
 pub(super) struct Receiver {
     pub(super) destinations: Vec<Destination>,
-    /// Whether it has no integrations, and is meant to notify no one.
+    /// Whether it has no integrations and so notifies no one.
     pub(super) is_silent: bool,
 }
 
-/// A destination of a receiver.
 pub(super) struct Destination {
     pub(super) name: String,
-    /// Whether it is notified of closings.
     pub(super) send_resolved: bool,
 }
 
-/// Reads the receivers, and adds their destinations.
+/// Converts the receivers and adds their destinations.
 ///
 /// # Errors
-/// They are wrong.
+/// Returns an error if a receiver is invalid.
 pub(super) fn read(
     fields: &mut Fields,
     global: &mut Fields,
@@ -95,7 +90,6 @@ pub(super) fn read(
     Ok(receivers)
 }
 
-/// What integrations without a setting of that name use.
 struct Global {
     http: Option<Value>,
     slack: Option<(String, Secret)>,
@@ -103,7 +97,6 @@ struct Global {
     pagerduty_url: Option<String>,
 }
 
-/// A secret of the file, or the file that it is in.
 #[derive(Clone)]
 enum Secret {
     Value(String),
@@ -121,7 +114,7 @@ impl Global {
     }
 }
 
-/// A secret with its path: the field of that name, or that with `_file`.
+/// Reads a secret with its path: the field of this name, or the one with the suffix `_file`.
 fn secret(fields: &mut Fields, name: &str) -> Result<Option<(String, Secret)>, Failure> {
     let value = fields.text(name)?.map(Secret::Value);
     let file = format!("{name}_file");
@@ -133,7 +126,6 @@ fn secret(fields: &mut Fields, name: &str) -> Result<Option<(String, Secret)>, F
         .map(|path| (fields.at(&file), Secret::File(path))))
 }
 
-/// Writes the destination of an integration.
 struct Writer<'a> {
     receiver: &'a str,
     kind: &'a str,
@@ -141,7 +133,7 @@ struct Writer<'a> {
     imported: &'a mut Imported,
 }
 
-/// Whether closings are sent by default, and the type of a destination.
+/// Whether closings are sent by default, and the destination's type with its settings.
 type Made = Option<(bool, Value)>;
 
 impl Writer<'_> {
@@ -167,7 +159,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds the destination.
     fn add(&mut self, kind: &Value, config: &mut Fields) -> Result<String, Failure> {
         let name = self.imported.name("destination", self.receiver);
         let mut body = json!({
@@ -227,7 +218,6 @@ impl Writer<'_> {
         Ok(Some((true, json!({"webhook": webhook}))))
     }
 
-    /// How the requests of a webhook authenticate.
     fn authentication(&mut self, http: &mut Fields, webhook: &mut Value) -> Result<(), Failure> {
         if http.has("basic_auth") {
             let mut basic = http.object("basic_auth")?;
@@ -341,12 +331,12 @@ impl Writer<'_> {
         Ok(Some((false, json!({"email": email}))))
     }
 
-    /// With a bot token a destination of the type `slack`; with an incoming webhook a request to that.
+    /// Returns a `slack` destination for a bot token, or a webhook for an incoming webhook.
     fn slack(&mut self, config: &mut Fields) -> Result<Made, Failure> {
         let channel = config.text("channel")?;
         let mut token = secret(config, "app_token")?;
         let url = secret(config, "api_url")?;
-        // What authorizes a request to Slack is a bot token; an incoming webhook needs none.
+        // Credentials for Slack are a bot token; an incoming webhook needs none.
         let mut http = config.object("http_config")?;
         let mut authorization = http.object("authorization")?;
         token = token.or(secret(&mut authorization, "credentials")?);

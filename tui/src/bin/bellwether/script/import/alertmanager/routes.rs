@@ -1,7 +1,7 @@
-//! Routes: each that can be reached becomes a trigger, and rules for its receiver.
+//! Import of routes: each reachable one becomes a trigger, and rules for its receiver.
 //!
-//! Rules are independent of each other, so the condition of a route holds its own matchers, those of the
-//! routes around it, and not those of earlier routes that end the search.
+//! Rules are independent of each other. The condition of a route therefore combines its own
+//! matchers, those of its parents, and the negation of earlier siblings without `continue`.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,16 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Routes in routes, and all routes.
 const DEPTH_MAX: usize = 32;
 const ROUTES_MAX: usize = 5_000;
-/// Fields of a group.
 const GROUP_BY_MAX: usize = 10;
-/// Limits of times, in milliseconds: the longest wait, interval and repeat, and the shortest interval.
+/// Limits of times, in milliseconds: the longest wait, the interval, and the longest repeat
+/// interval.
 const WAIT_MAX_MS: u64 = 3_600_000;
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 10_000..=86_400_000;
 const REPEAT_MAX_MS: u64 = 31_536_000_000;
 
-/// What a route passes on to those in it.
+/// Options that a route inherits from its parent.
 #[derive(Debug, Clone)]
 struct Options {
     receiver: String,
@@ -40,7 +39,6 @@ struct Options {
     repeat_ms: Given<u64>,
 }
 
-/// A value, and where it is in the file.
 #[derive(Debug, Clone)]
 struct Given<T> {
     path: String,
@@ -48,7 +46,7 @@ struct Given<T> {
 }
 
 impl<T: Clone> Given<T> {
-    /// What Alertmanager uses where nothing is given.
+    /// Returns a default of Alertmanager.
     fn default(value: T) -> Self {
         Self {
             path: "route".to_owned(),
@@ -56,13 +54,12 @@ impl<T: Clone> Given<T> {
         }
     }
 
-    /// A value of a route, or else that of the route around it.
+    /// Returns the value of a route, or else that of its parent.
     fn or(path: String, value: Option<T>, around: &Self) -> Self {
         value.map_or_else(|| around.clone(), |value| Self { path, value })
     }
 }
 
-/// A route.
 struct Route {
     path: String,
     options: Options,
@@ -73,10 +70,10 @@ struct Route {
     routes: Vec<Self>,
 }
 
-/// Reads the routes, and adds their triggers and rules.
+/// Converts the routes and adds their triggers and rules.
 ///
 /// # Errors
-/// They are wrong.
+/// Returns an error if a route is invalid.
 pub(super) fn read(
     fields: &mut Fields,
     receivers: &BTreeMap<String, Receiver>,
@@ -170,7 +167,6 @@ fn collect<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matc
     }
 }
 
-/// Writes the documents of routes.
 struct Writer<'a> {
     receivers: &'a BTreeMap<String, Receiver>,
     intervals: &'a mut Intervals,
@@ -178,8 +174,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a route and those in it; `required` are the matchers around it, `excluded` those of earlier
-    /// routes that end the search.
+    /// Converts a route and its children. `required` are the matchers of its parents, `excluded`
+    /// those of earlier siblings without `continue`.
     fn write(
         &mut self,
         route: &Route,
@@ -194,7 +190,8 @@ impl Writer<'_> {
                 earlier.push(inner.matchers.clone());
             }
         }
-        // It is for what no route in it matches, also none that continues.
+        // A parent route handles alerts that none of its children match, including those with
+        // `continue`.
         let inner = route.routes.iter().map(|inner| inner.matchers.clone());
         let excluded: Vec<_> = excluded.iter().cloned().chain(inner).collect();
         self.write_own(route, &matcher::condition(&required, &excluded))
@@ -212,7 +209,7 @@ impl Writer<'_> {
         if *condition == Condition::Never {
             let why = "no alert reaches it: other routes match all of its alerts, or it has \
                        matchers that exclude each other";
-            // The condition of a route around others often leaves nothing.
+            // The condition of a parent route often matches nothing.
             if route.routes.is_empty() {
                 self.imported.leave_out(path, why);
             }
@@ -266,7 +263,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The fields that all rules of a route have.
     fn shared(
         &mut self,
         route: &Route,
