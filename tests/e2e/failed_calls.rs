@@ -414,6 +414,7 @@ async fn send(world: &World, host: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one story")]
 async fn service_with_failing_calls_loses_no_accepted_event_and_recovers() {
     if Engine::only_in_a_folder() {
         return;

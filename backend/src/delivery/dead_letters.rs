@@ -73,15 +73,15 @@ impl DeadLetters {
         sum.count = sum.count.saturating_add(1);
         sum.worst = sum.worst.max(severity);
         sum.last_ms = now_ms;
-        let is_due = match tally.next {
-            Some(next) => sum.count >= next,
-            None => {
-                let first_ms = tally.newest_ms.front().copied().unwrap_or(now_ms);
-                let is_full = tally.newest_ms.len() == OPENING as usize;
-                is_full && now_ms.saturating_sub(first_ms) < WINDOW_MS
-            }
+        let is_due = if let Some(next) = tally.next {
+            sum.count >= next
+        } else {
+            let first_ms = tally.newest_ms.front().copied().unwrap_or(now_ms);
+            let is_full = tally.newest_ms.len() == OPENING as usize;
+            is_full && now_ms.saturating_sub(first_ms) < WINDOW_MS
         };
-        if !is_due && !(is_worse && is_severe(severity)) {
+        let is_urgent = is_worse && is_severe(severity);
+        if !is_due && !is_urgent {
             return None;
         }
         tally.next = Some(sum.count.saturating_mul(2).max(OPENING));

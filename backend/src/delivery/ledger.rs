@@ -308,6 +308,7 @@ impl Ledger {
     }
 
     /// Takes over into memory what is on disk now; attempts may have ended since it was planned.
+    #[expect(clippy::too_many_lines, reason = "each part of a plan in turn")]
     pub(crate) fn adopt(
         &mut self,
         plan: Plan,

@@ -249,7 +249,9 @@ mod tests {
                 .map_while(|_| waiting.pop_front())
                 .collect();
             let start_ms = now_ms;
-            batch.iter().for_each(|_| pace.started(start_ms));
+            for _ in &batch {
+                pace.started(start_ms);
+            }
             for (message, refusals) in batch {
                 now_ms += 3;
                 let free_ms = windows.iter().map(|window| {

@@ -41,6 +41,10 @@ pub(crate) enum Owner {
 
 /// The deliveries to one destination.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a receiver"
+)]
 pub(crate) struct DestinationQueue {
     /// The destination's name, under which it is stored.
     pub(crate) name: String,

@@ -93,6 +93,7 @@ struct ThreadStart {
 }
 
 /// Chooses the deliveries to send now.
+#[expect(clippy::too_many_lines, reason = "one pass over what waits")]
 pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
     let mut threads: HashMap<ThreadKey, ThreadStart> = HashMap::new();
     for it in all {
@@ -253,7 +254,7 @@ mod tests {
 
     fn numbers(all: &[Waiting], wanted: Wanted) -> Vec<u64> {
         let chosen = choose(all, wanted, 10).ids;
-        chosen.into_iter().map(|id| id.time_ms()).collect()
+        chosen.into_iter().map(RecordId::time_ms).collect()
     }
 
     #[test]

@@ -283,6 +283,10 @@ impl Sender {
         made.0
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one attempt from its beginning to its end"
+    )]
     async fn attempt<T: DestinationType>(
         &self,
         settings: &T,

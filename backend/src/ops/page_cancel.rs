@@ -172,7 +172,9 @@ async fn cancel_waiting(
             while !to.are_reached()
                 && let Some(found) = next_page(store, &mut range).await?
             {
-                found.iter().for_each(|it| to.note(&it.value));
+                for it in &found {
+                    to.note(&it.value);
+                }
             }
         }
         if !to.are_reached() {

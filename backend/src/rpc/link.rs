@@ -43,6 +43,10 @@ pub struct LinkApi {
 
 impl LinkApi {
     /// Creates the service for these signed links.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of the service"
+    )]
     pub fn new(
         links: SignedLinks,
         events: EventQueries,

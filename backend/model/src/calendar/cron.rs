@@ -228,6 +228,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn expressions_are_due_at_local_times() {
         let table: [(&str, &str, &str, &[&str]); 11] = [
             (

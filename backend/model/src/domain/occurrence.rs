@@ -310,6 +310,10 @@ impl Field {
 }
 
 /// That a rule notified about an occurrence.
+#[expect(
+    clippy::struct_field_names,
+    reason = "the state of the last notification"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notified {
     /// The rule, by identity.

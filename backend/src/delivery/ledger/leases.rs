@@ -215,6 +215,7 @@ impl Ledger {
     }
 
     /// Leases a delivery that waits, unless it has to continue waiting or gets no more attempts.
+    #[expect(clippy::too_many_lines, reason = "one check after the other")]
     async fn plan_lease(
         &self,
         plan: &mut Plan,

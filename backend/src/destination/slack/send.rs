@@ -15,6 +15,7 @@ use crate::{
 const POST: &str = "chat.postMessage";
 const UPDATE: &str = "chat.update";
 
+#[expect(clippy::too_many_lines, reason = "one conversation")]
 pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: Value) -> Ending {
     body["channel"] = slack.channel.as_str().into();
     if let Some(thread) = attempt.thread {

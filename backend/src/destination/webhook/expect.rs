@@ -86,12 +86,11 @@ fn judge_accepted(
 /// Whether a condition is true of an answer; `None` if it cannot be evaluated.
 fn matches(clause: &Clause, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<bool> {
     let query = DocumentQuery::compile(clause).ok()?;
-    let said = match serde_json::from_slice::<Value>(&answer.body) {
-        Ok(said @ Value::Object(_)) => said,
-        _ => {
-            let body = String::from_utf8_lossy(&answer.body);
-            json!({"status": answer.status.as_u16(), "body": body.trim()})
-        }
+    let said = if let Ok(said @ Value::Object(_)) = serde_json::from_slice(&answer.body) {
+        said
+    } else {
+        let body = String::from_utf8_lossy(&answer.body);
+        json!({"status": answer.status.as_u16(), "body": body.trim()})
     };
     let document = Document::new(&said, attempt.content.occurrence.clone());
     Some(query.matches(&document))

@@ -156,6 +156,10 @@ impl WaitReasons<'_> {
     ///
     /// # Errors
     /// Those of the store.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one reason after the other, in the order in which they apply"
+    )]
     pub async fn of(&mut self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
         let all = self.deliveries;
         let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });

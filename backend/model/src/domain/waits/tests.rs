@@ -52,7 +52,6 @@ const OTHERS: &[(&str, &str)] = &[
     // Times of day that people chose.
     ("Client", "expire_ms"),
     ("ExpectedWindow", "start_ms"),
-    ("Flexible", "start_ms end_ms"),
     ("Override", "start_ms end_ms"),
     ("PreviousKey", "until_ms"),
     ("Silence", "start_ms end_ms"),
@@ -61,7 +60,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("EscalationPlan", "ack_timeout_ms"),
     ("EscalationStep", "wait_ms"),
     ("FlappingLimits", "window_ms settle_ms"),
-    ("Flexible", "duration_ms"),
     ("Group", "interval_ms"),
     ("Grouping", "wait_ms interval_ms"),
     ("Heartbeat", "every_ms max_run_ms grace_ms forget_ms"),
@@ -102,7 +100,7 @@ fn declared(folder: &Path, times: &mut Times) {
         let (mut of, mut is_code) = (None, false);
         for line in fs::read_to_string(&path).unwrap().lines() {
             let begins_code = ["impl", "fn ", "pub fn ", "mod ", "macro"];
-            is_code |= begins_code.iter().any(|it| line.starts_with(it));
+            is_code |= !line.ends_with(';') && begins_code.iter().any(|it| line.starts_with(it));
             if line.starts_with('}') {
                 is_code = false;
             }

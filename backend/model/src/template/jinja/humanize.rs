@@ -104,6 +104,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_for_people() {
+        #[expect(clippy::type_complexity, reason = "a table")]
         let cases: [(fn(f64) -> String, f64, &str); 19] = [
             (humanized, 0.0, "0"),
             (humanized, 1.0, "1"),

@@ -5,8 +5,7 @@
 
 use jiff::{
     Timestamp, ToSpan as _,
-    civil::{Date, DateTime, Time, Weekday},
-    tz::TimeZone,
+    civil::{Date, Time, Weekday},
 };
 
 use super::*;
@@ -185,9 +184,7 @@ fn random_layer(chance: &mut Chance, base: Date, zone: &TimeZone) -> (Layer, Exp
             starts.truncate(limit);
         }
     }
-    let slots: Vec<_> = (0..1 + chance.below(4))
-        .map(|_| chance.contacts())
-        .collect();
+    let slots: Vec<_> = (0..=chance.below(4)).map(|_| chance.contacts()).collect();
     let mut bound = |least, most| (chance.below(3) == 0).then(|| chance.local(base, least, most));
     let (from, until) = (bound(-30, 40), bound(0, 80));
     let hours = (chance.below(3) == 0).then(|| {
@@ -240,13 +237,11 @@ fn hours(first: i64, last: i64) -> Calendar {
 /// Who is on call at a moment: by the newest override, else by the last layer that has someone.
 fn expected_at<'a>(schedule: &'a Schedule, layers: &'a [Expected], at_ms: i64) -> &'a [Name] {
     let mut overrides = schedule.overrides.iter().rev();
-    match overrides.find(|it| it.start_ms <= at_ms && at_ms < it.end_ms) {
-        Some(found) => &found.contacts,
-        None => {
-            let mut layers = layers.iter().rev();
-            layers.find_map(|it| it.at(at_ms)).unwrap_or_default()
-        }
+    if let Some(found) = overrides.find(|it| it.start_ms <= at_ms && at_ms < it.end_ms) {
+        return &found.contacts;
     }
+    let mut layers = layers.iter().rev();
+    layers.find_map(|it| it.at(at_ms)).unwrap_or_default()
 }
 
 #[test]
@@ -259,9 +254,9 @@ fn random_schedules_have_the_shifts_of_an_independent_computation() {
     let calendars = Calendars::new(calendars.iter());
     for number in 0..walk_length("BELLWETHER_SCHEDULES") {
         let zone_name = ZONES[chance.below(ZONES.len())];
-        let zone = crate::calendar::zone(zone_name).unwrap();
+        let zone = zone(zone_name).unwrap();
         let base = jiff::civil::date(2026, 1, 1) + chance.number(0, 1_400).days();
-        let (layers, expected): (Vec<_>, Vec<_>) = (0..1 + chance.below(4))
+        let (layers, expected): (Vec<_>, Vec<_>) = (0..=chance.below(4))
             .map(|_| random_layer(&mut chance, base, &zone))
             .unzip();
         let mut random = schedule(layers);

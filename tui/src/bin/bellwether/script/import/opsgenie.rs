@@ -198,7 +198,7 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
             ("email", to) => people::add_mail(&path, to, &mut mail, imported),
             ("sms" | "voice", Some(to)) => {
                 let name = if method == "sms" { "sms" } else { "phone" };
-                people::add_number(&path, name, to, &mut variables, imported);
+                people::add_number(&path, name, &to, &mut variables, imported);
             }
             _ => imported.leave_out(&path, "no such method"),
         }

@@ -179,7 +179,7 @@ fn read_user(
             continue;
         };
         let number = code.map_or_else(|| address.clone(), |code| format!("+{code}{address}"));
-        people::add_number(&path, variable, number, &mut variables, imported);
+        people::add_number(&path, variable, &number, &mut variables, imported);
     }
     if user.take("notification_rules").is_some() {
         let why =

@@ -39,7 +39,7 @@ pub(super) fn add_mail(
 pub(super) fn add_number(
     path: &str,
     variable: &str,
-    number: String,
+    number: &str,
     variables: &mut Map<String, Value>,
     imported: &mut Imported,
 ) {

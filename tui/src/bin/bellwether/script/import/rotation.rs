@@ -74,6 +74,7 @@ impl Restriction {
 
 /// Returns the layers of a rotation, in the time zone of its schedule. Returns none and reports it
 /// if layers cannot represent it.
+#[expect(clippy::too_many_lines, reason = "each field of a rotation in turn")]
 pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
         imported.leave_out(&rotation.path, "its time zone is unknown");
