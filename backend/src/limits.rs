@@ -486,11 +486,6 @@ pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
 /// Attempts of one delivery that stops of the service cut off, after which it is given up: its message
 /// may be what stops the service. None of them counts as one of the attempts that it gets.
 pub const CUT_OFFS_MAX: u32 = 16;
-/// Attempts of one delivery that are kept though the receiver deferred them; of further ones only the error is.
-pub const DEFERRALS_MAX: u32 = 50;
-/// Deliveries to a destination with a backlog that are sorted by their severity; later ones follow in the order
-/// of their time.
-pub const RANKED_MAX: usize = 20_000;
 /// Further parameters of a request for an OAuth token.
 pub const OAUTH_PARAMS_MAX: usize = 20;
 /// Messages that a destination refuses alike in a row, with none taken between them, after which the

@@ -160,7 +160,6 @@ fn context() -> Context<'static> {
         destination_name: "pager",
         tenant: "bellwether",
         links: &LINKS,
-        opening: None,
     }
 }
 

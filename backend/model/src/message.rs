@@ -15,7 +15,7 @@ pub use crate::template::cut;
 pub use check::fault;
 pub use check::{check_message, message_warnings};
 pub use facts::Exceeded;
-pub use facts::{Facts, is_blank, simplify};
+pub use facts::Facts;
 pub use links::{Links, SignLinks};
 
 /// What a message tells beside its content.
@@ -29,9 +29,6 @@ pub struct Context<'a> {
     pub tenant: &'a str,
     /// Where `link` and `url` lead.
     pub links: &'a Links,
-    /// The content of the first delivery of its thread, where it reports on a change of what that one reported
-    /// and the destination shows both as one conversation.
-    pub opening: Option<&'a Content>,
 }
 
 impl Context<'_> {

@@ -1,12 +1,8 @@
-//! Whether a destination's dead letters grow: when that is to be said, and when it is over. A severe one is reported
-//! immediately.
+//! Whether a destination's dead letters grow: when that is to be said, and when it is over.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{
-    delivery::breaker::is_severe,
-    domain::{RecordId, Severity},
-};
+use crate::domain::RecordId;
 
 /// Deliveries that die within [`WINDOW_MS`] before anything is reported: a single one may be its own
 /// fault.
@@ -23,22 +19,9 @@ struct DeathTally {
     name: String,
     /// When the newest ones died, at most [`OPENING`] of them, in milliseconds since 1970.
     newest_ms: VecDeque<i64>,
-    /// What died since it is over.
-    sum: Option<DeadSum>,
-    /// The number with which it is reported again, since it is reported that they grow.
-    next: Option<u32>,
-}
-
-/// The deliveries to a destination that died.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeadSum {
-    pub(crate) count: u32,
-    /// The highest severity among them.
-    pub(crate) worst: Severity,
-    /// Time of the first, in milliseconds since the epoch.
-    pub(crate) first_ms: i64,
-    /// Time of the last.
-    pub(crate) last_ms: i64,
+    /// Since it is reported that they grow: how many died, and with how many that is reported
+    /// again.
+    reported: Option<(u32, u32)>,
 }
 
 impl DeathTally {
@@ -49,51 +32,36 @@ impl DeathTally {
 }
 
 impl DeadLetters {
-    /// Takes note of a delivery that died; returns all that died when that is to be said now: with the first
-    /// severe one or the third within an hour, and whenever the number has doubled or a worse one died.
-    pub(crate) fn note(
-        &mut self,
-        destination: RecordId,
-        name: &str,
-        severity: Severity,
-        now_ms: i64,
-    ) -> Option<DeadSum> {
+    /// Takes note of a delivery that died; answers how many died when that is to be said now. It is
+    /// reported with the third within an hour, and whenever the number has doubled.
+    pub(crate) fn note(&mut self, destination: RecordId, name: &str, now_ms: i64) -> Option<u32> {
         let tally = self.tally(destination, name);
         tally.newest_ms.push_back(now_ms);
         if tally.newest_ms.len() > OPENING as usize {
             tally.newest_ms.pop_front();
         }
-        let sum = tally.sum.get_or_insert(DeadSum {
-            count: 0,
-            worst: severity,
-            first_ms: now_ms,
-            last_ms: now_ms,
-        });
-        let is_worse = severity > sum.worst || sum.count == 0;
-        sum.count = sum.count.saturating_add(1);
-        sum.worst = sum.worst.max(severity);
-        sum.last_ms = now_ms;
-        let is_due = if let Some(next) = tally.next {
-            sum.count >= next
-        } else {
+        if tally.reported.is_none() {
             let first_ms = tally.newest_ms.front().copied().unwrap_or(now_ms);
             let is_full = tally.newest_ms.len() == OPENING as usize;
-            is_full && now_ms.saturating_sub(first_ms) < WINDOW_MS
-        };
-        let is_urgent = is_worse && is_severe(severity);
-        if !is_due && !is_urgent {
+            if !is_full || now_ms.saturating_sub(first_ms) >= WINDOW_MS {
+                return None;
+            }
+        }
+        let (count, next) = tally.reported.get_or_insert((OPENING - 1, OPENING));
+        *count = count.saturating_add(1);
+        if *count < *next {
             return None;
         }
-        tally.next = Some(sum.count.saturating_mul(2).max(OPENING));
-        Some(*sum)
+        *next = count.saturating_mul(2);
+        Some(*count)
     }
 
     /// Continues with what an earlier life said and did not take back.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally(destination, name);
-        if tally.next.is_none() {
+        if tally.reported.is_none() {
             tally.newest_ms.push_back(now_ms);
-            tally.next = Some(OPENING);
+            tally.reported = Some((0, OPENING));
         }
     }
 
@@ -103,7 +71,7 @@ impl DeadLetters {
         let mut over = Vec::new();
         self.0.retain(|_, tally| {
             let is_over = tally.over_ms() <= now_ms;
-            if is_over && tally.next.is_some() {
+            if is_over && tally.reported.is_some() {
                 over.push(tally.name.clone());
             }
             !is_over
@@ -118,7 +86,7 @@ impl DeadLetters {
 
     /// When the next one is over, in milliseconds since 1970; the end of time when none will be.
     pub(crate) fn next_ms(&self) -> i64 {
-        let reported = self.0.values().filter(|tally| tally.next.is_some());
+        let reported = self.0.values().filter(|tally| tally.reported.is_some());
         reported.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)
     }
 
@@ -126,8 +94,7 @@ impl DeadLetters {
         self.0.entry(destination).or_insert_with(|| DeathTally {
             name: name.into(),
             newest_ms: VecDeque::new(),
-            sum: None,
-            next: None,
+            reported: None,
         })
     }
 }
@@ -137,7 +104,6 @@ mod tests {
     use super::*;
 
     const MINUTE_MS: i64 = 60_000;
-    const MILD: Severity = Severity::Warning;
 
     fn id() -> RecordId {
         RecordId::from_parts(1, 1)
@@ -147,8 +113,7 @@ mod tests {
     fn it_is_said_with_the_third_and_whenever_the_number_doubles_and_taken_back_after_an_hour() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
-            .filter_map(|minute| letters.note(id(), "hook", MILD, minute * MINUTE_MS))
-            .map(|sum| sum.count)
+            .filter_map(|minute| letters.note(id(), "hook", minute * MINUTE_MS))
             .collect();
         assert_eq!(reported, [3, 6, 12, 24]);
         let over_ms = 89 * MINUTE_MS;
@@ -156,19 +121,14 @@ mod tests {
         assert_eq!(letters.over(over_ms - 1), [""; 0]);
         assert_eq!(letters.over(over_ms), ["hook"]);
         assert_eq!(letters.next_ms(), i64::MAX);
-        assert_eq!(
-            letters.note(id(), "hook", MILD, over_ms),
-            None,
-            "it begins again"
-        );
+        assert_eq!(letters.note(id(), "hook", over_ms), None, "it begins again");
     }
 
     #[test]
     fn a_few_over_a_long_time_are_not_worth_a_word() {
         let mut letters = DeadLetters::default();
         for hours in 0..50 {
-            let died = letters.note(id(), "hook", MILD, hours * 31 * MINUTE_MS);
-            assert_eq!(died, None);
+            assert_eq!(letters.note(id(), "hook", hours * 31 * MINUTE_MS), None);
         }
         assert_eq!(letters.next_ms(), i64::MAX);
         assert_eq!(letters.over(i64::MAX), [""; 0]);
@@ -178,24 +138,7 @@ mod tests {
     fn what_an_earlier_life_said_is_taken_back_too() {
         let mut letters = DeadLetters::default();
         letters.take_up(id(), "hook", 0);
-        assert_eq!(letters.note(id(), "hook", MILD, MINUTE_MS), None);
+        assert_eq!(letters.note(id(), "hook", MINUTE_MS), None);
         assert_eq!(letters.over(61 * MINUTE_MS), ["hook"]);
-    }
-    #[test]
-    fn severe_one_is_reported_immediately_and_sums_up_the_others() {
-        let mut letters = DeadLetters::default();
-        let mut note = |severity, minute| {
-            let sum = letters.note(id(), "hook", severity, minute * MINUTE_MS);
-            sum.map(|sum| (sum.count, sum.worst, sum.first_ms, sum.last_ms))
-        };
-        assert_eq!(note(Severity::Info, 1), None);
-        let error = (2, Severity::Error, MINUTE_MS, 2 * MINUTE_MS);
-        assert_eq!(note(Severity::Error, 2), Some(error));
-        assert_eq!(note(Severity::Error, 3), None, "one event, not one each");
-        let doubled = (4, Severity::Error, MINUTE_MS, 4 * MINUTE_MS);
-        assert_eq!(note(Severity::Error, 4), Some(doubled));
-        let worse = (5, Severity::Critical, MINUTE_MS, 5 * MINUTE_MS);
-        assert_eq!(note(Severity::Critical, 5), Some(worse));
-        assert_eq!(note(Severity::Critical, 6), None);
     }
 }

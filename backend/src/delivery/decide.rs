@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     delivery::backoff::{Backoff, Next, Tried},
-    destination::{Advice, verdict::Fault},
+    destination::Advice,
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
-    limits::{CUT_OFFS_MAX, DEFERRALS_MAX},
+    limits::CUT_OFFS_MAX,
     ops::delivery::attempt::LEASE_MARGIN,
 };
 
@@ -20,9 +20,6 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) random: f64,
     /// Attempts before this one that were cut off.
     pub(crate) cut_off: u32,
-    /// The time at which the delivery was due, where it was tried before that to see whether the receiver has
-    /// recovered.
-    pub(crate) early_for_ms: Option<i64>,
     /// The destination's settings; none when the destination is gone.
     pub(crate) settings: Option<DeliverySettings>,
 }
@@ -39,12 +36,11 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
 }
 
 /// A delivery whose attempt of that number was leased and did not begin: it never counted.
-pub(crate) fn given_back(delivery: &Delivery, number: u32, around: &Circumstances<'_>) -> Delivery {
+pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Delivery {
     let attempts = delivery.attempts.min(number.saturating_sub(1));
-    let due_ms = around.early_for_ms.unwrap_or(around.now_ms);
     let state = match delivery.state {
-        DeliveryState::Leased { .. } if attempts == 0 => DeliveryState::Pending { due_ms },
-        DeliveryState::Leased { .. } => DeliveryState::Retry { due_ms },
+        DeliveryState::Leased { .. } if attempts == 0 => DeliveryState::Pending { due_ms: now_ms },
+        DeliveryState::Leased { .. } => DeliveryState::Retry { due_ms: now_ms },
         other => other,
     };
     Delivery {
@@ -167,40 +163,21 @@ pub(crate) fn after(
         return None;
     }
     let Circumstances { now_ms, random, .. } = *around;
-    let awaits_receiver = advice.fault() != Fault::Message && !is_cut_off(ended);
-    let early_for_ms = around.early_for_ms.filter(|_| awaits_receiver);
-    let is_deferred = early_for_ms.is_some() || matches!(advice, Advice::Limited(_));
-    let is_first_refusal = advice == Advice::Reduce && !delivery.is_reduced;
-    let (state, end_ms) = match (around.settings, early_for_ms) {
-        (None, _) => (DeliveryState::Cancelled, Some(now_ms)),
-        (_, Some(due_ms)) => {
-            let due_ms = due_ms.max(now_ms);
-            (DeliveryState::Retry { due_ms }, None)
-        }
-        (Some(_), _) if is_first_refusal => (DeliveryState::Retry { due_ms: now_ms }, None),
-        (Some(settings), None) => {
-            let cut_off = around.cut_off + u32::from(is_cut_off(ended));
-            let tried = Tried::of(number, cut_off, delivery.deferrals);
+    let (state, end_ms) = match around.settings {
+        None => (DeliveryState::Cancelled, Some(now_ms)),
+        Some(settings) => {
+            let tried = Tried::of(number, around.cut_off + u32::from(is_cut_off(ended)));
             match around.backoff.next(tried, advice, settings, now_ms, random) {
                 Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
                 Next::Dead => (DeliveryState::Dead, Some(now_ms)),
             }
         }
     };
-    let mut next = Delivery {
+    Some(Delivery {
         state,
         end_ms,
-        awaits_receiver,
-        is_reduced: delivery.is_reduced || is_first_refusal,
         last_error: ended.explanation.clone(),
         may_have_arrived: delivery.may_have_arrived || ended.outcome == Some(Outcome::Unknown),
         ..delivery.clone()
-    };
-    if is_deferred && next.deferrals < DEFERRALS_MAX {
-        next.deferrals += 1;
-    } else if is_deferred {
-        // Its attempt is not kept.
-        next.attempts = number.saturating_sub(1);
-    }
-    Some(next)
+    })
 }

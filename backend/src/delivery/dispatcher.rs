@@ -27,9 +27,9 @@ use crate::{
         queue::{Lease, Owner},
         queues::{Next, Queues},
         quiet::Quiet,
-        thread::{opening_content, thread},
+        thread::thread,
     },
-    destination::{Advice, Report, SendRequest, Sender, Verdict},
+    destination::{Report, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
     error::{Error, log_failure},
     ops::{
@@ -327,9 +327,7 @@ impl Dispatcher {
         let trial = Arc::clone(&self.trial);
         let task = self.attempts.spawn(async move {
             let delivery = &lease.delivery.value;
-            let kind = &lease.destination.kind;
-            let thread = thread(&store, lease.opening, kind).await;
-            let first = opening_content(&store, lease.opening, kind).await;
+            let thread = thread(&store, lease.opening, &lease.destination.kind).await;
             let request = SendRequest {
                 delivery: delivery.id,
                 rule: delivery.rule,
@@ -338,10 +336,8 @@ impl Dispatcher {
                 kind: &lease.destination.kind,
                 template_language: lease.destination.template_language,
                 opening: lease.opening,
-                opening_content: first.as_ref(),
                 thread: thread.as_ref(),
                 recipients: &delivery.recipients,
-                is_reduced: delivery.is_reduced,
                 timeout,
                 is_fresh: false,
             };
@@ -366,9 +362,7 @@ impl Dispatcher {
         let Some(delivery) = self.tasks.remove(&task) else {
             return;
         };
-        // Whether the message is refused shows its reduced form.
-        let is_final = report.verdict.advice != Advice::Reduce || self.ledger.is_reduced(delivery);
-        if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_final) {
+        if let Some(destination) = self.ledger.destination(delivery) {
             self.queues.judge(destination, delivery, &mut report);
         }
         let report = Arc::new(report);

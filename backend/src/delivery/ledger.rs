@@ -14,12 +14,10 @@ use rand::rngs::StdRng;
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
-    delivery::{
-        backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues, rank::Ranks,
-    },
+    delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
     destination::Report,
     domain::{
-        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId, Severity,
+        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId,
         counter::{Subject, Tally},
         destination::RefusedRecipient,
     },
@@ -47,7 +45,6 @@ pub(crate) struct Ledger {
     under_way: usize,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
-    ranks: Ranks,
 }
 
 /// A lease of ours whose end is not recorded yet.
@@ -58,8 +55,6 @@ struct Unrecorded {
     /// The delivery as it was read or written last; none when it is gone.
     delivery: Option<Arc<Stored<Delivery>>>,
     attempt: Option<Arc<Stored<Attempt>>>,
-    /// The time at which it was due, where that is after its attempt.
-    early_for_ms: Option<i64>,
     /// None while the attempt is under way or has not begun.
     end: Option<LeaseEnd>,
 }
@@ -83,8 +78,8 @@ pub(crate) struct Plan {
     paused: Vec<Health>,
     /// Destinations of which other addresses are refused than before, with all that are.
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
-    /// Deliveries that died: their destination, their severity, and what their last attempt said.
-    dead: Vec<(RecordId, Severity, String)>,
+    /// Deliveries that died: their destination, and what their last attempt said.
+    dead: Vec<(RecordId, String)>,
     /// Deliveries that died because the service stopped twice during their attempts, with the events about that.
     poison: Vec<(RecordId, OwnEvent)>,
     /// Digests that died: their destination, and which.
@@ -103,8 +98,6 @@ pub(crate) struct Plan {
     touched: Vec<RecordId>,
     /// and those that have no due time any more.
     waiting: Vec<RecordId>,
-    /// Destinations whose receiver has recovered, with whether anything became due, and whether that is all.
-    released: Vec<(RecordId, bool, bool)>,
 }
 
 impl Plan {
@@ -126,8 +119,7 @@ impl Plan {
     fn note_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
-            let severity = delivery.content.occurrence.severity;
-            self.dead.push((delivery.destination, severity, error));
+            self.dead.push((delivery.destination, error));
             if delivery.content.digest.is_some() {
                 self.dead_digests.push((delivery.destination, delivery.id));
             }
@@ -162,7 +154,6 @@ impl Ledger {
             recorded: HashMap::new(),
             under_way: 0,
             dead_digests: Vec::new(),
-            ranks: Ranks::default(),
         }
     }
 
@@ -225,13 +216,6 @@ impl Ledger {
         Some(self.unrecorded.get(&delivery)?.destination)
     }
 
-    /// Whether the reduced form of a delivery that is leased here is sent.
-    pub(crate) fn is_reduced(&self, delivery: RecordId) -> bool {
-        let found = self.unrecorded.get(&delivery);
-        let found = found.and_then(|it| it.delivery.as_ref());
-        found.is_some_and(|it| it.value.is_reduced)
-    }
-
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
@@ -271,11 +255,9 @@ impl Ledger {
             held: Vec::new(),
             touched: Vec::new(),
             waiting: Vec::new(),
-            released: Vec::new(),
         };
         self.plan_ends(&mut plan, queues).await?;
         if leasing {
-            self.plan_release(&mut plan, queues).await?;
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
@@ -318,16 +300,10 @@ impl Ledger {
     ) {
         let now_ms = self.clock.now_ms();
         for left in plan.left {
-            if let Some(queue) = queues.get_mut(left.destination) {
-                queue.quick &= !left.again;
-                if let Some(backlog) = left.backlog {
-                    queue.is_severe = backlog.is_severe;
-                    queue.sorted_ms = now_ms;
-                    queue.has_backlog = !backlog.is_over;
-                    if backlog.is_over {
-                        self.ranks.forget(left.destination, None);
-                    }
-                }
+            if left.again
+                && let Some(queue) = queues.get_mut(left.destination)
+            {
+                queue.quick = false;
             }
             let cursor = (!left.is_full).then_some(left.cursor).flatten();
             queues.served(left.destination, left.due_ms, cursor);
@@ -339,20 +315,10 @@ impl Ledger {
             if let Some(applied) = applied {
                 self.recorded.insert(delivery, applied.position);
             }
-            self.ranks.forget(finished.destination, Some(delivery));
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;
                 if let Some(due_ms) = due_ms {
                     queue.expect(due_ms);
-                }
-            }
-        }
-        for (destination, is_any, is_whole) in plan.released {
-            if let Some(queue) = queues.get_mut(destination) {
-                queue.is_recovered = !is_whole;
-                if is_any {
-                    queue.has_backlog = true;
-                    queue.expect(now_ms);
                 }
             }
         }
@@ -367,9 +333,9 @@ impl Ledger {
                 notices.refused(&queue.name, &refused);
             }
         }
-        for (destination, severity, last_error) in plan.dead {
+        for (destination, last_error) in plan.dead {
             if let Some(queue) = queues.get(destination) {
-                notices.dead(destination, &queue.name, severity, &last_error);
+                notices.dead(destination, &queue.name, &last_error);
             }
         }
         for (delivery, said) in plan.poison {
@@ -377,7 +343,6 @@ impl Ledger {
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
-            let early_for_ms = leased.early_for_ms;
             // What is leased is changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.stored(version, &self.store);
@@ -386,7 +351,6 @@ impl Ledger {
                 number: lease.delivery.value.attempts,
                 delivery: Some(Arc::clone(&lease.delivery)),
                 attempt: Some(Arc::clone(&lease.attempt)),
-                early_for_ms,
                 end: None,
             };
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);

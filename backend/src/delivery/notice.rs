@@ -1,12 +1,8 @@
 //! What the service says of its destinations, as separate events.
 
-use crate::{
-    delivery::dead_letters::DeadSum,
-    domain::{
-        IncomingEvent, RecordId, Severity, Status,
-        destination::{RefusedRecipient, failing_event, pause_event},
-    },
-    message::domain_json::time,
+use crate::domain::{
+    IncomingEvent, RecordId, Severity, Status,
+    destination::{RefusedRecipient, failing_event, pause_event},
 };
 
 /// Characters of the summary of an event about addresses.
@@ -35,23 +31,16 @@ pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
 /// The dead letters of a destination grow.
 pub(crate) fn dead_letters(
     destination: &str,
-    sum: DeadSum,
+    count: u32,
     last_error: &str,
     now_ms: i64,
 ) -> IncomingEvent {
-    let summary = match sum.count {
-        1 => format!("1 message to {destination} became a dead letter"),
-        count => format!("{count} messages to {destination} became dead letters"),
-    };
-    let (first, last) = (time(sum.first_ms), time(sum.last_ms));
     IncomingEvent {
-        summary,
+        summary: format!("{count} messages to {destination} became dead letters"),
         body: format!(
-            "Highest severity: {}. First: {first}. Last: {last}: {last_error}\nThey are kept as dead \
-             letters and can be resent.",
-            sum.worst.word()
+            "The last one: {last_error}\nThey are kept as dead letters and can be resent."
         ),
-        severity: Some(sum.worst.max(Severity::Error)),
+        severity: Some(Severity::Error),
         status: Some(Status::Open),
         ..of_dead_letters(destination, now_ms)
     }

@@ -7,7 +7,7 @@ use crate::{
     clock::Clock,
     delivery::{dead_letters::DeadLetters, notice},
     destination::Sender,
-    domain::{IncomingEvent, OwnEvent, RecordId, Severity, destination::RefusedRecipient},
+    domain::{IncomingEvent, OwnEvent, RecordId, destination::RefusedRecipient},
 };
 
 /// What is reported, and what may have to be taken back.
@@ -66,18 +66,11 @@ impl Notices {
         self.sender.report(event);
     }
 
-    /// A delivery died; that is reported when it is severe, or there are many.
-    pub(crate) fn dead(
-        &mut self,
-        destination: RecordId,
-        name: &str,
-        severity: Severity,
-        last_error: &str,
-    ) {
+    /// A delivery died; that is reported when there are many.
+    pub(crate) fn dead(&mut self, destination: RecordId, name: &str, last_error: &str) {
         let now_ms = self.clock.now_ms();
-        let letters = &mut self.dead_letters;
-        if let Some(sum) = letters.note(destination, name, severity, now_ms) {
-            let grown = notice::dead_letters(name, sum, last_error, now_ms);
+        if let Some(count) = self.dead_letters.note(destination, name, now_ms) {
+            let grown = notice::dead_letters(name, count, last_error, now_ms);
             self.sender.report(grown);
         }
     }

@@ -10,9 +10,10 @@ use std::{
 use crate::{
     config::DeliveryConfig,
     delivery::{
-        backoff, decide,
+        backoff,
+        breaker::Probe,
+        decide,
         queue::{DestinationQueue, Lease},
-        rank::Wanted,
         refusals,
     },
     destination::Report,
@@ -43,8 +44,8 @@ pub(crate) struct Ready {
     pub(crate) ours: usize,
     /// Where in the index to begin; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// Which deliveries to take where more wait than may be sent; `None` for the first ones.
-    pub(crate) wanted: Option<Wanted>,
+    /// Which message to take while it is failing.
+    pub(crate) probe: Option<Probe>,
 }
 
 /// What happens to the next lease.
@@ -153,12 +154,7 @@ impl Queues {
                     places: queue.width(width_max).saturating_sub(queue.held()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
-                    wanted: queue.is_ranked().then(|| Wanted {
-                        count: opening.allowance,
-                        probe: queue.breaker.probe(),
-                        early: opening.is_early,
-                        only_severe: opening.only_severe,
-                    }),
+                    probe: queue.breaker.probe(),
                 });
             }
         }
@@ -200,7 +196,7 @@ impl Queues {
         if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
-        queue.started(lease.delivery.value.id, now_ms);
+        queue.running += 1;
         Some(Next::Begin(lease, timeout))
     }
 

@@ -1,9 +1,8 @@
-//! The first message of a thread: the one that further messages of a chat answer, and whose subject those of a mail
-//! have.
+//! Which message of a chat a further one answers: the first one of its thread.
 
 use crate::{
     destination::{self, ChatThread},
-    domain::{Attempt, Content, Delivery, DestinationKind, RecordId},
+    domain::{Attempt, Delivery, DestinationKind, RecordId},
     ops::delivery::attempt::attempt_key,
     store::Store,
 };
@@ -24,19 +23,4 @@ pub(super) async fn thread(
     let key = attempt_key(opening, first.attempts);
     let attempt = store.get::<Attempt>(key).await.ok()??.value;
     destination::thread(kind, &attempt.transcript.response?.body)
-}
-
-/// Returns the content of the first message of a thread, where a mail program shows the messages after it as one
-/// conversation if they have its subject.
-pub(super) async fn opening_content(
-    store: &Store,
-    opening: Option<RecordId>,
-    kind: &DestinationKind,
-) -> Option<Content> {
-    let opening = opening.filter(|_| matches!(kind, DestinationKind::Email(_)))?;
-    let first = store
-        .get::<Delivery>(opening.to_bytes().into())
-        .await
-        .ok()??;
-    Some(first.value.content)
 }

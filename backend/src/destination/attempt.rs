@@ -43,8 +43,6 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) thread: Option<&'a ChatThread>,
     /// The addresses of a mail that get no further attempt.
     pub(super) recipients: &'a Recipients,
-    /// Whether the message is in its reduced form.
-    pub(super) is_reduced: bool,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
     /// When the attempt began.

@@ -149,11 +149,6 @@ impl Dialer {
         Err(last_error)
     }
 
-    /// Returns all addresses of a host, unchecked.
-    pub(crate) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        self.resolver.resolve(host, port).await
-    }
-
     /// Resolves and checks: the addresses that may be dialled, at least one.
     pub(crate) async fn addresses(
         &self,

@@ -13,7 +13,6 @@ mod tunnel;
 
 use std::{
     io::Write as _,
-    net::SocketAddr,
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -38,7 +37,7 @@ use crate::destination::{
         body::{Outgoing, Sent},
         connector::GuardedConnector,
         fault::Lost,
-        line::{Answered, Peer},
+        line::Answered,
         origins::{Connections, Origins},
         route::Route,
     },
@@ -100,8 +99,6 @@ pub(crate) struct Answer {
     pub(crate) end: BodyEnd,
     /// How long it took.
     pub(crate) times: ExchangeTimes,
-    /// The address of the connection; `None` if a proxy forwards.
-    pub(crate) address: Option<SocketAddr>,
 }
 
 /// How a body ended.
@@ -225,19 +222,10 @@ impl HttpClient {
         let is_repeatable = request.headers.contains_key("idempotency-key");
         let authorization = self.route.authorization(&url);
         let request = prepared(request, &url, authorization)?;
-        self.let_go_of_moved(&origins, &origin, &url).await;
         let (mut unprocessed, mut was_stale) = (0, false);
         loop {
             let (number, connections) = origins.connections(&origin);
-            let sent = once(&connections, &request, deadline, timeout).await;
-            if let Ok(Answer {
-                address: Some(address),
-                ..
-            }) = &sent
-            {
-                origins.note_address(&origin, number, *address);
-            }
-            let lost = match sent {
+            let lost = match once(&connections, &request, deadline, timeout).await {
                 Ok(answer) if answer.status != StatusCode::MISDIRECTED_REQUEST => {
                     return Ok(answer);
                 }
@@ -267,34 +255,6 @@ impl HttpClient {
                     return Err(failure);
                 }
             }
-        }
-    }
-}
-
-/// How long a check of addresses may take; a request does not wait longer for it.
-const ADDRESS_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
-
-impl HttpClient {
-    /// Lets go of the connections to an origin when DNS no longer returns their address.
-    async fn let_go_of_moved(&self, origins: &Origins, origin: &str, url: &Url) {
-        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return;
-        };
-        let host = host.trim_matches(['[', ']']);
-        let is_direct = self
-            .route
-            .through(host, port, url.scheme() == "https")
-            .is_none();
-        let Some((number, used)) = origins.to_check(origin).filter(|_| is_direct) else {
-            return;
-        };
-        let found = self.dialer.resolve(host, port);
-        // Without an answer the connections stay.
-        if let Ok(Ok(found)) = tokio::time::timeout(ADDRESS_CHECK_TIMEOUT, found).await
-            && !found.is_empty()
-            && used.iter().any(|address| !found.contains(address))
-        {
-            origins.let_go(origin, number);
         }
     }
 }
@@ -372,7 +332,6 @@ async fn once(
         ..ExchangeTimes::default()
     };
     let is_tls = request.uri().scheme_str() == Some("https");
-    let address = answer.extensions().get::<Peer>().map(|peer| peer.0);
     if let Some(answered) = answer.extensions().get::<Answered>() {
         if !answered.is_noted() {
             let dialed = answer.extensions().get().copied();
@@ -389,7 +348,6 @@ async fn once(
         body,
         end,
         times,
-        address,
     })
 }
 
@@ -489,9 +447,10 @@ impl Answer {
             format!("the receiver answered {status}: {said}")
         };
         let advice = self.advice(now_ms);
-        let wish = advice.asked_wait().map_or_else(String::new, |wait| {
-            format!(" (it asks to wait {} s)", wait.as_secs_f64())
-        });
+        let wish = match advice {
+            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs_f64()),
+            _ => String::new(),
+        };
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
         let explanation = masker.mask(&explanation, left_bytes);
         Verdict::rejected(explanation + &wish, advice)
@@ -500,10 +459,9 @@ impl Answer {
     /// What to do when this answer means a failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
         match self.status.as_u16() {
-            403 | 413 | 503 if self.asked_wait(now_ms).is_some() => self.limited(now_ms),
-            429 => self.limited(now_ms),
-            408 | 421 | 425 => self.again(now_ms),
-            400 | 413 | 415 | 422 => Advice::Reduce,
+            403 | 413 if retry_after(&self.headers, now_ms).is_some() => self.again(now_ms),
+            408 | 421 | 425 | 429 => self.again(now_ms),
+            400 | 413 | 415 | 422 => Advice::GiveUp,
             300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
             400..=499 => Advice::FewMore,
             _ => self.again(now_ms),
@@ -512,20 +470,12 @@ impl Answer {
 
     /// Another try, when the receiver says.
     pub(crate) fn again(&self, now_ms: i64) -> Advice {
-        let asked = self.asked_wait(now_ms);
+        let in_body = || {
+            let is_limit = self.status == StatusCode::TOO_MANY_REQUESTS;
+            is_limit.then(|| retry_after_in_body(&self.body)).flatten()
+        };
+        let asked = retry_after(&self.headers, now_ms).or_else(in_body);
         asked.map_or(Advice::Again, Advice::AgainAfter)
-    }
-
-    /// Another try that counts as none, when the receiver says.
-    pub(crate) fn limited(&self, now_ms: i64) -> Advice {
-        Advice::Limited(self.asked_wait(now_ms))
-    }
-
-    /// Returns the wait that the receiver asks for, in a header or in the body.
-    fn asked_wait(&self, now_ms: i64) -> Option<Duration> {
-        let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
-        let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();
-        retry_after(&self.headers, now_ms).or_else(in_body)
     }
 
     /// The first line of the body, for people.

@@ -69,14 +69,10 @@ pub struct SendRequest<'a> {
     pub template_language: TemplateLanguage,
     /// The first delivery about what this one updates, when that arrived.
     pub opening: Option<RecordId>,
-    /// The content of that delivery, for destinations that show both as one conversation.
-    pub opening_content: Option<&'a Content>,
     /// The message in a chat that this one answers.
     pub thread: Option<&'a ChatThread>,
     /// The addresses of a mail that get no further attempt.
     pub recipients: &'a Recipients,
-    /// Whether the reduced form is sent, since the receiver refused the full one.
-    pub is_reduced: bool,
     /// Timeout of the whole attempt, except for the response to the text of a mail.
     pub timeout: Duration,
     /// Whether it goes over separate connections, as a test does: one that is kept from earlier
@@ -160,12 +156,7 @@ impl Sender {
             request.content,
             &self.context(&request, &shared.tenant, false),
         );
-        let made = aside(
-            &self.0.renderers,
-            templates,
-            content,
-            |templates, content, around| made(templates, content, around, false),
-        );
+        let made = aside(&self.0.renderers, templates, content, made);
         Ok(Some(made.await?.message))
     }
 
@@ -182,7 +173,6 @@ impl Sender {
             delivery_id: request.delivery,
             destination_name: request.destination_name,
             tenant,
-            opening: request.opening_content,
             links: if leaves {
                 &self.0.links
             } else {
@@ -283,10 +273,6 @@ impl Sender {
         made.0
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one attempt from its beginning to its end"
-    )]
     async fn attempt<T: DestinationType>(
         &self,
         settings: &T,
@@ -310,14 +296,7 @@ impl Sender {
             };
         let shared = Arc::clone(&self.0.settings.borrow());
         let around = self.context(&request, &shared.tenant, sends);
-        let is_reduced = request.is_reduced;
-        let content_of = (content, &around);
-        let made = aside(
-            &outlets.renderers,
-            templates,
-            content_of,
-            move |templates, content, around| made(templates, content, around, is_reduced),
-        );
+        let made = aside(&outlets.renderers, templates, (content, &around), made);
         let Made {
             message, warnings, ..
         } = match made.await {
@@ -336,7 +315,6 @@ impl Sender {
             opening: request.opening,
             thread: request.thread,
             recipients: request.recipients,
-            is_reduced,
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,
@@ -360,11 +338,6 @@ impl Sender {
             transcript.request.is_some() && !matches!(request.kind, DestinationKind::Event(_));
         if request.is_fresh && is_sent {
             verdict.explanation.push_str(" (over a new connection)");
-        }
-        if is_reduced {
-            verdict
-                .explanation
-                .push_str(" (reduced form of the message)");
         }
         // A template that gave way to the default must not go unseen.
         if !warnings.is_empty() {

@@ -56,15 +56,10 @@ pub enum Advice {
     Later,
     /// Try again, not before that much time has passed: the receiver asked for it, for all messages.
     AgainAfter(Duration),
-    /// Try again without counting the attempt: the receiver limits its rate. With the wait it asks for,
-    /// for all messages; `None` if it states none.
-    Limited(Option<Duration>),
     /// Try again as the schedule says; it helps once the destination is fixed.
     Mend,
     /// The receiver will hardly change its mind about this message: give up after a few tries.
     FewMore,
-    /// The receiver does not accept this content: try once more in the reduced form.
-    Reduce,
     /// Another try would end the same way.
     GiveUp,
 }
@@ -80,29 +75,15 @@ pub enum Fault {
     Message,
 }
 
-impl Advice {
-    /// Returns what an attempt speaks against that failed with this advice.
-    pub(crate) fn fault(self) -> Fault {
-        match self {
-            Self::Again | Self::AgainAfter(_) | Self::Limited(_) => Fault::Receiver,
-            Self::Mend => Fault::Destination,
-            Self::FewMore | Self::Reduce | Self::GiveUp | Self::Later => Fault::Message,
-        }
-    }
-
-    /// Returns the wait that the receiver asks for, for all messages.
-    pub(crate) fn asked_wait(self) -> Option<Duration> {
-        match self {
-            Self::AgainAfter(wait) | Self::Limited(Some(wait)) => Some(wait),
-            _ => None,
-        }
-    }
-}
-
 impl Verdict {
     /// What a failed attempt speaks against; none when the message was taken.
     pub(crate) fn fault(&self) -> Option<Fault> {
-        (self.outcome != Outcome::Delivered).then(|| self.advice.fault())
+        match (self.outcome, self.advice) {
+            (Outcome::Delivered, _) => None,
+            (_, Advice::Again | Advice::AgainAfter(_)) => Some(Fault::Receiver),
+            (_, Advice::Mend) => Some(Fault::Destination),
+            (_, Advice::FewMore | Advice::GiveUp | Advice::Later) => Some(Fault::Message),
+        }
     }
 
     /// Whether the message arrived; of a mail, at one address at least.

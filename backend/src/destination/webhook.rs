@@ -36,12 +36,6 @@ pub(crate) struct Body {
     text: String,
 }
 
-impl Body {
-    fn is_json(&self) -> bool {
-        message::is_json(&self.content_type)
-    }
-}
-
 /// Variables by which receivers keep incidents.
 const KEYS: [&str; 3] = ["thread_id", "labels", "occurrence_id"];
 
@@ -118,11 +112,7 @@ impl DestinationType for Webhook {
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Body {
-        message::body(facts, self, false)
-    }
-
-    fn reduced(&self, facts: &mut Facts<'_>) -> Body {
-        message::body(facts, self, true)
+        message::body(facts, self)
     }
 
     fn shown(body: &Body) -> Value {

@@ -118,6 +118,7 @@ impl Receivers {
 
 /// Cancels the pages of a response that wait, and what waits to report to receivers that have none; returns the
 /// receivers that have none.
+#[expect(clippy::too_many_lines, reason = "one commit")]
 async fn cancel_waiting(
     store: &Store,
     occurrence: &Occurrence,

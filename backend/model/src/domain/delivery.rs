@@ -8,10 +8,6 @@ use crate::domain::{
 };
 
 /// One notification on its way to one destination.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, each stored with the record"
-)]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// Its identity, the same over all attempts; `webhook-id` of a webhook.
@@ -30,13 +26,6 @@ pub struct Delivery {
     pub test: bool,
     /// How many attempts were begun, with those that a stop of the service cut off.
     pub attempts: u32,
-    /// Those of them that the receiver deferred, such as by its rate limit: they do not count.
-    pub deferrals: u32,
-    /// Whether the last attempt failed because of the receiver or the destination, so that the next one
-    /// is due as soon as another message is accepted.
-    pub awaits_receiver: bool,
-    /// Whether further attempts send the reduced form, since the receiver refused the full one.
-    pub is_reduced: bool,
     /// What the last failed attempt said; empty when none failed.
     pub last_error: String,
     /// When the notification was decided, in milliseconds since 1970.
@@ -99,9 +88,6 @@ impl Delivery {
             state: DeliveryState::Pending { due_ms: create_ms },
             test: false,
             attempts: 0,
-            deferrals: 0,
-            awaits_receiver: false,
-            is_reduced: false,
             last_error: String::new(),
             create_ms,
             end_ms: None,
@@ -346,8 +332,6 @@ pub struct Attempt {
     pub outcome: Option<Outcome>,
     /// The verdict in a sentence for people.
     pub explanation: String,
-    /// Whether the reduced form of the message was sent.
-    pub is_reduced: bool,
     /// What was sent and what came back, secrets masked.
     pub transcript: Transcript,
 }

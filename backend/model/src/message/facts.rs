@@ -97,7 +97,7 @@ impl<'a> Facts<'a> {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
         let mustache = TemplateLanguage::Mustache;
-        let link = facts.render(mustache, "the setting link_template", own, Escape::Percent);
+        let link = facts.fill_in(mustache, "the setting link_template", own, Escape::Percent);
         if let Some(link) = link {
             if let Some(variables) = &mut facts.variables {
                 let variables = variables.edit();
@@ -128,7 +128,7 @@ impl<'a> Facts<'a> {
         for (name, value) in values {
             let what = format!("the value `{name}`");
             let from = format!("{{{{{{{}}}}}}}", value.from);
-            let found = self.render(TemplateLanguage::Mustache, &what, &from, Escape::None);
+            let found = self.fill_in(TemplateLanguage::Mustache, &what, &from, Escape::None);
             let mapped = found.and_then(|found| value.map.get(&found));
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
@@ -228,33 +228,13 @@ impl<'a> Facts<'a> {
         Some(members::lines(group, &self.link, headline))
     }
 
-    /// Fills a template of the destination; none when it is empty or fails, or renders blank for this event,
-    /// which is then among the warnings.
+    /// Fills a template of the destination; none when it is empty or fails, which is then among the
+    /// warnings.
     pub fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
         self.fill_in(self.language, what, source, escape)
     }
 
-    /// Fills a part of a request that may be blank, as [`Self::fill`].
-    pub fn fill_part(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
-        self.render(self.language, what, source, escape)
-    }
-
     fn fill_in(
-        &mut self,
-        language: TemplateLanguage,
-        what: &str,
-        source: &str,
-        escape: Escape,
-    ) -> Option<String> {
-        let filled = self.render(language, what, source, escape)?;
-        if is_blank(&filled) {
-            self.warn(what, "it renders blank for this event; the default is used");
-            return None;
-        }
-        Some(filled)
-    }
-
-    fn render(
         &mut self,
         language: TemplateLanguage,
         what: &str,
@@ -297,13 +277,6 @@ impl<'a> Facts<'a> {
     pub fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
         let template = AnyTemplate::parse(self.language, source).ok()?;
         let mut json = self.make_variables();
-        // A receiver may have refused the message because a text in it is blank.
-        for path in ["/event/body", "/event/summary", "/rule/message"] {
-            let text = json.pointer_mut(path);
-            if let Some(text) = text.filter(|it| it.as_str().is_some_and(is_blank)) {
-                *text = self.headline.as_str().into();
-            }
-        }
         simplify(&mut json);
         let variables = Variables::new(json);
         template
@@ -330,7 +303,7 @@ impl<'a> Facts<'a> {
         cut
     }
 
-    pub(super) fn make_variables(&self) -> Value {
+    fn make_variables(&self) -> Value {
         let Content {
             clear,
             occurrence,
@@ -399,15 +372,8 @@ fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Esca
     }
 }
 
-/// Whether a text shows nothing.
-pub fn is_blank(text: &str) -> bool {
-    let is_invisible = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
-    text.chars()
-        .all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
-}
-
 /// Cuts texts, empties lists, and leaves out what nests.
-pub fn simplify(variables: &mut Value) {
+fn simplify(variables: &mut Value) {
     match variables {
         Value::String(text) => *text = cut::characters(text, SIMPLE_CHARACTERS_MAX),
         Value::Array(entries) => entries.clear(),
@@ -452,7 +418,6 @@ fn event(occurrence: &Occurrence) -> Value {
         "count": occurrence.count,
         "timestamp": domain_json::time(occurrence.last_seen_ms),
         "start_time": domain_json::time(occurrence.start_ms),
-        "start_time_ms": occurrence.start_ms,
         "last_seen": domain_json::time(occurrence.last_seen_ms),
         "dimensions": occurrence.dimensions,
         "metadata": domain_json::object(&occurrence.metadata),

@@ -9,7 +9,6 @@ mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
-mod humanize;
 mod meter;
 mod replace;
 mod scan;
@@ -57,7 +56,6 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         environment.remove_global(global);
     }
     filters::add(&mut environment);
-    humanize::add(&mut environment);
     environment
 });
 

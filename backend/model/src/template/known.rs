@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub const VARIABLES: [&str; 83] = [
+pub const VARIABLES: [&str; 82] = [
     "acknowledged",
     "clear",
     "destination",
@@ -50,7 +50,6 @@ pub const VARIABLES: [&str; 83] = [
     "event.severity",
     "event.severity_number",
     "event.start_time",
-    "event.start_time_ms",
     "event.status",
     "event.summary",
     "event.timestamp",

@@ -55,11 +55,6 @@ pub(super) fn compose(
     email: &Email,
     mail: Mail,
 ) -> Result<Composed, String> {
-    let mail = Mail {
-        subject: without_nul(mail.subject),
-        text: without_nul(mail.text),
-        html: without_nul(mail.html),
-    };
     let sender = match email.from.trim() {
         "" => smtp.from.clone(),
         from => mailbox(from)?,
@@ -105,15 +100,6 @@ pub(super) fn compose(
         mail,
     };
     Ok(Composed { envelope, request })
-}
-
-/// A text without NUL, which no part of a mail may contain (RFC 5321, 4.5.2).
-fn without_nul(text: String) -> String {
-    if text.contains('\0') {
-        text.replace('\0', "\u{fffd}")
-    } else {
-        text
-    }
 }
 
 /// The value of the header `List-Id` (RFC 2919); none when the text is no name of a list.

@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, IoSlice},
-    net::SocketAddr,
     pin::Pin,
     sync::{
         Arc,
@@ -34,10 +33,6 @@ impl Answered {
     }
 }
 
-/// The address at the other end of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
-
 /// A connection below TLS.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -62,11 +57,7 @@ impl Line {
 impl Connection for Line {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.is_forwarded);
-        let connected = connected.extra(self.answered.clone()).extra(self.dialed);
-        match self.stream.inner().peer_addr() {
-            Ok(address) => connected.extra(Peer(address)),
-            Err(_closed) => connected,
-        }
+        connected.extra(self.answered.clone()).extra(self.dialed)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The connections that are kept for each origin. Those of one that does not answer are let go of together.
 
 use std::{
-    collections::{HashMap, HashSet},
-    net::SocketAddr,
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,7 +11,6 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
-use tokio::time::Instant;
 
 use super::{body::Outgoing, connector::GuardedConnector};
 
@@ -22,10 +20,6 @@ const ORIGINS_MAX: usize = 1_024;
 const IDLE_CONNECTIONS_MAX: usize = 64;
 /// How long a connection is kept for the next message.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
-/// Maximum age of the connections to an origin; a request in progress continues on them.
-const AGE_MAX: Duration = Duration::from_secs(180);
-/// Time between two checks whether DNS still returns the address of the connections.
-const ADDRESS_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long an HTTP/2 connection may be silent before it is pinged, while a request waits on it.
 const PING_AFTER: Duration = Duration::from_secs(5);
 /// How long an HTTP/2 ping may stay unanswered.
@@ -43,7 +37,6 @@ pub(super) type Connections = Client<Connector, Outgoing>;
 pub(super) struct Origins {
     connector: Connector,
     kept: Arc<Mutex<OriginPool>>,
-    age_max: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -57,11 +50,6 @@ struct OriginPool {
 struct Origin {
     number: u64,
     last_use: u64,
-    opened: Instant,
-    /// Time of the last check of its addresses.
-    checked: Instant,
-    /// The addresses that its connections lead to.
-    addresses: HashSet<SocketAddr>,
     connections: Connections,
 }
 
@@ -70,7 +58,6 @@ impl Origins {
         Self {
             connector,
             kept: Arc::default(),
-            age_max: AGE_MAX,
         }
     }
 
@@ -84,10 +71,6 @@ impl Origins {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count += 1;
         let now = kept.count;
-        let is_old = |it: &Origin| it.opened.elapsed() > self.age_max;
-        if kept.by_origin.get(origin).is_some_and(is_old) {
-            kept.by_origin.remove(origin);
-        }
         if let Some(known) = kept.by_origin.get_mut(origin) {
             known.last_use = now;
             return (known.number, known.connections.clone());
@@ -101,34 +84,10 @@ impl Origins {
         let new = Origin {
             number: now,
             last_use: now,
-            opened: Instant::now(),
-            checked: Instant::now(),
-            addresses: HashSet::new(),
             connections: connections.clone(),
         };
         kept.by_origin.insert(origin.to_owned(), new);
         (now, connections)
-    }
-
-    /// Notes the address that a connection to an origin leads to.
-    pub(super) fn note_address(&self, origin: &str, number: u64, address: SocketAddr) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.by_origin.get_mut(origin);
-        if let Some(known) = known.filter(|known| known.number == number) {
-            known.addresses.insert(address);
-        }
-    }
-
-    /// Returns the number of the connections to an origin and the addresses that they lead to, if it is time to
-    /// check these.
-    pub(super) fn to_check(&self, origin: &str) -> Option<(u64, HashSet<SocketAddr>)> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.by_origin.get_mut(origin)?;
-        if known.addresses.is_empty() || known.checked.elapsed() < ADDRESS_CHECK_INTERVAL {
-            return None;
-        }
-        known.checked = Instant::now();
-        Some((known.number, known.addresses.clone()))
     }
 
     /// Uses the connections of that number for no further request. What is under way on them
@@ -158,32 +117,4 @@ fn connections(connector: Connector) -> Connections {
         .http2_keep_alive_interval(PING_AFTER)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .build(connector)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        config::EgressConfig,
-        destination::{
-            dial::{Dialer, SystemResolver},
-            egress::Guard,
-            http::{self, route::Route},
-            tls,
-        },
-    };
-
-    #[tokio::test]
-    async fn connections_above_the_maximum_age_are_replaced() {
-        let guard = Arc::new(Guard::new(&EgressConfig::default(), Vec::new()));
-        let dialer = Dialer::new(guard, Arc::new(SystemResolver), Duration::from_secs(1));
-        let config = tls::client_config(&tls::Trust::new(&[]));
-        let mut origins = http::origins(config, dialer, Arc::new(Route::default()));
-        let number = |origins: &Origins| origins.connections("http://a.example").0;
-        assert_eq!(number(&origins), 1);
-        assert_eq!(number(&origins), 1);
-        origins.age_max = Duration::ZERO;
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        assert_eq!(number(&origins), 3);
-    }
 }

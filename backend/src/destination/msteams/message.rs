@@ -10,21 +10,8 @@ use crate::{
 
 /// Teams refuses a message beyond 28 KB; thousands are meant, to be on the safe side.
 pub(super) const BODY_BYTES_MAX: usize = 28_000;
-
-/// Returns the size of a card as Teams counts it: a workflow passes it on as a text inside JSON.
-pub(super) fn size_bytes(card: &Value) -> usize {
-    Value::from(card.to_string()).to_string().len()
-}
-
-/// Bytes of a letter in a text inside JSON inside JSON.
-fn cost(letter: char) -> usize {
-    match letter {
-        '"' | '\\' => 4,
-        '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 3,
-        letter if letter < ' ' => 7,
-        letter => letter.len_utf8(),
-    }
-}
+/// Room for the mark of a cut and for the doubled escapes of line breaks.
+const SPARE_BYTES: usize = 16;
 
 /// The rule's message; else the summary with severity, status and acknowledged. A message that is
 /// too long is cut so that the whole fits.
@@ -34,35 +21,29 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         None => (default_text(facts), true),
     };
     let whole = card(facts, &text, with_facts);
-    if size_bytes(&whole) <= BODY_BYTES_MAX {
+    let size = whole.to_string().len();
+    if size <= BODY_BYTES_MAX {
         return whole;
     }
-    let around = size_bytes(&card(facts, "", with_facts));
-    let start = cut::cut(&text, BODY_BYTES_MAX.saturating_sub(around), cost);
+    let around = card(facts, "", with_facts).to_string().len();
+    let room = BODY_BYTES_MAX.saturating_sub(around + SPARE_BYTES);
+    let start = cut::json_bytes(&text, room);
     let limit = format!("{BODY_BYTES_MAX} bytes in all");
     let start = facts.note_cut(&text, start, "Teams", &limit);
     card(facts, &start, with_facts)
 }
 
-/// A card with one line and the links.
-pub(super) fn reduced(facts: &Facts<'_>) -> Value {
-    card(facts, &headline(facts), false)
-}
-
-fn headline(facts: &Facts<'_>) -> String {
-    // An event must neither hide where a link leads to nor mention anybody.
-    let headline = template::escaped(&facts.headline, Escape::Card);
-    match facts.change() {
-        Some(change) => format!("{headline} ({change})"),
-        None => headline.into_owned(),
-    }
-}
-
 fn default_text(facts: &Facts<'_>) -> String {
-    let mut text = headline(facts);
+    // An event must neither hide where a link leads to nor mention anybody.
+    let text_of = |text: &str| template::escaped(text, Escape::Card).into_owned();
+    let headline = text_of(&facts.headline);
+    let mut text = match facts.change() {
+        Some(change) => format!("{headline} ({change})"),
+        None => headline,
+    };
     for line in facts.members().into_iter().flatten() {
         text.push_str("\n\n");
-        text.push_str(&template::escaped(&line, Escape::Card));
+        text.push_str(&text_of(&line));
     }
     text
 }

@@ -14,17 +14,10 @@ use crate::{
 pub(super) const BODY_BYTES_MAX: usize = 512 * 1024;
 /// PagerDuty refuses a longer summary, in characters.
 const SUMMARY_CHARACTERS_MAX: usize = 1_024;
-/// Bytes of an address; longer ones are absent.
-const URL_BYTES_MAX: usize = 2_048;
 /// Links, and images, of one event.
 const ENTRIES_MAX: usize = 50;
 /// Bytes of one long value in the details, as JSON.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
-
-/// Characters of the summary in the reduced form.
-const REDUCED_CHARACTERS_MAX: usize = 200;
-/// What PagerDuty requires of a payload.
-const PAYLOAD_REQUIRED: [&str; 3] = ["summary", "source", "severity"];
 
 /// Opens an alert, acknowledges it or resolves it; the thread is what makes alerts one.
 #[expect(clippy::too_many_lines, reason = "a member after the other")]
@@ -104,22 +97,6 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     body
 }
 
-/// The alert with what PagerDuty requires, and nothing else.
-pub(super) fn reduced(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
-    let mut reduced = body(facts, pagerduty);
-    if let Some(event) = reduced.as_object_mut() {
-        for member in ["images", "links", "client_url"] {
-            event.remove(member);
-        }
-    }
-    if let Some(payload) = reduced["payload"].as_object_mut() {
-        payload.retain(|member, _| PAYLOAD_REQUIRED.contains(&member.as_str()));
-    }
-    let summary = cut::one_line(&facts.headline, REDUCED_CHARACTERS_MAX);
-    reduced["payload"]["summary"] = summary.into();
-    reduced
-}
-
 /// A field of one line: what its template makes, or what it is by default.
 fn line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
     let filled = facts.fill(what, template, Escape::None);
@@ -163,17 +140,14 @@ fn entries(
     };
     let found = list.len();
     let kept = list.into_iter().take(ENTRIES_MAX).filter_map(|entry| {
-        let url = whole_url(&entry[address], scheme)?;
-        let mut kept = json!({address: url});
+        let url = Url::parse(entry[address].as_str()?).ok()?;
+        if !url.has_host() || !url.scheme().starts_with(scheme) {
+            return None;
+        }
+        let mut kept = json!({address: url.as_str()});
         for name in texts {
-            let text = match *name {
-                "href" => whole_url(&entry[*name], "http"),
-                name => entry[name]
-                    .as_str()
-                    .map(|text| cut::characters(text, SUMMARY_CHARACTERS_MAX)),
-            };
-            if let Some(text) = text.filter(|text| !text.is_empty()) {
-                kept[*name] = text.into();
+            if let Some(text) = entry[*name].as_str().filter(|text| !text.is_empty()) {
+                kept[*name] = cut::characters(text, SUMMARY_CHARACTERS_MAX).into();
             }
         }
         Some(kept)
@@ -187,14 +161,6 @@ fn entries(
         facts.warn(what, &wrong);
     }
     kept
-}
-
-/// An address of that scheme as it is, if PagerDuty accepts its length: one that is cut leads elsewhere.
-fn whole_url(value: &Value, scheme: &str) -> Option<String> {
-    let url = Url::parse(value.as_str()?).ok()?;
-    let is_fit = url.has_host() && url.scheme().starts_with(scheme);
-    let url = String::from(url);
-    (is_fit && url.len() <= URL_BYTES_MAX).then_some(url)
 }
 
 /// An alert is opened before it can be acknowledged, so only a change acknowledges.

@@ -12,8 +12,6 @@ use crate::{
 const NAME_CHARACTERS_MAX: usize = 100;
 /// Characters of `description`.
 const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
-/// Characters of `description` in the reduced form.
-const REDUCED_CHARACTERS_MAX: usize = 500;
 /// Dimensions that name a node, the likeliest first.
 const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];
 
@@ -43,16 +41,6 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         // A text that holds JSON.
         "additional_info": additional_info(facts).to_string(),
     })
-}
-
-/// A record without what instances can have rules for.
-pub(super) fn reduced(facts: &mut Facts<'_>) -> Value {
-    let mut record = body(facts);
-    if let Some(record) = record.as_object_mut() {
-        record.remove("additional_info");
-    }
-    record["description"] = cut::characters(&facts.headline, REDUCED_CHARACTERS_MAX).into();
-    record
 }
 
 /// 1 critical, 2 major, 3 minor, 4 warning, 5 information.

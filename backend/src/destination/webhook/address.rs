@@ -7,13 +7,11 @@ use crate::{
     destination::{Checks, whole_address},
     domain::{TemplateLanguage, destination::ValueMap},
     limits::URL_CHARACTERS_MAX,
-    message::{Facts, cut, sample},
+    message::Facts,
     template::{AnyTemplate, Budget, Escape, Variables},
 };
 
 const WHAT: &str = "the webhook's url";
-/// Characters of an address that an error repeats.
-const QUOTED_CHARACTERS_MAX: usize = 200;
 /// Bytes of an address when it is filled in.
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
@@ -56,32 +54,13 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     let Ok(template) = AnyTemplate::parse(checks.language, url) else {
         return;
     };
-    let quoted = match field {
-        "secretUrl" => String::new(),
-        _ => format!(
-            " (a sample event for `{}`)",
-            cut::characters(url, QUOTED_CHARACTERS_MAX)
-        ),
-    };
     if template.has_raw() {
         checks.add(
             field,
             "holds `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
         );
     }
-    let sample = template.render(
-        &sample::variables(),
-        Escape::Percent,
-        &mut Budget::of_message(),
-    );
-    let found = checks.found.len();
-    match sample {
-        Ok(filled) => checks.url(field, &filled),
-        Err(error) => checks.add(field, format!("cannot be rendered: {error}")),
-    }
-    for violation in &mut checks.found[found..] {
-        violation.description.push_str(&quoted);
-    }
+    checks.url(field, &blank(&template));
 }
 
 /// Returns the host of an address with variables, and the port, as far as its own text has them before any
@@ -105,7 +84,7 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     }
     // One that was stored before this was checked leads nowhere.
     fixed_host(url)?;
-    let filled = facts.fill_part(WHAT, url, Escape::Percent);
+    let filled = facts.fill(WHAT, url, Escape::Percent);
     if let Some(filled) = filled {
         if filled.len() <= FILLED_BYTES_MAX {
             return Some(filled);

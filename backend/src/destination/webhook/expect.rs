@@ -1,109 +1,47 @@
 //! Whether an answer is what the author of a webhook expects.
 
-use http::{HeaderValue, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     destination::{Advice, AttemptContext, Verdict, http::Answer},
-    domain::{Clause, destination::Expect},
+    domain::destination::Expect,
     matching::{Document, DocumentQuery},
 };
 
-/// Bytes of a body in which a page for people begins.
-const PAGE_START_BYTES: usize = 1024;
-
-/// The verdict on an answer to a request, which was JSON or of another type.
-pub(super) fn judge(
-    expect: Option<&Expect>,
-    answer: &Answer,
-    attempt: &AttemptContext<'_>,
-    is_json: bool,
-) -> Verdict {
-    let verdict = judge_accepted(expect, answer, attempt, is_json);
-    let clause = expect.and_then(|it| it.destination.as_ref());
-    let is_wrong = match (verdict.fault(), verdict.advice) {
-        (None, _) | (_, Advice::Limited(_)) => false,
-        _ => clause.is_some_and(|it| matches(it, answer, attempt) == Some(true)),
-    };
-    Verdict {
-        advice: if is_wrong {
-            Advice::Mend
-        } else {
-            verdict.advice
-        },
-        ..verdict
-    }
-}
-
-/// The verdict without regard to what the destination may have wrong.
-fn judge_accepted(
-    expect: Option<&Expect>,
-    answer: &Answer,
-    attempt: &AttemptContext<'_>,
-    is_json: bool,
-) -> Verdict {
+/// The verdict on an answer.
+pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Verdict {
     let status = answer.status;
-    let is_expected = match expect.map_or(&[][..], |it| &it.statuses) {
+    let is_expected = match &*expect.statuses {
         [] => status.is_success(),
         expected => expected.contains(&status.as_u16()),
     };
-    let clause = expect.and_then(|it| it.body.as_ref());
-    let is_met = clause.map(|it| matches(it, answer, attempt));
-    if !status.is_success() && !is_expected {
-        // Of what means no success everywhere, the status shows what to do.
-        return answer.verdict(&attempt.masker, attempt.start_ms);
-    }
-    let is_checked = expect.is_some() || is_json;
-    if status.is_success() && is_checked && is_met != Some(Some(true)) && is_page(answer) {
-        let explanation = format!(
-            "the receiver answered {status} with a web page, such as a sign-in page: another server \
-             uses this address"
-        );
-        return Verdict::rejected(explanation, Advice::Mend);
-    }
     if !is_expected {
+        // Of what means no success everywhere, the status shows what to do.
+        if !status.is_success() {
+            return answer.verdict(&attempt.masker, attempt.start_ms);
+        }
         let explanation = format!("the receiver answered {status}, which is not expected");
         return Verdict::rejected(explanation, Advice::FewMore);
     }
-    let fault = match is_met {
-        Some(None) => "the condition on its body cannot be evaluated".to_owned(),
-        Some(Some(false)) => {
-            let body = String::from_utf8_lossy(&answer.body);
-            format!("its body is not as expected: {}", body.trim())
+    match fault(expect, answer, attempt) {
+        None => Verdict::delivered(format!("the receiver answered {status}, as expected")),
+        Some(fault) => {
+            let explanation = format!("the receiver answered {status}, but {fault}");
+            Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
         }
-        None if expect.is_none() => {
-            return answer.verdict(&attempt.masker, attempt.start_ms);
-        }
-        None | Some(Some(true)) => {
-            let explanation = format!("the receiver answered {status}, as expected");
-            return Verdict::delivered(explanation);
-        }
-    };
-    let explanation = format!("the receiver answered {status}, but {fault}");
-    Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
+    }
 }
 
-/// Whether a condition is true of an answer; `None` if it cannot be evaluated.
-fn matches(clause: &Clause, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<bool> {
-    let query = DocumentQuery::compile(clause).ok()?;
-    let said = if let Ok(said @ Value::Object(_)) = serde_json::from_slice(&answer.body) {
-        said
-    } else {
-        let body = String::from_utf8_lossy(&answer.body);
-        json!({"status": answer.status.as_u16(), "body": body.trim()})
+/// What is wrong with the body of an answer.
+fn fault(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<String> {
+    let clause = expect.body.as_ref()?;
+    let Ok(said) = serde_json::from_slice::<Value>(&answer.body) else {
+        return Some("its body is not JSON".into());
+    };
+    let Ok(query) = DocumentQuery::compile(clause) else {
+        return Some("the condition on its body cannot be evaluated".into());
     };
     let document = Document::new(&said, attempt.content.occurrence.clone());
-    Some(query.matches(&document))
-}
-
-/// Whether an answer is a page for people.
-fn is_page(answer: &Answer) -> bool {
-    let content_type = answer.headers.get(header::CONTENT_TYPE);
-    let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
-    let start = &answer.body[..answer.body.len().min(PAGE_START_BYTES)];
-    let start = String::from_utf8_lossy(start).to_ascii_lowercase();
-    let start = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-    let is_html = content_type.to_ascii_lowercase().starts_with(b"text/html");
-    let is_markup = is_html && start.starts_with('<');
-    is_markup || start.starts_with("<!doctype html") || start.starts_with("<html")
+    let is_met = query.matches(&document);
+    (!is_met).then(|| format!("its body is not as expected: {said}"))
 }

@@ -8,14 +8,14 @@ use crate::{
         TemplateLanguage,
         destination::{HeaderValue, Webhook},
     },
-    message::{Facts, is_blank, simplify},
+    message::Facts,
     template::Escape,
 };
 
 const JSON: &str = "application/json";
 const WHAT: &str = "the webhook's payload";
 
-pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -> Body {
+pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
     facts.define(&webhook.values);
     let (url, payload) = match webhook.on_clear.as_ref().filter(|_| facts.is_closing()) {
         None => (&webhook.url, &webhook.payload),
@@ -29,7 +29,7 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -
     let headers = headers
         .map(|(it, filled)| (it.name.clone(), filled))
         .collect();
-    let (content_type, text) = content(facts, webhook, payload, is_reduced);
+    let (content_type, text) = content(facts, webhook, payload);
     Body {
         url,
         content_type,
@@ -39,42 +39,27 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -
 }
 
 /// The body and its type.
-fn content(
-    facts: &mut Facts<'_>,
-    webhook: &Webhook,
-    payload: &str,
-    is_reduced: bool,
-) -> (String, String) {
-    let standard = |mut document: Value| {
-        if is_reduced {
-            simplify(&mut document);
-        }
-        (JSON.to_owned(), document.to_string())
-    };
+fn content(facts: &mut Facts<'_>, webhook: &Webhook, payload: &str) -> (String, String) {
+    let standard = |document: Value| (JSON.to_owned(), document.to_string());
     if payload.is_empty() {
         return standard(document(facts));
     }
     let content_type = content_type(webhook);
     let warned = facts.warnings.len();
     let place = escape(&content_type, facts.language);
-    if !is_reduced {
-        match facts.fill(WHAT, payload, place) {
-            Some(text) => match fault(&content_type, &text) {
-                None => return (content_type, text),
-                Some(fault) => facts.warn(WHAT, &fault),
-            },
-            None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
-        }
+    match facts.fill(WHAT, payload, place) {
+        Some(text) => match fault(&content_type, &text) {
+            None => return (content_type, text),
+            Some(fault) => facts.warn(WHAT, &fault),
+        },
+        None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
     }
     let simple = facts.fill_simply(payload, place);
-    let simple = simple.filter(|it| !is_blank(it) && fault(&content_type, it).is_none());
-    if let Some(text) = simple {
-        if !is_reduced {
-            facts.warn(
-                WHAT,
-                "it is sent in its simplest form, with short texts and without lists",
-            );
-        }
+    if let Some(text) = simple.filter(|it| fault(&content_type, it).is_none()) {
+        facts.warn(
+            WHAT,
+            "it is sent in its simplest form, with short texts and without lists",
+        );
         return (content_type, text);
     }
     let mut safe = document(facts);
@@ -113,15 +98,10 @@ fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     }
 }
 
-/// Whether a type is JSON.
-pub(super) fn is_json(content_type: &str) -> bool {
-    let essence = essence(content_type);
-    essence == JSON || essence == "text/json" || essence.ends_with("+json")
-}
-
 /// What is wrong with a body that claims to be JSON.
 fn fault(content_type: &str, body: &str) -> Option<String> {
-    if !is_json(content_type) {
+    let essence = essence(content_type);
+    if essence != JSON && essence != "text/json" && !essence.ends_with("+json") {
         return None;
     }
     let parsed: Result<Value, _> = serde_json::from_str(body);

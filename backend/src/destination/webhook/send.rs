@@ -36,7 +36,6 @@ pub(super) async fn send(
         Ok(target) => target,
         Err(error) => return unsendable(error.to_string()),
     };
-    let is_json = body.is_json();
     let body = Bytes::from(body.text);
     // What the body is, the message knows: it may not be the author's.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
@@ -75,16 +74,16 @@ pub(super) async fn send(
         url: target.url,
         headers,
         body,
-        compress: webhook.compress && !attempt.is_reduced,
+        compress: webhook.compress,
         identity: None,
     };
     let (result, transcript) = match with_auth(webhook.auth.as_deref(), attempt, request).await {
         Ok(made) => made,
         Err(ending) => return *ending,
     };
-    let verdict = match &result {
-        Ok(answer) => expect::judge(webhook.expect.as_deref(), answer, attempt, is_json),
-        Err(_) => attempt.judge(&result),
+    let verdict = match (&webhook.expect, &result) {
+        (Some(expect), Ok(answer)) => expect::judge(expect, answer, attempt),
+        _ => attempt.judge(&result),
     };
     (verdict, transcript)
 }

@@ -15,29 +15,13 @@ use crate::{
 /// How much longer than an attempt a lease is, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Timeout of a conversation with a mail server up to the response to the text: a greeting may take 5 min
-/// (RFC 5321, 4.5.3.2).
-const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// Timeout of an attempt, except for the response to the text of a mail.
-pub(crate) fn timeout(
-    config: &DeliveryConfig,
-    settings: DeliverySettings,
-    kind: &DestinationKind,
-) -> Duration {
-    match kind {
-        DestinationKind::Email(_) => MAIL_TIMEOUT,
-        _ => settings.timeout.unwrap_or(config.timeout),
-    }
-}
-
 /// Timeout of an attempt. A mail server may respond to the text of a mail late.
 pub(crate) fn longest(
     config: &DeliveryConfig,
     settings: DeliverySettings,
     kind: &DestinationKind,
 ) -> Duration {
-    let timeout = timeout(config, settings, kind);
+    let timeout = settings.timeout.unwrap_or(config.timeout);
     match kind {
         DestinationKind::Email(_) => timeout + config.mail_answer_timeout,
         _ => timeout,
@@ -65,18 +49,16 @@ pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt
         duration: None,
         outcome: None,
         explanation: String::new(),
-        is_reduced: false,
         transcript: Transcript::default(),
     }
 }
 
-/// An attempt that ended, with the full or the reduced form of its message.
-pub(crate) fn ended(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
+/// An attempt that ended.
+pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     Attempt {
         duration: Some(report.duration),
         outcome: Some(report.verdict.outcome),
         explanation: report.verdict.explanation.clone(),
-        is_reduced,
         transcript: report.transcript.clone(),
         ..attempt.clone()
     }

@@ -221,7 +221,6 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
     Ok(found)
 }
 
-/// Whether a delivery waits for every earlier one of its thread, not only for closings.
-pub(crate) fn waits_for_all(delivery: &Delivery) -> bool {
+fn waits_for_all(delivery: &Delivery) -> bool {
     delivery.content.clear || delivery.content.group.is_some()
 }

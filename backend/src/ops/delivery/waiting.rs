@@ -24,9 +24,6 @@ use crate::{
 /// Deliveries that are counted before one that waits; more are reported as this many.
 const COUNTED_MAX: usize = 10_000;
 
-/// Why a delivery waits for those before it to a receiver that limits its rate.
-const LIMITED: &str = "the receiver limits the rate of messages (429)";
-
 /// Why a delivery waits for the time that the receiver stated.
 const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
 
@@ -42,11 +39,6 @@ pub enum Hold {
     },
     /// The receiver asks to be sent nothing until then.
     Asked {
-        /// When, in milliseconds since 1970.
-        until_ms: i64,
-    },
-    /// The receiver limits its rate: one message is sent then.
-    Limited {
         /// When, in milliseconds since 1970.
         until_ms: i64,
     },
@@ -156,10 +148,6 @@ impl WaitReasons<'_> {
     ///
     /// # Errors
     /// Those of the store.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one reason after the other, in the order in which they apply"
-    )]
     pub async fn of(&mut self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
         let all = self.deliveries;
         let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
@@ -204,9 +192,6 @@ impl WaitReasons<'_> {
             Some(Hold::Asked { until_ms }) => {
                 waiting(ASKED.into(), Some(until_ms.max(due_ms).max(now_ms)))
             }
-            Some(Hold::Limited { until_ms }) => {
-                waiting(LIMITED.into(), Some(until_ms.max(due_ms).max(now_ms)))
-            }
             // What is due later than all of these is not behind them.
             Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
             Some(Hold::Rate {
@@ -217,12 +202,11 @@ impl WaitReasons<'_> {
                     return waiting(format!("rate {per_minute}/min"), Some(until_ms));
                 }
                 let before = all.before(delivery, due_ms).await?;
-                let before_ms = i64::try_from(before)
-                    .unwrap_or(i64::MAX)
-                    .saturating_mul(MINUTE_MS);
+                let minutes =
+                    i64::try_from(before).unwrap_or(i64::MAX) / i64::from(per_minute.max(1));
                 waiting(
                     format!("rate {per_minute}/min: {} before it", shown(before)),
-                    Some(until_ms.saturating_add(before_ms / i64::from(per_minute.max(1)))),
+                    Some(until_ms.saturating_add(minutes.saturating_mul(MINUTE_MS))),
                 )
             }
             Some(Hold::Width { running }) => {

@@ -202,10 +202,7 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
 }
 
 fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
-    let mut clause = |wire: Option<v1::Clause>, name: &str| {
-        let path = format!("type.webhook.expect.{name}");
-        wire.map(|it| query::clause(it, &path, faults))
-    };
+    let path = "type.webhook.expect.bodyClause";
     Expect {
         // What is no status is refused as such.
         statuses: wire
@@ -213,8 +210,7 @@ fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
             .into_iter()
             .map(|it| u16::try_from(it).unwrap_or(0))
             .collect(),
-        body: clause(wire.body_clause, "bodyClause"),
-        destination: clause(wire.destination_clause, "destinationClause"),
+        body: wire.body_clause.map(|it| query::clause(it, path, faults)),
     }
 }
 

@@ -230,7 +230,7 @@ impl Works {
         (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
         let report = self.sender.send(request).await;
         let times = report.times;
-        let attempt = attempt::ended(&attempt, &report, false);
+        let attempt = attempt::ended(&attempt, &report);
         let ended = self.ended(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
             // The answer reports what happened anyway.
@@ -299,10 +299,8 @@ impl Works {
             kind,
             template_language: planned.content.template_language,
             opening: None,
-            opening_content: None,
             thread: None,
             recipients: &planned.recipients,
-            is_reduced: false,
             timeout: settings.timeout.unwrap_or(self.config.timeout),
             is_fresh: true,
         }

@@ -86,6 +86,4 @@ pub struct Expect {
     pub statuses: Vec<u16>,
     /// A condition on the answer's body.
     pub body: Option<Clause>,
-    /// A condition on the body of a refusal, under which the destination is wrong.
-    pub destination: Option<Clause>,
 }

@@ -24,7 +24,7 @@ const TRUNCATE_CHARACTERS: usize = 255;
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
 /// The filters that templates have, in the order of the alphabet.
-pub const FILTERS: [&str; 63] = [
+pub const FILTERS: [&str; 59] = [
     "abs",
     "ago",
     "attr",
@@ -46,10 +46,6 @@ pub const FILTERS: [&str; 63] = [
     "format",
     "groupby",
     "html",
-    "humanize",
-    "humanizeBytes",
-    "humanizeDuration",
-    "humanizePercentage",
     "indent",
     "int",
     "items",
@@ -317,7 +313,7 @@ fn duration(value: &Value) -> Result<String, Error> {
     Ok(format!("{sign}{}", spelled(whole)))
 }
 
-pub(super) fn spelled(seconds: u64) -> String {
+fn spelled(seconds: u64) -> String {
     let units = [
         (seconds / 86_400, "d"),
         (seconds / 3_600 % 24, "h"),

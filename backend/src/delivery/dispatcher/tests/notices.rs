@@ -45,9 +45,7 @@ async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
         ..DeliverySettings::default()
     };
     let destination = world.destination("hook", receiver.url("/"), settings).await;
-    for _ in 0..count {
-        world.notify_of(&destination, Severity::Warning).await;
-    }
+    world.notify(&destination, count).await;
     world.start();
     world.live(10 * MINUTE).await;
     destination
@@ -61,9 +59,7 @@ async fn growing_dead_letters_are_told_again_when_they_double_and_taken_back_aft
     let mut seen = 0;
     let destination = dead(&mut world, 2).await;
     assert_eq!(told(&world, &mut seen), [], "a few are no growth");
-    for _ in 0..4 {
-        world.notify_of(&destination, Severity::Warning).await;
-    }
+    world.notify(&destination, 4).await;
     world.live(10 * MINUTE).await;
     assert_eq!(told(&world, &mut seen), [grow(), grow()]);
     let (last, _) = world.sink.events().pop().unwrap();

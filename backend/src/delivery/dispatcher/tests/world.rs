@@ -1,7 +1,6 @@
 //! A store, a clock, a dispatcher, and receivers: what its tests stand on.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -19,8 +18,8 @@ use crate::{
         receiver::{Received, Receiver, RecordingSink, Reply},
     },
     domain::{
-        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health, Name,
-        RecordId, Secret, Severity,
+        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, Health, Name, RecordId,
+        Secret,
         destination::{Webhook, WebhookMethod},
     },
     message::{Links, sample},
@@ -218,7 +217,7 @@ impl World {
                 secret_url: Secret::default(),
                 auth: None,
                 on_clear: None,
-                values: BTreeMap::default(),
+                values: std::collections::BTreeMap::default(),
                 expect: None,
                 compress: false,
                 url,
@@ -266,19 +265,18 @@ impl World {
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
 
-    /// Decides so many notifications in one commit, mild ones, which are tried by the schedule alone.
+    /// Decides so many notifications in one commit.
     pub(super) async fn notify(
         &mut self,
         destination: &Destination,
         count: usize,
     ) -> Vec<RecordId> {
         let now_ms = self.clock.now_ms();
-        let mut content = sample::content(
+        let content = sample::content(
             sample::occurrence(now_ms),
             destination.kind.clone(),
             String::new(),
         );
-        content.occurrence.severity = Severity::Warning;
         let ids: Vec<_> = (0..count).map(|_| self.id()).collect();
         let mut changes = self.store.changes();
         for &id in &ids {
@@ -294,33 +292,6 @@ impl World {
         }
         self.store.apply(Lane::Bulk, changes).await.unwrap();
         ids
-    }
-
-    /// Decides a notification of a severity about a separate event.
-    pub(super) async fn notify_of(
-        &mut self,
-        destination: &Destination,
-        severity: Severity,
-    ) -> RecordId {
-        let (id, now_ms) = (self.id(), self.clock.now_ms());
-        let kind = destination.kind.clone();
-        let mut content = sample::content(sample::occurrence(now_ms), kind, String::new());
-        content.occurrence.severity = severity;
-        content.occurrence.key = id;
-        content.occurrence.event = EventId::derive(&id.to_string(), &BTreeMap::new());
-        let delivery = Delivery {
-            event: Some(content.occurrence.event),
-            ..Delivery::new(
-                id,
-                (destination.id, destination.name.to_string()),
-                content,
-                now_ms,
-            )
-        };
-        let mut changes = self.store().changes();
-        changes.insert(&delivery);
-        self.store().apply(Lane::Bulk, changes).await.unwrap();
-        id
     }
 
     pub(super) async fn delivery(&self, id: RecordId) -> Delivery {

@@ -48,7 +48,6 @@ async fn attempt(world: &World, outcome: Outcome) {
             start_ms: now_ms,
             duration: Some(Duration::from_millis(1)),
             outcome: Some(outcome),
-            is_reduced: false,
             explanation: String::new(),
             transcript: Transcript::default(),
         });
