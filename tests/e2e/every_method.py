@@ -7,6 +7,7 @@ the calls with their messages.
 import base64
 import json
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -57,7 +58,17 @@ def end_of(call):
     return ended
 
 
+def answered(call):
+    """Makes a call, again while too many others of its kind run."""
+    for _ in range(100):
+        ended = end_of(call)
+        if ended["code"] != "UNAVAILABLE":
+            break
+        time.sleep(0.2)
+    return ended
+
+
 # A watch says nothing for a while.
 with ThreadPoolExecutor(max_workers=8) as workers:
-    for ended in workers.map(end_of, asked["calls"]):
+    for ended in workers.map(answered, asked["calls"]):
         print(json.dumps(ended))

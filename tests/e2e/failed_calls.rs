@@ -90,7 +90,7 @@ impl Fixture {
         let receiver = Receiver::start().await;
         let mut world = World::start();
         journey::set_up(&world.rest(), &receiver).await;
-        let text = "x".repeat(2_000);
+        let text = "x".repeat(1_000);
         let event =
             |number| samples::event("full", &format!("host-{number}"), "SEVERITY_ERROR", &text);
         let events: Vec<_> = (0..300).map(event).collect();
