@@ -63,6 +63,10 @@ bench-console *ARGUMENTS:
 fuzz TARGET SECONDS="60":
     cargo +nightly fuzz run --fuzz-dir tests/fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -timeout=10 -rss_limit_mb=2048
 
+# Walk a million steps with each of ten seeds in which the clock is set; about ten minutes a seed.
+million:
+    BELLWETHER_TEST_LENGTH=million cargo test --release --package bellwether-backend --lib -- --nocapture clock_walk
+
 # Kill the service under load ROUNDS times.
 crash ROUNDS="100":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e crash

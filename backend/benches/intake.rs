@@ -411,7 +411,6 @@ async fn hold_others(store: &Store) {
             query: Some(equals("host", format!("silent-{number}"))),
             rule_names: Vec::new(),
             calendar: None,
-            flexible: None,
             start_ms: now_ms,
             end_ms: now_ms + 3_600_000,
             expire_when_idle_ms: None,

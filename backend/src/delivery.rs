@@ -9,7 +9,6 @@ mod thread;
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;
-pub(crate) mod clock_step;
 pub(crate) mod concurrency;
 pub(crate) mod dead_letters;
 pub(crate) mod decide;

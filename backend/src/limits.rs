@@ -91,6 +91,8 @@ pub const HEARTBEAT_EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const HEARTBEAT_GRACE_MIN: Duration = Duration::from_secs(10);
 /// See [`HEARTBEAT_GRACE_MIN`].
 pub const HEARTBEAT_GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// The grace of a heartbeat with a cron expression, unless given.
+pub const HEARTBEAT_GRACE_OF_CRON: Duration = Duration::from_secs(3_600);
 /// How long after its last beat a set of values is expected, unless a heartbeat says otherwise; and the
 /// longest.
 pub const HEARTBEAT_FORGET_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -100,6 +102,14 @@ pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_60
 pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
 /// See [`HEARTBEAT_RUN_MIN`].
 pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Time between two checks whether the clock was set.
+pub const CLOCK_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// A clock that is set forward by more than this was plainly wrong before: what is due by the new time is due.
+pub const CLOCK_FORWARD_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Time after which a step of the database's clock that the node that leads has not noticed is of one node alone.
+pub const CLOCK_STEP_OWN_AFTER: Duration = Duration::from_secs(60);
+/// The longest wait for decisions that are being stored when a step of the clock is applied.
+pub const CLOCK_STILL_WAIT_MAX: Duration = Duration::from_secs(1);
 /// A step of the clock that makes the windows of heartbeats wider for a time.
 pub const CLOCK_STEP_MIN: Duration = Duration::from_secs(2);
 /// By how much, at most.
@@ -264,8 +274,6 @@ pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub const GROUP_BY_MAX: usize = 10;
 /// How long the first message of a group waits for more, where the rule does not say.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
-/// How long after a message the next one of the group goes out, where the rule does not say.
-pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
 /// How long the first message of a group waits for more, at most.
 pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// How long after a message the next one of the group goes out, at least.
@@ -274,12 +282,6 @@ pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that join a group with one message, and that a message tells a change of.
 pub const GROUP_JOINING_MAX: usize = 1_000;
-/// Occurrences that a group takes.
-pub const GROUP_MEMBERS_MAX: u32 = 10_000;
-/// Members whose text a message keeps.
-pub const GROUP_SHOWN_MAX: usize = 100;
-/// Bytes of their texts together.
-pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// The longest time that a setting which all nodes share may be: a million days.
 pub const SETTING_TIME_MAX: Duration = Duration::from_secs(1_000_000 * 24 * 3_600);
 /// Characters of the name of an installation.
@@ -397,15 +399,6 @@ pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that an impact shows of those that would notify no one any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
-
-/// Suggestions that are answered.
-pub const SUGGESTIONS_MAX: usize = 20;
-/// Changes of which the effect is computed for them.
-pub const SUGGESTIONS_TRIED_MAX: usize = 12;
-/// How long that takes at most.
-pub const SUGGESTIONS_TIME_MAX: Duration = Duration::from_secs(20);
-/// Messages that a suggested change saves at least.
-pub const SUGGESTION_SAVES_MIN: usize = 10;
 
 /// Threads for searches, previews, explanations and exports, and as many for reviews, releases and
 /// retention, at most; half the processors otherwise.

@@ -4,7 +4,7 @@
 //! What a call may cost is up to its caller: a query of 500 clauses, over every stored event. On the
 //! threads that serve connections and ingest it would hold up both.
 
-mod places;
+mod fair_slots;
 #[cfg(test)]
 mod tests;
 mod timed;
@@ -26,9 +26,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use bellwether_backend_model::effort;
 
-pub use self::places::Place;
+pub use self::fair_slots::Slot;
 pub(crate) use self::{
-    places::Places,
+    fair_slots::FairSlots,
     timed::{Caller, timed},
 };
 use crate::{
@@ -47,8 +47,8 @@ tokio::task_local! {
 #[derive(Clone)]
 struct Scan {
     client: Arc<str>,
-    /// Where its steps find places; none for a scan that has one from beginning to end.
-    steps: Option<Arc<Places>>,
+    /// Where its steps find slots; none for a scan that has one from beginning to end.
+    steps: Option<Arc<FairSlots>>,
     /// Whether nothing is changed, so that it may end anywhere.
     reads: bool,
     is_over: Arc<AtomicBool>,
@@ -56,12 +56,12 @@ struct Scan {
     begun: Cell<Instant>,
 }
 
-/// The threads for scans, and the places on them.
+/// The threads for scans, and the slots on them.
 #[derive(Debug, Clone)]
 pub struct Scans {
     threads: Background,
-    calls: Arc<Places>,
-    steps: Arc<Places>,
+    calls: Arc<FairSlots>,
+    steps: Arc<FairSlots>,
 }
 
 /// The client for which something is scanned, and whether that changes nothing.
@@ -95,12 +95,12 @@ impl Scans {
         effort::run_by(&OfTask);
         Ok(Self {
             threads: Background::start("scan")?,
-            calls: Places::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX, "searches"),
-            steps: Places::new(SCAN_STEPS_RUNNING_MAX, usize::MAX, "searches"),
+            calls: FairSlots::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX, "searches"),
+            steps: FairSlots::new(SCAN_STEPS_RUNNING_MAX, usize::MAX, "searches"),
         })
     }
 
-    /// Does some work from beginning to end, as soon as its client has a place.
+    /// Does some work from beginning to end, as soon as its client has a slot.
     ///
     /// # Errors
     /// [`Error::Exhausted`] when too many wait for one.
@@ -112,17 +112,17 @@ impl Scans {
         scanner: &Scanner,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Error> {
-        let place = self.calls.take(&scanner.client).await?;
+        let slot = self.calls.take(&scanner.client).await?;
         let work = async {
             let done = work.await;
             // It is kept until the work has ended, also where its caller is gone.
-            drop(place);
+            drop(slot);
             done
         };
         self.spawn(scanner, None, work).done().await
     }
 
-    /// Begins some work that takes a place for each of its steps, by [`step`].
+    /// Begins some work that takes a slot for each of its steps, by [`step`].
     pub fn begin<T: Send + 'static>(
         &self,
         scanner: &Scanner,
@@ -134,7 +134,7 @@ impl Scans {
     fn spawn<T: Send + 'static>(
         &self,
         scanner: &Scanner,
-        steps: Option<Arc<Places>>,
+        steps: Option<Arc<FairSlots>>,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Running<T> {
         let is_over = Arc::new(AtomicBool::new(false));
@@ -184,13 +184,13 @@ pub async fn turn() {
     }
 }
 
-/// A place for one step of work that was begun by [`Scans::begin`], until it is dropped; none where none
+/// A slot for one step of work that was begun by [`Scans::begin`], until it is dropped; none where none
 /// is needed.
-pub async fn step() -> Option<Place> {
+pub async fn step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
-    let (places, client) = wanted.ok().flatten()?;
+    let (slots, client) = wanted.ok().flatten()?;
     // As many wait as there are streams, which are bounded.
-    places.take(&client).await.ok()
+    slots.take(&client).await.ok()
 }
 
 /// The client of this task's scan.

@@ -1,6 +1,7 @@
 //! The service as a whole on disks and clocks that fail, and a network that misbehaves.
 
 mod cells;
+mod clock_walk;
 mod counting;
 mod errors;
 mod escalations;

@@ -10,18 +10,19 @@ use bellwether_process::listen::Permit;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::{holder::Holder, limits};
+use crate::{limits, share_of::ShareOf};
 
 /// A body in memory. Retains the request's in-flight permit until the connection has taken the last
 /// chunk.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    _place: Option<Permit<Holder>>,
+    _place: Option<Permit<ShareOf>>,
 }
 
 impl Answer {
-    pub(crate) fn new(rest: Bytes, permit: Option<Permit<Holder>>) -> Self {
+    /// A body of these bytes, which holds on to the request's permit.
+    pub(crate) fn new(rest: Bytes, permit: Option<Permit<ShareOf>>) -> Self {
         Self {
             rest,
             _place: permit,

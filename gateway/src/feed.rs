@@ -1,54 +1,86 @@
-//! The shifts of a schedule as an iCalendar file.
+//! The shifts of a schedule or a contact as an iCalendar file, for the calendars of people.
 
-use icalendar::{Calendar, Component, Event};
+use icalendar::{Calendar, Component, Event, Parameter, Property};
 use serde_json::Value;
 
 /// Refresh interval suggested to calendar applications.
 const REFRESH: &str = "PT1H";
 
-/// Writes the response of `OpenFeed`; gaps become events too, unless they are allowed.
-pub(crate) fn write(schedule: &str, found: &Value) -> String {
-    let mut calendar = Calendar::new();
+/// What a feed is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FeedOf {
+    /// A schedule: its events name the contacts.
+    Schedule,
+    /// A contact: its events name the schedules.
+    Contact,
+}
+
+/// Writes the response of `OpenFeed` as an iCalendar file.
+pub(crate) fn write(of: FeedOf, name: &str, found: &Value) -> String {
+    let mut calendar = Calendar::empty();
+    for (key, value) in [
+        ("VERSION", "2.0"),
+        ("PRODID", "-//Bellwether//On call//EN"),
+        ("CALSCALE", "GREGORIAN"),
+        ("METHOD", "PUBLISH"),
+    ] {
+        calendar.append_property((key, value));
+    }
+    let refresh = Property::new("REFRESH-INTERVAL", REFRESH)
+        .append_parameter(Parameter::new("VALUE", "DURATION"))
+        .done();
     calendar
-        .name(&format!("On call: {schedule}"))
-        .append_property(("PRODID", "-//Bellwether//On call//EN"))
-        .append_property(("REFRESH-INTERVAL;VALUE=DURATION", REFRESH))
+        .name(&format!("On call: {name}"))
+        .timezone(found["timeZone"].as_str().unwrap_or("UTC"))
+        .append_property(refresh)
         .append_property(("X-PUBLISHED-TTL", REFRESH));
-    let gaps_allowed = found["gapsAllowed"] == true;
     let shifts = found["shifts"].as_array().into_iter().flatten();
     for shift in shifts {
-        let names = shift["contactNames"].as_array().into_iter().flatten();
-        let names: Vec<_> = names.filter_map(Value::as_str).collect();
-        if names.is_empty() && gaps_allowed {
-            continue;
-        }
-        calendar.push(event(schedule, shift, &names));
+        calendar.push(event(of, shift));
     }
     calendar.to_string()
 }
 
-fn event(schedule: &str, shift: &Value, names: &[&str]) -> Event {
-    let [start, end] = ["startTime", "endTime"].map(|field| stamp(&shift[field]));
-    let who = if names.is_empty() {
-        "no one".to_owned()
-    } else {
-        names.join(", ")
+fn event(of: FeedOf, entry: &Value) -> Event {
+    let shift = &entry["shift"];
+    let schedule = entry["scheduleName"].as_str().unwrap_or_default();
+    let names = shift["contactNames"].as_array().into_iter().flatten();
+    let names: Vec<_> = names.filter_map(Value::as_str).collect();
+    let who = match (of, names.as_slice()) {
+        (FeedOf::Contact, _) => schedule.to_owned(),
+        (FeedOf::Schedule, []) => "no one".to_owned(),
+        (FeedOf::Schedule, names) => names.join(", "),
     };
-    let description = match shift["source"].as_str().unwrap_or_default() {
-        "" => schedule.to_owned(),
-        source => format!("{schedule}, {source}"),
-    };
+    let mut description = schedule.to_owned();
+    let source = shift["source"].as_str().unwrap_or_default();
+    for part in [source, &names.join(", ")] {
+        if !part.is_empty() {
+            description.push_str(", ");
+            description.push_str(part);
+        }
+    }
+    let updated = stamp(&entry["updateTime"]);
     let mut event = Event::new();
     event
-        .uid(&format!("{start}-{schedule}@bellwether"))
+        .uid(entry["uid"].as_str().unwrap_or_default())
         .summary(&format!("On call: {who}"))
         .description(&description)
-        .add_property("DTSTAMP", &start)
-        .add_property("DTSTART", &start)
-        .add_property("DTEND", &end);
+        .add_property("DTSTAMP", &updated)
+        .add_property("LAST-MODIFIED", &updated)
+        .add_property("SEQUENCE", sequence(&entry["revision"]))
+        .add_property("DTSTART", stamp(&shift["startTime"]))
+        .add_property("DTEND", stamp(&shift["endTime"]));
     event.done()
 }
 
+/// Returns a 64-bit number of the wire, which is a text in JSON.
+fn sequence(revision: &Value) -> String {
+    let text = revision.as_str().map(str::to_owned);
+    text.or_else(|| Some(revision.as_u64()?.to_string()))
+        .unwrap_or_else(|| "0".to_owned())
+}
+
+/// Returns a time of the wire as iCalendar writes it, in UTC and to the second.
 fn stamp(time: &Value) -> String {
     let at = time
         .as_str()
@@ -63,31 +95,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feed_has_an_event_for_each_shift_and_each_gap_that_is_not_meant() {
+    fn feed_has_an_event_for_each_shift_with_the_revision_of_its_schedule() {
         let shift = |day: u8, names: &[&str]| {
             json!({
-                "startTime": format!("2026-11-{day:02}T08:00:00Z"),
-                "endTime": format!("2026-11-{:02}T08:00:00Z", day + 1),
-                "contactNames": names,
-                "source": "layer 1",
+                "shift": {
+                    "startTime": format!("2026-11-{day:02}T08:00:00Z"),
+                    "endTime": format!("2026-11-{:02}T08:00:00Z", day + 1),
+                    "contactNames": names,
+                    "source": "layer 1",
+                },
+                "uid": format!("{day}@bellwether"),
+                "scheduleName": "nights; \"db\"",
+                "updateTime": "2026-10-01T12:30:00.5Z",
+                "revision": "7",
             })
         };
         let shifts = json!([shift(1, &["ana", "ben"]), shift(2, &[])]);
-        let mut found = json!({"shifts": shifts});
-        let text = write("nights; \"db\"", &found);
-        assert_eq!(text.matches("BEGIN:VEVENT").count(), 2, "{text}");
-        for line in [
-            "BEGIN:VCALENDAR",
-            "DTSTART:20261101T080000Z",
-            "DTEND:20261102T080000Z",
-            "SUMMARY:On call: ana\\, ben",
-            "SUMMARY:On call: no one",
-        ] {
-            assert!(text.contains(&format!("{line}\r\n")), "{line} in {text}");
+        let found = json!({"shifts": shifts, "timeZone": "Europe/Berlin"});
+        let table: [(FeedOf, &[&str]); 2] = [
+            (
+                FeedOf::Schedule,
+                &[
+                    "BEGIN:VCALENDAR",
+                    "VERSION:2.0",
+                    "X-WR-TIMEZONE:Europe/Berlin",
+                    "UID:1@bellwether",
+                    "DTSTAMP:20261001T123000Z",
+                    "LAST-MODIFIED:20261001T123000Z",
+                    "SEQUENCE:7",
+                    "DTSTART:20261101T080000Z",
+                    "DTEND:20261102T080000Z",
+                    "SUMMARY:On call: ana\\, ben",
+                    "SUMMARY:On call: no one",
+                    "DESCRIPTION:nights\\; \"db\"\\, layer 1\\, ana\\, ben",
+                ],
+            ),
+            (FeedOf::Contact, &["SUMMARY:On call: nights\\; \"db\""]),
+        ];
+        for (of, lines) in table {
+            let text = write(of, "nights", &found);
+            assert_eq!(text.matches("BEGIN:VEVENT").count(), 2, "{text}");
+            for once in ["\nPRODID:", "\nVERSION:", "\nCALSCALE:", "\nX-WR-TIMEZONE:"] {
+                assert_eq!(text.matches(once).count(), 1, "{once} in {text}");
+            }
+            for line in lines {
+                assert!(text.contains(&format!("{line}\r\n")), "{line} in {text}");
+            }
+            assert!(text.lines().all(|line| line.len() <= 75), "{text}");
         }
-        found["gapsAllowed"] = true.into();
-        let text = write("nights", &found);
-        assert_eq!(text.matches("BEGIN:VEVENT").count(), 1, "{text}");
-        assert!(text.lines().all(|line| line.len() <= 75), "{text}");
     }
 }

@@ -13,7 +13,6 @@ mod dialect;
 mod docs;
 mod etag;
 mod feed;
-mod holder;
 mod intake;
 mod label;
 mod limits;
@@ -27,6 +26,7 @@ mod refusal;
 mod request;
 mod route;
 mod server;
+mod share_of;
 mod upstream;
 
 pub use config::{Config, ConfigError};

@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::holder::Holder;
+use crate::share_of::ShareOf;
 
 const BUCKETS: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
@@ -37,7 +37,7 @@ pub(crate) struct Metrics {
     answer_body_bytes: Counter,
     connections: Counter,
     panics: Counter,
-    under_way: Arc<Pool<Holder>>,
+    under_way: Arc<Pool<ShareOf>>,
 }
 
 impl Metrics {
@@ -45,7 +45,7 @@ impl Metrics {
     /// requests; `under_way` is the pool of requests in flight.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
-        under_way: Arc<Pool<Holder>>,
+        under_way: Arc<Pool<ShareOf>>,
     ) -> Self {
         let names = operations.chain([UNMATCHED.to_owned()]);
         let mut metrics = Self {

@@ -53,9 +53,9 @@ pub(crate) fn read(
             continue;
         }
         seen |= 1 << index;
-        // Lenient requests accept a flag without a value, such as `?start`. Others require it, as
-        // in `?force=true`.
-        let is_flag = operation.lenient && field.kind == Kind::Bool && !pair.contains('=');
+        // In addresses for scripts, a flag without a value is set, such as `?start`. Elsewhere, such as in
+        // `?force=true`, the value is required.
+        let is_flag = operation.is_silent && field.kind == Kind::Bool && !pair.contains('=');
         let value = if is_flag { "true".into() } else { value };
         if let Err(description) = read::read_text_field(plan, field, &value, &mut out) {
             violations.add_at(&*field.json_name, description);

@@ -36,14 +36,13 @@ use crate::{
     answer::Answer,
     config::Config,
     dialect::Senders,
-    docs,
-    holder::Holder,
-    limits,
+    docs, limits,
     metrics::{Metrics, UNMATCHED},
     openapi,
     operation::{self, Operation},
     problem::Problem,
     route::{RouteMatch, Router},
+    share_of::ShareOf,
     upstream::Upstream,
 };
 use linked::Linked;
@@ -79,10 +78,11 @@ pub(crate) struct Handler {
     upstream: Upstream,
     cors: Cors,
     recognised: Recognised,
-    under_way: Arc<Pool<Holder>>,
-    memory: Arc<Pool<Holder>>,
-    /// Memory for bodies that have to be read before the key is known, in KiB.
-    strange_memory: Arc<Pool<Holder>>,
+    under_way: Arc<Pool<ShareOf>>,
+    /// Memory for bodies, in KiB.
+    memory: Arc<Pool<ShareOf>>,
+    /// The same for bodies that have to be read before the key is known.
+    strange_memory: Arc<Pool<ShareOf>>,
     openapi: Bytes,
     docs: Bytes,
     sign_in_page: Mutex<Option<(Instant, String)>>,
@@ -324,7 +324,7 @@ impl Handler {
         request: Request<Incoming>,
         target: RequestTarget<'_>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         if let Some(fault) = host_fault(&request) {
             return self.problem(&Problem::invalid(fault));

@@ -44,9 +44,8 @@ fn event(host: &str) -> Value {
     samples::event("full", host, "SEVERITY_ERROR", "disk is full")
 }
 
-/// Sends events and returns whether all were accepted. Rejections must be for lack of space, and
-/// retryable.
-async fn send(rest: &Rest, hosts: &[String]) -> bool {
+/// Whether all of them were accepted; what is refused is refused for lack of space, and may come again.
+pub(crate) async fn send(rest: &Rest, hosts: &[String]) -> bool {
     let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
     let body = samples::events(&events);
     let answer = rest.post("/v1/data-receiver/events", &body).await;

@@ -19,5 +19,4 @@ in_a_database![
     journey::a_dead_delivery_is_sent_again_by_hand,
     journey::a_disabled_rule_and_a_suppressed_occurrence_tell_nobody,
     insight::the_noise_report_counts_what_was_sent_and_what_came_of_it,
-    insight::a_suggestion_has_evidence_an_effect_and_a_draft_that_apply_accepts,
 ];

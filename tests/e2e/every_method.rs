@@ -11,14 +11,16 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bellwether_proto::json::{self, example};
 use bellwether_tests::{tree, wire, world::World};
 use bytes::{BufMut as _, Bytes};
+use http::Response;
 use http_body_util::Full;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
 
 use crate::{
     foreign::python,
     generated::{Folder, node},
+    samples,
 };
 
 /// Other services that are served too: their methods, and which side streams.
@@ -50,8 +52,22 @@ struct Call {
     message: Vec<u8>,
 }
 
-/// Returns calls of each method with an empty message and with its example request, and one call
-/// with an error of maximum length.
+/// Gives an example what it cannot have as long as documents last: a time that is near, and an address of
+/// this machine.
+fn valid(input: &str, mut example: Value) -> Value {
+    for pointer in ["/span/endTime", "/silence/span/endTime"] {
+        if let Some(end) = example.pointer_mut(pointer) {
+            *end = json!(samples::in_seconds(3_600));
+        }
+    }
+    if input == "bellwether.v1.TestDestinationRequest" {
+        example["type"] = json!({"webhook": {"url": "http://127.0.0.1:9/"}});
+    }
+    example
+}
+
+/// Each method with an empty message and with the example of its request, and one error that is as
+/// long as an error may be.
 fn calls() -> Vec<Call> {
     let plan = json::plan();
     let mut calls = Vec::new();
@@ -60,6 +76,7 @@ fn calls() -> Vec<Call> {
         let input = method.input().full_name().to_owned();
         let example = example::message(plan, plan.by_name[&*input]);
         let example = example.unwrap_or_else(|| panic!("{input} has no example"));
+        let example = valid(&input, example);
         let example = json::wire_from_json(&input, example.to_string().as_bytes());
         let example = example.unwrap_or_else(|error| panic!("the example of {input}: {error}"));
         for (sent, message) in [("empty", Vec::new()), ("example", example)] {
@@ -213,14 +230,27 @@ async fn grpc_js_reads_the_code_and_details_of_every_error() {
     check(&calls, &run(client, &asked(&world, &calls)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn headers_of_an_error_end_the_stream_of_every_method() {
-    let world = World::start();
+/// Calls a method; gives its response before the body.
+async fn call(world: &World, path: &str, key: &str, message: &[u8]) -> Response<Incoming> {
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new())
         .http2_only(true)
         .build_http();
-    let (address, key) = (world.service().address("grpc"), world.admin_key());
-    let with_key = format!("Bearer {key}");
+    let mut framed = vec![0];
+    framed.put_u32(u32::try_from(message.len()).unwrap());
+    framed.put_slice(message);
+    let address = world.service().address("grpc");
+    let request = http::Request::post(format!("http://{address}{path}"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .header("authorization", key)
+        .body(Full::from(framed));
+    client.request(request.unwrap()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_of_an_error_end_the_stream_of_every_method() {
+    let world = World::start();
+    let with_key = format!("Bearer {}", world.admin_key());
     let mut count = 0;
     for call in calls() {
         let cases = [
@@ -229,16 +259,7 @@ async fn headers_of_an_error_end_the_stream_of_every_method() {
             ("Bearer unknown", "unauthenticated", &call.message),
         ];
         for (key, sent, message) in cases {
-            let mut framed = vec![0];
-            framed.put_u32(u32::try_from(message.len()).unwrap());
-            framed.put_slice(message);
-            let request = http::Request::post(format!("http://{address}{}", call.path))
-                .header("content-type", "application/grpc")
-                .header("te", "trailers")
-                .header("authorization", key)
-                .body(Full::from(framed))
-                .unwrap();
-            let response = client.request(request).await.unwrap();
+            let response = self::call(&world, &call.path, key, message).await;
             let is_error = response.headers().contains_key("grpc-status");
             let ends = response.body().is_end_stream();
             assert_eq!(is_error, ends, "{} {sent}: {response:?}", call.path);

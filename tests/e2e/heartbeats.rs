@@ -190,8 +190,82 @@ async fn a_run_is_started_measured_and_ended_by_its_address() {
     );
 }
 
-/// Runs a line of a crontab like cron, and returns its output: the command ends at the first
-/// unescaped `%`, and the rest is its input.
+#[tokio::test]
+async fn each_form_of_an_address_reports_its_signal() {
+    let world = World::start();
+    let rest = world.rest();
+    let draft = json!({"name": "cron", "enabled": true, "every": "3600s"});
+    rest.post(HEARTBEATS, &draft).await.ok();
+    let made = rest
+        .post(&format!("{HEARTBEATS}/cron:rotateKey"), &json!({}))
+        .await
+        .ok();
+    let path = made["path"].as_str().unwrap();
+    let anyone = rest.with_key(None);
+    let state = async || {
+        let shown = rest.get(&format!("{HEARTBEATS}/cron")).await.ok();
+        let expected = &shown["heartbeat"]["expectations"][0];
+        let is_running = expected["runStartTime"].is_string();
+        (expected["state"].as_str().unwrap().to_owned(), is_running)
+    };
+    let (good, failed) = ("BEATING", "FAILED");
+    // Each follows a failure or a beat, so that no signal at all is noticed.
+    for (before, form, expected) in [
+        ("", "/1", (failed, false)),
+        ("", "/0", (good, false)),
+        ("", "/fail", (failed, false)),
+        ("/0", "/255", (failed, false)),
+        ("", "?status=up", (good, false)),
+        ("", "?status=down", (failed, false)),
+        ("/0", "?fail", (failed, false)),
+        ("/fail", "?rid=5a3d", (good, false)),
+        ("/fail", "/log", (failed, false)),
+        ("/0", "/log", (good, false)),
+        ("/0", "/start", (good, true)),
+        ("/start", "/log", (good, true)),
+        ("/start", "?exit=3", (failed, false)),
+        ("/fail", "/start?rid=1", (failed, true)),
+    ] {
+        for form in [before, form] {
+            let answer = anyone
+                .send(Method::POST, &format!("{path}{form}"), "x")
+                .await;
+            assert_eq!(answer.status, 200, "{form} {answer:?}");
+        }
+        let (state, is_running) = state().await;
+        assert_eq!((&*state, is_running), expected, "{before} {form}");
+    }
+    let before = state().await;
+    for wrong in [
+        "/256",
+        "/-1",
+        "/failed",
+        "/start/1",
+        "?status=bad",
+        "?fial",
+        "?exit=1&start",
+        "/fail?exit=0",
+        "/0?status=down",
+        "?start&fail",
+    ] {
+        let answer = anyone
+            .send(Method::GET, &format!("{path}{wrong}"), "")
+            .await;
+        assert!(
+            [400, 404].contains(&answer.status.as_u16()),
+            "{wrong} {answer:?}"
+        );
+    }
+    assert_eq!(state().await, before);
+    for wrong in ["/0", "/start", "/log"] {
+        let path = format!("/v1/data-receiver/heartbeats/{}{wrong}", "A".repeat(48));
+        let answer = anyone.send(Method::GET, &path, "").await;
+        assert_eq!(answer.status, 401, "{wrong}");
+    }
+}
+
+/// Runs a line of a crontab as cron does, and returns what it would mail: the command ends at the first
+/// `%` that has no backslash, and the rest is its input.
 fn run_by_cron(crontab: &str) -> String {
     let mut shell = Command::new("/bin/sh");
     shell.env_clear().env("PATH", "/usr/bin:/bin");

@@ -302,7 +302,8 @@ async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
         "integrations/Prometheus-i1.json: create a key",
         "schedules/Database-s1.json: scheduleOverrideList: ",
         "schedules/Web-s2.json: schedule.rotations[2]: a turn is neither",
-        "schedules/Web-s2.json: schedule.rotations[3]: a turn has no contact",
+        "users/dora@example.net-u4.json: user: is blocked",
+        "schedules/Web-s2.json: schedule.rotations[3].participants[2]: no contact",
         "teams/ops-t1.json: teamRoutingRules: ",
         "users/ana@example.net-u1.json: notificationRuleList: ",
         "users/ana@example.net-u1.json: user.role: ",
@@ -335,6 +336,12 @@ async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
         ("Web office", "2027-01-04T16:00:00Z", &json!([])),
         ("Web office", "2027-01-10T18:59:00Z", &both),
         ("Web office", "2027-01-10T19:00:00Z", &json!([])),
+        // Turns of ana, no one and someone who is blocked, until the third of March.
+        ("Web pause", "2027-01-04T12:00:00Z", &json!([])),
+        ("Web pause", "2027-01-11T12:00:00Z", &json!([])),
+        ("Web pause", "2027-01-18T12:00:00Z", &ana),
+        ("Web pause", "2027-03-02T12:00:00Z", &ana),
+        ("Web pause", "2027-03-04T12:00:00Z", &json!([])),
     ] {
         let found = on_call(&rest, schedule, time).await;
         let found = if found.is_null() { json!([]) } else { found };
@@ -344,7 +351,7 @@ async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
     let policy = rest.get(&format!("{policies}/Database")).await.ok();
     let policy = &policy["policy"];
     assert_eq!(policy["rounds"], 3);
-    let schedules = ["Database", "Web halves", "Web office"];
+    let schedules = ["Database", "Web halves", "Web office", "Web pause"];
     let contacts = ["Ana Mar\u{ed}n", "Ben"];
     assert_eq!(
         policy["steps"],
@@ -366,6 +373,7 @@ async fn answers_of_pagerduty_become_contacts_schedules_policies_and_rules() {
         "schedules.json: schedules[1]: has no `schedule_layers`",
         "schedule-PS1.json: schedule.surprise: has no counterpart",
         "schedule-PS1.json: schedule.schedule_layers[2]: it is over",
+        "schedule-PS1.json: schedule.overrides_subschedule: overrides are set",
         "escalation_policies.json: escalation_policies[0].escalation_rules[1].targets[1]: ",
         "services.json: services[0].auto_resolve_timeout: ",
         "services.json: services[0].integrations: create a key",
@@ -379,6 +387,11 @@ async fn answers_of_pagerduty_become_contacts_schedules_policies_and_rules() {
         ("2027-01-05T17:00:00Z", "Ben"),
         ("2027-01-07T04:00:00Z", "Ben"),
         ("2027-01-07T12:00:00Z", "Ana"),
+        // A layer that applies in February only, with turns counted from a hand-off before that.
+        ("2027-02-01T11:59:00Z", "Ben"),
+        ("2027-02-01T12:01:00Z", "Ana"),
+        ("2027-02-27T12:30:00Z", "Ana"),
+        ("2027-03-01T12:01:00Z", "Ben"),
     ] {
         let found = on_call(&rest, "Primary", time).await;
         assert_eq!(found, json!([expected]), "{time}");

@@ -1,18 +1,12 @@
-//! The noise report as JSON and CSV, also after a kill, and suggestions whose drafts `diff` and
-//! `apply` accept.
+//! The noise report over the wire, as JSON and CSV, also after a kill.
 
-use std::io::Write;
-
-use bellwether_tests::{
-    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
-};
+use bellwether_tests::{process, receiver::Receiver, rest::Rest, world::World};
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::samples;
 
 const NOISE: &str = "/v1/notification/noise";
-const SUGGESTIONS: &str = "/v1/notification/suggestions";
 const HOSTS: usize = 14;
 
 async fn send(rest: &Rest, host: usize, change: impl Fn(&mut Value)) {
@@ -177,68 +171,4 @@ async fn a_wrong_question_about_noise_names_its_field() {
         .await
         .ok();
     assert_eq!((&usual["by"], usual.get("rows")), (&json!("RULE"), None));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-pub(crate) async fn a_suggestion_has_evidence_an_effect_and_a_draft_that_apply_accepts() {
-    let receiver = Receiver::start().await;
-    let world = World::start();
-    let rest = world.rest();
-    lived_through(&rest, &receiver).await;
-
-    let found = eventually("a suggestion", async || {
-        let found = rest.get(SUGGESTIONS).await.ok();
-        let all = found["suggestions"].as_array().cloned();
-        all.into_iter()
-            .flatten()
-            .find(|it| it["kind"] == "SUGGESTION_KIND_GROUP")
-    })
-    .await;
-    assert_eq!(
-        (&found["name"], &found["messageCountBefore"]),
-        (&json!("page"), &json!(14))
-    );
-    assert_eq!(found["messageCount"], 1, "{found}");
-    let evidence = found["evidence"].as_str().unwrap();
-    assert!(
-        evidence.starts_with("14 occurrences that rule `page`"),
-        "{evidence}"
-    );
-    let effect = found["effect"].as_str().unwrap();
-    assert!(
-        effect.starts_with("would have sent 1 message instead of 14 in 7 days"),
-        "{effect}"
-    );
-    assert_eq!(found["draft"]["rule"]["group"]["by"], json!(["name"]));
-
-    let printed = process::run(world.command(&["report", "suggestions"]));
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    assert!(
-        printed.starts_with("group\tpage\t14 occurrences"),
-        "{printed}"
-    );
-    let drafts = process::run(world.command(&["report", "suggestions", "--drafts"]));
-    assert!(drafts.status.success(), "{drafts:?}");
-    let mut apply = world.command(&["apply", "-f", "-"]);
-    apply
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
-    let mut child = apply.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(&drafts.stdout)
-        .unwrap();
-    let applied = child.wait_with_output().unwrap();
-    assert!(applied.status.success(), "{applied:?}");
-    let stored = rest.get("/v1/notification/rules/page").await.ok();
-    assert_eq!(stored["rule"]["group"]["by"], json!(["name"]));
-    let after = rest.get(SUGGESTIONS).await.ok();
-    let mut left = after["suggestions"].as_array().into_iter().flatten();
-    assert!(
-        left.all(|it| it["kind"] != "SUGGESTION_KIND_GROUP"),
-        "{after}"
-    );
 }

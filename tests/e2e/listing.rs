@@ -86,10 +86,15 @@ async fn every_list_is_written_as_rest_answers_it() {
 #[test]
 fn a_screen_that_lists_nothing_is_refused_with_those_that_do() {
     let world = World::start();
-    let output = list(&world, "map");
+    let output = list(&world, "reference");
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    for name in ["`map` lists nothing", "events", "deliveries", "clients"] {
+    for name in [
+        "`reference` lists nothing",
+        "events",
+        "deliveries",
+        "clients",
+    ] {
         assert!(said.contains(name), "{said}");
     }
 }

@@ -26,6 +26,7 @@ mod engines;
 mod events;
 mod every_method;
 mod explain;
+mod failed_calls;
 mod failover;
 mod flapping;
 mod foreign;

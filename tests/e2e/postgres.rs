@@ -3,6 +3,7 @@
 mod broken;
 mod failover;
 mod forged;
+mod full;
 mod requirements;
 mod secret;
 mod still;

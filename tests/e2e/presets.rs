@@ -33,6 +33,7 @@ struct Rules {
     check: fn(&Received, Told),
 }
 
+/// What a message is to tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Told {
     Opening,
@@ -526,12 +527,12 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
     assert!(!stored.contains("canary"), "{stored}");
 }
 
-/// Text that chats interpret as a broadcast, a mention, a link or a tag.
+/// What chats read as a call of a room, a mention, a link or a tag.
 const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channel> <!here> <users/all> \
                      <@U1> <at>x</at> [x](https://evil.example) <https://evil.example|x>";
 
-/// Fields in which chats interpret markup. Other presets send plain text, as the fields in `RULES`
-/// show.
+/// The texts of messages that chats read markup in. Other presets send plain text alone, which the
+/// fields in `RULES` show.
 const MARKUP: [(&str, &str); 12] = [
     ("apprise", "/body"),
     ("apprise", "/title"),
@@ -547,7 +548,7 @@ const MARKUP: [(&str, &str); 12] = [
     ("msteams", "/attachments/0/content/body/0/text"),
 ];
 
-/// Replaces each escaped character by a placeholder.
+/// A text with a mark in place of every sign behind a backslash.
 fn without_escapes(text: &str) -> String {
     let mut chars = text.chars();
     let mut read = String::new();
@@ -558,7 +559,7 @@ fn without_escapes(text: &str) -> String {
     read
 }
 
-/// Text that a chat would interpret as markup, in lower case.
+/// What a chat would read as markup, in lower case.
 const READ: [&str; 13] = [
     "@all",
     "@channel",
@@ -575,7 +576,7 @@ const READ: [&str; 13] = [
     "](",
 ];
 
-/// Returns the text at a JSON pointer, or the form field of this name.
+/// The text there in JSON, or the field of that name of a form.
 fn text_at(received: &Received, place: &str) -> String {
     if place.starts_with('/') {
         let body = received.json();
@@ -585,7 +586,7 @@ fn text_at(received: &Received, place: &str) -> String {
     pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
 }
 
-/// Starts receivers of all chats, each with three rules.
+/// Receivers of all chats, each with three rules.
 async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
     let rest = world.rest();
     let mut receivers = BTreeMap::new();
@@ -612,7 +613,7 @@ async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
                 .ok();
         }
         receivers.insert(file, receiver);
-        // The default message, and a rule's message in each template language.
+        // By default, and in the words of a rule in each language.
         for (name, message, language) in [
             ("default", "", "MUSTACHE"),
             ("mustache", "{{event.summary}}", "MUSTACHE"),
@@ -646,12 +647,12 @@ async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
         for received in receiver.received() {
             let text = text_at(&received, place);
             if file != "slack-webhook" {
-                // Within the length of titles.
+                // As far as titles go.
                 assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
             }
             let read = without_escapes(&text).to_lowercase();
             for call in READ {
-                // Slack has no Markdown links.
+                // Slack knows no Markdown links.
                 let is_read = read.contains(call) && !(file == "slack" && call == "](");
                 assert!(!is_read, "{file}: {call} in {text}");
             }

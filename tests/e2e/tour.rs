@@ -243,13 +243,6 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
         "Deliveries",
         "The test, the opening, and two updates: acknowledged and closed.",
     );
-    guide
-        .press("8")
-        .sees(&["Map", "disk-full", "tell-us", "on-call"]);
-    guide.page(
-        "The map",
-        "Which trigger feeds which rule and destination. Unused ones would be marked.",
-    );
 }
 
 impl Guide {

@@ -208,53 +208,6 @@ async fn a_cause_and_its_effects_in_one_request_are_one_notification_in_a_databa
     causes_are_notified(database.world(), &receiver).await;
 }
 
-#[tokio::test]
-async fn a_flexible_silence_holds_the_whole_request_that_begins_it() {
-    let receiver = Receiver::start().await;
-    let world = World::start();
-    let rest = world.rest();
-    set_up(&rest, &receiver).await;
-    let mut notified = 0;
-    for (order, names) in orders("Other", "Patched").enumerate() {
-        let site = format!("flexible-{order}");
-        let clause = json!({"and": {"clauses": [
-            {"equals": {"field": "name", "stringVal": "Patched"}},
-            {"equals": {"field": "dimensions.site", "stringVal": site}},
-        ]}});
-        let silence = json!({
-            "name": site,
-            "reason": "hosts are patched",
-            "query": {"clause": clause},
-            "flexible": {
-                "startTime": samples::in_seconds(-60),
-                "endTime": samples::in_seconds(3_600),
-                "duration": "600s",
-            },
-        });
-        rest.post("/v1/notification/silences", &silence).await.ok();
-        Sent {
-            site: site.clone(),
-            names,
-        }
-        .send(&world, "REST")
-        .await;
-        notified += 1;
-        assert_eq!(deliveries(&rest).await, notified, "order {order}");
-        let path = format!("/v1/notification/silences/{site}");
-        let found = eventually("the silence to begin", async || {
-            let found = rest.get(&path).await.ok();
-            (found["silence"]["state"] == "ACTIVE").then_some(found)
-        })
-        .await;
-        assert_eq!(found["silence"]["coveredCount"], json!(EFFECTS), "{found}");
-    }
-    receiver.until_received(notified).await;
-    for request in receiver.received() {
-        assert_eq!(request.json()["event"]["name"], "Other");
-    }
-    world_is_whole(world);
-}
-
 fn world_is_whole(mut world: World) {
     let address = format!("http://{}", world.service().address("grpc"));
     let mut check = process::command(world.folder(), ["check", "--connect", &address]);

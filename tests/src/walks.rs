@@ -1,19 +1,27 @@
-//! Lengths of the randomized tests: short by default, and full if `BELLWETHER_TEST_LENGTH=full` is
-//! set, as in `.ci/run`. A variable with the name of a test overrides only its length.
+//! Lengths of the long walks: short by default, in full where `BELLWETHER_TEST_LENGTH=full` is set, as in
+//! `.ci/run`. A variable with the name of a walk sets that walk alone. `BELLWETHER_TEST_LENGTH=million` is for a
+//! test that is run by hand: `just million`.
 
-/// Randomized tests with their default and full lengths.
-const WALKS: [(&str, u64, u64); 10] = [
-    // Clock steps in each direction before, during and after a heartbeat.
+/// Each walk with its default and its full length.
+const WALKS: [(&str, u64, u64); 14] = [
+    // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
-    // Failed disk operations.
+    // Steps of a walk in which the clock is set, and walks.
+    ("BELLWETHER_CLOCK_WALK", 1_000, 20_000),
+    ("BELLWETHER_CLOCK_WALKS", 1, 1),
+    // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
+    // Positions of a failing call of each command.
+    ("BELLWETHER_FAILED_CALLS", 2, 30),
     // Flipped bits.
     ("BELLWETHER_FLIPS", 50, 100),
     // Store runs that end in a power failure.
     ("BELLWETHER_POWER_LIVES", 300, 2_000),
     // Acknowledgements concurrent with an escalation step.
     ("BELLWETHER_RACES", 100, 1_000),
-    // Paginated searches concurrent with writers.
+    // Random schedules.
+    ("BELLWETHER_SCHEDULES", 300, 10_000),
+    // Walks through pages beside writers.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
     // Simulated hours, and the first seed.
     ("BELLWETHER_SIMULATIONS", 1, 1),
@@ -23,7 +31,13 @@ const WALKS: [(&str, u64, u64); 10] = [
     ("BELLWETHER_TEST_SEED", 1, 1),
 ];
 
-/// Returns the length of a randomized test.
+/// The walks that have a length by hand.
+const MILLION: [(&str, u64); 2] = [
+    ("BELLWETHER_CLOCK_WALK", 1_000_000),
+    ("BELLWETHER_CLOCK_WALKS", 10),
+];
+
+/// Returns the length of a walk.
 ///
 /// # Panics
 /// Panics if the test is not listed or its variable is not a number.
@@ -31,9 +45,14 @@ pub fn walk_length(walk: &str) -> u64 {
     let listed = WALKS.iter().find(|(name, ..)| *name == walk);
     let (_, default, full) = listed.unwrap_or_else(|| panic!("{walk} is not listed"));
     let variable = |name: &str| std::env::var_os(name).and_then(|it| it.into_string().ok());
-    match (variable(walk), variable("BELLWETHER_TEST_LENGTH")) {
+    let million = MILLION.iter().find(|(name, _)| *name == walk);
+    match (
+        variable(walk),
+        variable("BELLWETHER_TEST_LENGTH").as_deref(),
+    ) {
         (Some(set), _) => set.parse().expect("a number"),
-        (None, Some(length)) if length == "full" => *full,
+        (None, Some("full")) => *full,
+        (None, Some("million")) => million.map_or(*full, |(_, length)| *length),
         _ => *default,
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     model::{
         Connection, Model, Notice,
         message::{Effect, Msg},
-        then::Then,
+        reply_purpose::ReplyPurpose,
         update,
         write::TextEdit,
     },
@@ -196,7 +196,7 @@ impl<B: Backend> Console<B> {
                         && call.is_write()
                     {
                         let then = self.model.pending.get(ticket);
-                        if matches!(then, Some(Then::Write(write, _)) if write.at_once) {
+                        if matches!(then, Some(ReplyPurpose::Write(write, _)) if write.at_once) {
                             self.writes_at_once += 1;
                         } else {
                             self.writes += 1;

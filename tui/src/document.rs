@@ -42,8 +42,6 @@ pub(crate) enum Link {
     Shift(i64, i64),
     /// The prompt for restoring an earlier state of a resource.
     Restore(Box<Object>),
-    /// The form with a suggested resource, and its etag if it is stored.
-    Draft(Box<Object>),
 }
 
 impl Link {

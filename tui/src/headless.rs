@@ -123,7 +123,6 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
             Action::GoOverview
                 | Action::GoEvents
                 | Action::GoDeliveries
-                | Action::GoMap
                 | Action::GoReference
                 | Action::Go(_)
         )

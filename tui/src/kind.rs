@@ -26,7 +26,6 @@ pub(crate) mod written;
 
 pub(crate) use self::{
     delivery::COLUMNS as DELIVERIES,
-    destination::health,
     event::COLUMNS as EVENTS,
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,

@@ -42,8 +42,6 @@ pub(crate) const FIELD_BYTES: usize = 64 * 1024;
 pub(crate) const DOCUMENT_LINES: usize = 5_000;
 pub(crate) const CLIPBOARD_BYTES: usize = 64 * 1024;
 pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// Clauses of a query that a form shows as a list.
-pub(crate) const FORM_CLAUSES: usize = 50;
 
 /// Concurrent calls; a service allows one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;

@@ -7,24 +7,23 @@ pub(crate) mod done_events;
 pub(crate) mod events;
 pub(crate) mod field;
 pub(crate) mod filter;
-pub(crate) mod following;
+pub(crate) mod filter_history;
 pub(crate) mod form;
 pub(crate) mod inquiry;
 pub(crate) mod list;
-pub(crate) mod map;
 pub(crate) mod matching;
 pub(crate) mod message;
 pub(crate) mod on_call;
 pub(crate) mod overlay;
 pub(crate) mod page;
-pub(crate) mod recall;
+pub(crate) mod reply_purpose;
+pub(crate) mod row_anchor;
 pub(crate) mod rows;
+pub(crate) mod setup_checklist;
 pub(crate) mod silencing;
 pub(crate) mod sort;
-pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod tabs;
-pub(crate) mod then;
 pub(crate) mod undo;
 pub(crate) mod update;
 mod view;
@@ -46,9 +45,9 @@ use self::{
     },
     overlay::Overlay,
     page::{Content, Page},
+    reply_purpose::ReplyPurpose,
     rows::Arranged,
     store::Store,
-    then::Then,
     undo::Undo,
 };
 use crate::{
@@ -127,8 +126,9 @@ pub(crate) struct Model {
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed anything visible.
     pub(crate) touched: bool,
-    /// The calls in flight, and the purpose of their responses.
-    pub(crate) pending: HashMap<Ticket, Then>,
+    /// The calls under way, and what their answers are for.
+    pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
+    /// Actions that follow from what happened, in their order.
     pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,
 }
@@ -408,7 +408,7 @@ impl Model {
         let tested = tested.and_then(|form| form.bench.wake_at_ms(self.now_ms));
         let due = [
             self.page.list.matching.due_ms,
-            self.page.list.following.wake_at_ms(),
+            self.page.list.anchor.wake_at_ms(),
             countdown,
             ages,
             refresh,

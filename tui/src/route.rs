@@ -20,7 +20,7 @@ pub(crate) enum Route {
     Object(Kind, String),
     Deliveries,
     Delivery(String),
-    Map,
+    /// The reference topics.
     Reference,
     /// A topic of the reference, by name.
     Topic(String),
@@ -47,7 +47,6 @@ impl Route {
             Self::Events | Self::EventGroups { .. } | Self::Event(_) => "Events",
             Self::List(kind) | Self::Object(kind, _) => kind.title(),
             Self::Deliveries | Self::Delivery(_) => "Deliveries",
-            Self::Map => "Map",
             Self::Reference | Self::Topic(_) => "Reference",
             Self::Form => "Edit",
             Self::Report => "Test",
@@ -87,7 +86,7 @@ impl Route {
     pub(crate) fn is_list(&self) -> bool {
         matches!(
             self,
-            Self::Events | Self::EventGroups { .. } | Self::List(_) | Self::Deliveries | Self::Map
+            Self::Events | Self::EventGroups { .. } | Self::List(_) | Self::Deliveries
         )
     }
 
@@ -103,7 +102,6 @@ impl Route {
             Self::Object(kind, _) => ActionPlace::One(*kind),
             Self::Deliveries => ActionPlace::Deliveries,
             Self::Delivery(_) => ActionPlace::Delivery,
-            Self::Map => ActionPlace::Map,
             Self::Reference | Self::Topic(_) => ActionPlace::Reference,
             Self::Form => ActionPlace::Form,
             Self::Report => ActionPlace::Report,

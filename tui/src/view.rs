@@ -5,7 +5,6 @@ mod document;
 mod form;
 mod frame;
 mod list;
-mod map;
 mod palette;
 mod pen;
 mod plot;

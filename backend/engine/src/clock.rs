@@ -1,5 +1,7 @@
 //! The time, as something that is passed in.
 
+mod steady;
+
 use std::{
     fmt::Debug,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -8,6 +10,8 @@ use std::{
 use async_trait::async_trait;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
+
+pub use steady::SteadyClock;
 
 /// A minute, in milliseconds.
 pub const MINUTE_MS: i64 = 60_000;
@@ -25,6 +29,9 @@ const PASSED: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const PASSED: ClockId = ClockId::Monotonic;
 
+/// The identity of a run of the machine's kernel, in which [`Clock::passed`] counts on.
+pub type Boot = [u8; 16];
+
 /// Tells the time, and waits for it.
 #[async_trait]
 pub trait Clock: Debug + Send + Sync + 'static {
@@ -38,6 +45,11 @@ pub trait Clock: Debug + Send + Sync + 'static {
     /// [`STEP_MIN_MS`] or more means that it was set.
     fn offset_ms(&self) -> i64 {
         self.now_ms().saturating_sub(millis(self.passed()))
+    }
+
+    /// Returns the run of the kernel that [`Clock::passed`] belongs to; none where that is not known.
+    fn boot(&self) -> Option<Boot> {
+        machine_boot()
     }
 
     /// Returns when the clock shows that time or a later one, immediately when it already does;
@@ -83,6 +95,15 @@ impl Clock for SystemClock {
     }
 }
 
+/// The run of this machine's kernel.
+fn machine_boot() -> Option<Boot> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits: String = text.trim().split('-').collect();
+    u128::from_str_radix(&digits, 16)
+        .ok()
+        .map(u128::to_be_bytes)
+}
+
 /// A duration as the clock counts.
 pub fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
@@ -96,13 +117,16 @@ pub struct ManualClock(watch::Sender<ManualTime>);
 struct ManualTime {
     now_ms: i64,
     passed: Duration,
+    boot: u128,
 }
 
 impl ManualClock {
     /// A clock that shows that time, in milliseconds since 1970.
     pub fn at(now_ms: i64) -> Self {
-        let passed = Duration::ZERO;
-        Self(watch::Sender::new(ManualTime { now_ms, passed }))
+        Self(watch::Sender::new(ManualTime {
+            now_ms,
+            ..ManualTime::default()
+        }))
     }
 
     /// Lets time pass, and wakes those who wait for the time it then shows.
@@ -118,6 +142,14 @@ impl ManualClock {
         self.0
             .send_modify(|reading| reading.now_ms = reading.now_ms.saturating_add(by_ms));
     }
+
+    /// Begins another run of the kernel, as a restart of the machine does.
+    pub fn reboot(&self) {
+        self.0.send_modify(|reading| {
+            reading.passed = Duration::ZERO;
+            reading.boot += 1;
+        });
+    }
 }
 
 #[async_trait]
@@ -128,6 +160,10 @@ impl Clock for ManualClock {
 
     fn passed(&self) -> Duration {
         self.0.borrow().passed
+    }
+
+    fn boot(&self) -> Option<Boot> {
+        Some(self.0.borrow().boot.to_be_bytes())
     }
 
     async fn wait_until(&self, at_ms: i64) {

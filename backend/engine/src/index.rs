@@ -83,7 +83,8 @@ pub enum Index {
     /// Calendar name, 0, name of the heartbeat that refers to it.
     HeartbeatByCalendar = 36,
     /// Destination id, id of the occurrence or group that the thread is about, rule id or zeros, how it stands to
-    /// those after it (1 byte), the first of those that it sends again or itself, delivery.
+    /// those after it (1 byte), the first of those that it sends again or itself, delivery. Of what waits for the end
+    /// of another delivery a second entry: destination id, that delivery, zeros, 6, that delivery, delivery.
     DeliveryByThread = 37,
 }
 

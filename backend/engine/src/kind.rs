@@ -94,6 +94,8 @@ kinds! {
     Schedule = 25, "schedule", table "schedule" since 7;
     /// Escalation policies, by name.
     Policy = 26, "policy", table "escalation_policy" since 7;
+    /// Events of the service's own that are not ingested yet, by record id.
+    OwnEvent = 27, "own event", table "own_event" since 11;
 }
 
 impl Kind {

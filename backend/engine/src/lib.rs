@@ -181,8 +181,9 @@ pub trait Engine: Debug + Send + Sync + 'static {
     async fn row_count(&self) -> Result<u64, EngineError>;
 
     /// The newest position at which records of these kinds were changed, or a later one, as far as this
-    /// process knows. Who follows only them need not read the log up to [`Engine::log_signal`], when
-    /// that was read before.
+    /// process knows. A follower of these kinds need not read the log while this is not after its own
+    /// position. It never moves its position here: the commit may not be readable yet. It moves to the end
+    /// of what it has read, or to a [`Engine::log_signal`] that it read before this.
     fn last_changed(&self, _kinds: &[Kind]) -> LogPosition {
         *self.log_signal().borrow()
     }

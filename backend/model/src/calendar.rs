@@ -6,6 +6,7 @@
 //!   is the second of the two: no window shrinks.
 
 mod check;
+mod cron;
 mod rotation;
 mod starts;
 mod union;
@@ -25,6 +26,7 @@ use crate::{
 use starts::{Starts, Steps};
 
 pub use check::{MissingZone, check, zone};
+pub use cron::Cron;
 pub use rotation::Rotation;
 
 /// A stretch of time that a calendar names.

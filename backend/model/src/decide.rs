@@ -14,6 +14,8 @@
 //!   is outstanding when the rule sends updates at that time, or did when it was deleted. It names
 //!   the trigger of the opening message; a deleted rule's text is the one it had then. Other
 //!   updates follow the rule as it is now, and none are sent while suppressed or after the close.
+//!   An entry keeps the state that was last notified while the occurrence is suppressed or something
+//!   holds the update; receivers are notified afterwards if it is another one by then.
 //! - What only holds postpone waits in the occurrence, one entry a rule, and is re-evaluated when a
 //!   hold may have ended, by the definitions of that moment; closings wait for nothing. What closes
 //!   while its opening waits is skipped. Of updates that wait only the last state counts, and
@@ -37,6 +39,7 @@ mod causes;
 pub mod condition;
 mod content;
 mod flapping;
+mod group_message;
 mod grouping;
 mod heartbeats;
 pub mod hold;
@@ -54,13 +57,14 @@ mod transition;
 mod waiting;
 
 pub use calendars::{Calendars, LoadedCalendar};
-pub use causes::{CauseKey, CauseQuery, Causes, GroupAsk, GroupAt};
+pub use causes::{CauseKey, CauseQuery, Causes, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{of_update, rule_content, trigger_of_update};
 pub use flapping::{hand_over, reported as reported_flapping};
+pub use group_message::{GroupDecision, GroupMembers, GroupMessage, shown_members};
 pub use grouping::{freed_key, group_key, shared_text, shared_values};
-pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_faults};
-pub use hold::{HOLDS, HoldCondition, Sending};
+pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_faults, cron};
+pub use hold::{HOLDS, HoldCondition, SendKind, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
 pub use notify::{MemberNotice, Notices, Unanswered, as_notified, notify, sending_state};
 pub use past::{Past, Wanted};

@@ -37,6 +37,7 @@ pub mod template_language;
 pub mod trace;
 pub mod trigger;
 pub mod value;
+mod waits;
 
 pub use crate::secret::{self, Secret};
 pub use any_resource::AnyResource;
@@ -51,13 +52,14 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
-    IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own, is_reserved, own_dimensions,
+    IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own, is_own, is_reserved,
+    own_dimensions,
 };
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
-pub use hold::{HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
+pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
     IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
@@ -77,9 +79,10 @@ pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
 pub use schedule::Schedule;
 pub use settings::{SettingDifference, Settings, SharedSettings};
-pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};
+pub use silence::{Comment, Progress, Silence, SilenceState, Stage};
 pub use sort_field::SortField;
 pub use template_language::TemplateLanguage;
 pub use trace::TraceContext;
 pub use trigger::Trigger;
 pub use value::Value;
+pub use waits::Shift;

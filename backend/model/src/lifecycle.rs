@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     decide::Transition,
     domain::{
-        Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastNotified, Name, Occurrence,
-        RecordId, Reports, Severity, SharedSettings, Status, TraceContext,
+        Close, CloseReason, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
+        Reports, Severity, SharedSettings, Status, TraceContext,
     },
     limits::{HISTORY_MAX, REPORT_LATE_MAX_MS},
 };
@@ -125,6 +125,7 @@ pub fn receive(
     }
     newest.last_seen_ms = event.timestamp_ms;
     newest.received_ms = received_ms(arrival);
+    newest.age_shift_ms = 0;
     if replace_content(newest, event) {
         newest.content_ms = Some(now_ms);
     }
@@ -288,6 +289,7 @@ fn open(
         assignee: None,
         trace: arrival.trace,
         acknowledged_until_ms: None,
+        age_shift_ms: 0,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, settings);
     opened
@@ -303,17 +305,13 @@ pub fn alter(
 ) -> Transition {
     let mut transition = Transition {
         from: Some(occurrence.status),
-        before: Some(LastNotified {
-            severity: occurrence.severity,
-            acknowledged: occurrence.acknowledged,
-        }),
-        ..Transition::default()
+        closed: false,
     };
+    let before = occurrence.state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
         let from = occurrence.severity.word();
         note(occurrence, cause, Field::Severity, from, severity.word());
         occurrence.severity = severity;
-        transition.severity_changed = true;
     }
     if let Some(flag) = change
         .acknowledged
@@ -326,11 +324,9 @@ pub fn alter(
         };
         note(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
-        transition.acknowledgement_changed = true;
-        if let (true, Some(before)) = (change.without_updates, &mut transition.before) {
-            // As if those who were notified knew of it.
-            before.acknowledged = flag;
-        }
+    }
+    if occurrence.state() != before {
+        occurrence.note_change(before, change.without_updates);
     }
     if change.acknowledged.is_some() {
         let for_ms = change.acknowledge_for_ms;
@@ -362,8 +358,10 @@ pub fn alter(
             at_ms: cause.now_ms,
             reason: cause.reason,
         });
+        occurrence.age_shift_ms = 0;
     }
-    if status.is_some() || (transition.severity_changed && occurrence.close.is_none()) {
+    let is_other_severity = occurrence.severity != before.severity;
+    if status.is_some() || is_other_severity && occurrence.close.is_none() {
         occurrence.review_ms = review_after(occurrence, cause.now_ms, settings);
     }
     transition
@@ -403,7 +401,8 @@ pub enum Review {
 pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -> Review {
     let since_ms = occurrence
         .close
-        .map_or(occurrence.order_ms(), |close| close.at_ms);
+        .map_or(occurrence.order_ms(), |close| close.at_ms)
+        .saturating_add(occurrence.age_shift_ms);
     match review_after(occurrence, since_ms, settings) {
         due_ms if due_ms > now_ms => Review::Later(due_ms),
         _ if occurrence.close.is_some() => Review::Forget,

@@ -1,5 +1,7 @@
 //! Every bound of what is decided, by name.
 
+use std::time::Duration;
+
 /// Attempts that are kept to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
 /// One attempt in so many must fail for a destination to be failing whose last one did not,
@@ -44,6 +46,14 @@ pub const RESPONSE_HOLDS_MAX: usize = 256;
 pub const VALUES_MAX: usize = 20;
 /// Bytes of a value by which a rule groups.
 pub const GROUP_VALUE_BYTES_MAX: usize = 256;
+/// How long after a message the next one of the group goes out, where the rule does not say.
+pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
+/// Occurrences that a group takes.
+pub const GROUP_MEMBERS_MAX: u32 = 10_000;
+/// Members whose text a message keeps.
+pub const GROUP_SHOWN_MAX: usize = 100;
+/// Bytes of their texts together.
+pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// Counts by rule and severity that a digest has.
 pub const DIGEST_ROWS_MAX: usize = 200;
 /// Messages whose occurrence a digest shows.

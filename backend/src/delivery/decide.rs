@@ -54,6 +54,8 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Deliv
 const CUT_OFF: &str = "the service stopped before the outcome of this attempt was known";
 /// The same while its message was rendered, after an attempt before it had been cut off.
 const CUT_OFF_RENDERING: &str = "the service stopped while the message was rendered, after it had stopped during an attempt before";
+/// The same once more. A kill can meet any rendering by chance, twice in a row it hardly does.
+const POISON: &str = "the service stopped twice while the message was rendered, after it had stopped during an attempt before";
 /// What an attempt reports meanwhile.
 const RENDERING: &str = "the message is being rendered, apart from others";
 
@@ -83,13 +85,12 @@ pub(crate) fn rendering(attempt: &Attempt, is_done: bool) -> Attempt {
 
 /// Whether the last attempt of a delivery was cut off, so that its message may be what stops the service.
 pub(crate) fn is_suspect(delivery: &Delivery) -> bool {
-    delivery.last_error == CUT_OFF
+    [CUT_OFF, CUT_OFF_RENDERING].contains(&delivery.last_error.as_str())
 }
 
-/// Whether the service has stopped twice during attempts of a delivery, the second time while its message was
-/// rendered.
+/// Whether the service has stopped during an attempt of a delivery, and then twice while its message was rendered.
 pub(crate) fn is_poison(delivery: &Delivery) -> bool {
-    delivery.last_error == CUT_OFF_RENDERING
+    delivery.last_error == POISON
 }
 
 /// Whether an attempt was cut off by a stop of the service. That its end is not known can also be
@@ -101,6 +102,7 @@ pub(crate) fn is_cut_off(attempt: &Attempt) -> bool {
 /// A delivery of which this attempt is known to be cut off. That was not the receiver's doing, so it is due
 /// immediately.
 pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i64) -> Delivery {
+    let last_error = attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation);
     let (state, end_ms) = if delivery.test {
         (DeliveryState::Dead, Some(now_ms))
     } else {
@@ -109,7 +111,12 @@ pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i6
     Delivery {
         state,
         end_ms,
-        last_error: attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation),
+        last_error: if last_error == CUT_OFF_RENDERING && delivery.last_error == last_error {
+            POISON.into()
+        } else {
+            last_error
+        },
+        may_have_arrived: true,
         ..delivery.clone()
     }
 }
@@ -176,6 +183,7 @@ pub(crate) fn after(
         state,
         end_ms,
         last_error: ended.explanation.clone(),
+        may_have_arrived: delivery.may_have_arrived || ended.outcome == Some(Outcome::Unknown),
         ..delivery.clone()
     })
 }

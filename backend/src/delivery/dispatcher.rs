@@ -17,7 +17,6 @@ use crate::{
     clock::{Clock, millis},
     config::DeliveryConfig,
     delivery::{
-        clock_step::ClockWatch,
         decide,
         digest_cascade::DigestCascade,
         egress::Egress,
@@ -60,7 +59,8 @@ pub struct Dispatcher {
     clock: Arc<dyn Clock>,
     sender: Sender,
     ownership: Ownership,
-    clock_watch: ClockWatch,
+    /// The shift of the times in memory, see [`Store::shift_ms`].
+    shift_ms: i64,
     follower: Follower,
     queues: Queues,
     ledger: Ledger,
@@ -78,8 +78,6 @@ pub struct Dispatcher {
     /// Held while a message is rendered that may be what stops the service: one at a time, so that no other is
     /// taken for it.
     trial: Arc<Mutex<()>>,
-    /// Messages that ended for the fault of their destination, and are to be sent again, by destination.
-    wronged: Vec<(RecordId, RecordId)>,
 }
 
 /// What a dispatcher is doing.
@@ -109,7 +107,7 @@ impl Dispatcher {
         let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
-            clock_watch: ClockWatch::new(a_store(), a_clock()),
+            shift_ms: store.shift_ms(),
             follower: Follower::new(a_store(), a_clock()),
             queues: Queues::new(config.clone()),
             ledger: Ledger::new(a_store(), a_clock(), config, random),
@@ -123,7 +121,6 @@ impl Dispatcher {
             unreached: watch::Sender::default(),
             quiet: Quiet::default(),
             trial: Arc::default(),
-            wronged: Vec::new(),
             ownership,
             store,
             clock,
@@ -238,8 +235,6 @@ impl Dispatcher {
             );
         }
         self.tasks.retain(|_, delivery| ledger.holds(*delivery));
-        self.wronged
-            .retain(|(destination, _)| !moved.has_lost(*destination));
         self.digest_cascade.follow(&moved);
         self.follower.take_over(moved);
     }
@@ -249,9 +244,10 @@ impl Dispatcher {
         self.adopt();
         let (queues, notices) = (&mut self.queues, &mut self.notices);
         let ownership = &self.ownership;
-        self.clock_watch
-            .look(queues, &self.ledger, ownership)
-            .await?;
+        let before_ms = std::mem::replace(&mut self.shift_ms, self.store.shift_ms());
+        if before_ms != self.shift_ms {
+            queues.shift(self.shift_ms.saturating_sub(before_ms));
+        }
         let mut followed = Followed {
             queues,
             ledger: &mut self.ledger,
@@ -281,7 +277,7 @@ impl Dispatcher {
 
     /// Reports what can be left to another process.
     fn vacate(&self) {
-        let to_send_again = self.wronged.iter().map(|(destination, _)| *destination);
+        let to_send_again = self.queues.ids_where(|queue| !queue.wronged.is_empty());
         let under_way = self.ledger.destinations().chain(to_send_again);
         self.ownership.vacate(&self.store, under_way);
     }
@@ -289,15 +285,18 @@ impl Dispatcher {
     /// Sends messages again that ended before it was known that their destination is at fault.
     async fn send_again(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
-        // One whose end is not recorded yet waits for that.
-        let (held, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wronged)
-            .into_iter()
-            .partition(|(_, delivery)| self.ledger.holds(*delivery));
-        self.wronged = held;
-        for (_, delivery) in ended {
-            match deliveries.revive(delivery).await {
-                Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
-                Err(error) => return Err(error),
+        for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
+            let Some(queue) = self.queues.get_mut(destination) else {
+                continue;
+            };
+            // One whose end is not recorded yet waits for that.
+            let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
+            while let Some(at) = wronged.iter().position(|it| !ledger.holds(*it)) {
+                match deliveries.revive(wronged[at]).await {
+                    Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
+                    Err(error) => return Err(error),
+                }
+                wronged.remove(at);
             }
         }
         Ok(())
@@ -364,9 +363,7 @@ impl Dispatcher {
             return;
         };
         if let Some(destination) = self.ledger.destination(delivery) {
-            let wronged = self.queues.judge(destination, delivery, &mut report);
-            let wronged = wronged.into_iter().map(|it| (destination, it));
-            self.wronged.extend(wronged);
+            self.queues.judge(destination, delivery, &mut report);
         }
         let report = Arc::new(report);
         let Some(destination) = self.ledger.end(delivery, &report) else {
@@ -442,6 +439,8 @@ impl Dispatcher {
     /// disk writes, attempts end and others begin.
     async fn commit(&mut self, leasing: bool) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
+            let store = self.store.clone();
+            let _steady = store.steady().await;
             let (queues, notices) = (&mut self.queues, &mut self.notices);
             let mut plan = self.ledger.plan(queues, notices, leasing).await?;
             let changes = plan.take_changes(&self.store);

@@ -14,6 +14,7 @@ use crate::{
         ownership::{Moved, Ownership},
         queue::DestinationQueue,
         queues::Queues,
+        refusals,
         resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
@@ -254,7 +255,7 @@ impl Follower {
         let (deliveries, _) = self.store.get_readable::<Delivery>(keys).await?;
         for delivery in deliveries.into_iter().flatten() {
             let delivery = delivery.value;
-            let Some(due_ms) = delivery.state.due_ms().filter(|_| !delivery.test) else {
+            let Some(due_ms) = delivery.due_ms().filter(|_| !delivery.test) else {
                 continue;
             };
             if !to.ownership.has(delivery.destination) {
@@ -297,6 +298,13 @@ impl Follower {
         queue.unreadable = unreadable;
         queue.owner = to.ownership.owner(id);
         queue.paused = is_paused(health.as_ref());
+        if let Some(health) = &health {
+            queue.refusals = health.alike.clone();
+            if refusals::is_judged(&queue.refusals) {
+                // An earlier life may not have sent all of them again.
+                queue.wronged.clone_from(&queue.refusals.messages);
+            }
+        }
         if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
             // However the clock was set meanwhile, nothing waits longer than a receiver can ask for.
             let latest_ms = self.clock.now_ms().saturating_add(millis(ASKED_WAIT_MAX));

@@ -17,7 +17,7 @@ use crate::{
     delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
     destination::Report,
     domain::{
-        Attempt, Delivery, DeliveryState, Health, RecordId,
+        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId,
         counter::{Subject, Tally},
         destination::RefusedRecipient,
     },
@@ -80,8 +80,8 @@ pub(crate) struct Plan {
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
     /// Deliveries that died: their destination, and what their last attempt said.
     dead: Vec<(RecordId, String)>,
-    /// Deliveries that died because the service stopped twice during their attempts, with their destinations.
-    poison: Vec<(RecordId, RecordId)>,
+    /// Deliveries that died because the service stopped twice during their attempts, with the events about that.
+    poison: Vec<(RecordId, OwnEvent)>,
     /// Digests that died: their destination, and which.
     dead_digests: Vec<(RecordId, RecordId)>,
     /// The deliveries to destinations with a budget that were looked at because they are due.
@@ -92,6 +92,12 @@ pub(crate) struct Plan {
     left: Vec<leases::Left>,
     /// What is to be sent.
     leases: Vec<leases::Leased>,
+    /// What waits for an earlier delivery.
+    held: Vec<leases::Held>,
+    /// The deliveries whose versions are raised by that,
+    touched: Vec<RecordId>,
+    /// and those that have no due time any more.
+    waiting: Vec<RecordId>,
 }
 
 impl Plan {
@@ -246,12 +252,16 @@ impl Ledger {
             budgets: budget::Budgets::default(),
             left: Vec::new(),
             leases: Vec::new(),
+            held: Vec::new(),
+            touched: Vec::new(),
+            waiting: Vec::new(),
         };
         self.plan_ends(&mut plan, queues).await?;
         if leasing {
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
+        plan.hold_back();
         Ok(plan)
     }
 
@@ -280,6 +290,7 @@ impl Ledger {
     }
 
     /// Takes over into memory what is on disk now; attempts may have ended since it was planned.
+    #[expect(clippy::too_many_lines, reason = "each part of a plan in turn")]
     pub(crate) fn adopt(
         &mut self,
         plan: Plan,
@@ -327,16 +338,14 @@ impl Ledger {
                 notices.dead(destination, &queue.name, &last_error);
             }
         }
-        for (destination, delivery) in plan.poison {
-            if let Some(queue) = queues.get(destination) {
-                notices.poison(delivery, &queue.name);
-            }
+        for (delivery, said) in plan.poison {
+            notices.poison(delivery, said);
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
             // What is leased is changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
-            let lease = leased.stored(version);
+            let lease = leased.stored(version, &self.store);
             let unrecorded = Unrecorded {
                 destination: lease.destination.id,
                 number: lease.delivery.value.attempts,
@@ -347,6 +356,22 @@ impl Ledger {
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);
             self.under_way += 1;
             queues.hold(lease, now_ms);
+        }
+        if let Some(applied) = applied {
+            let waiting = plan.waiting.into_iter();
+            self.recorded
+                .extend(waiting.map(|it| (it, applied.position)));
+        }
+        for touched in plan.touched {
+            let unrecorded = self.unrecorded.get_mut(&touched);
+            let known = unrecorded.and_then(|it| it.delivery.as_mut());
+            if let (Some(known), Some(applied)) = (known, applied) {
+                *known = Arc::new(Stored::written(
+                    applied.version,
+                    known.value.clone(),
+                    &self.store,
+                ));
+            }
         }
     }
 
@@ -380,10 +405,10 @@ impl Ledger {
 
 impl leases::Leased {
     /// The lease as the commit that gave it this version has stored it.
-    fn stored(self, version: u64) -> Lease {
+    fn stored(self, version: u64, store: &Store) -> Lease {
         Lease {
-            delivery: Arc::new(Stored::written(version, self.delivery)),
-            attempt: Arc::new(Stored::written(version, self.attempt)),
+            delivery: Arc::new(Stored::written(version, self.delivery, store)),
+            attempt: Arc::new(Stored::written(version, self.attempt, store)),
             destination: self.destination,
             opening: self.opening,
         }

@@ -7,7 +7,7 @@ use crate::{
     clock::Clock,
     delivery::{dead_letters::DeadLetters, notice},
     destination::Sender,
-    domain::{IncomingEvent, RecordId, destination::RefusedRecipient},
+    domain::{IncomingEvent, OwnEvent, RecordId, destination::RefusedRecipient},
 };
 
 /// What is reported, and what may have to be taken back.
@@ -56,11 +56,9 @@ impl Notices {
     }
 
     /// The service stopped twice during attempts of a delivery, which is given up.
-    pub(crate) fn poison(&self, delivery: RecordId, destination: &str) {
+    pub(crate) fn poison(&self, delivery: RecordId, said: OwnEvent) {
         tracing::error!(%delivery, "a delivery that stopped the service twice is given up");
-        let now_ms = self.clock.now_ms();
-        self.sender
-            .report(notice::poison(delivery, destination, now_ms));
+        self.sender.report_stored(said);
     }
 
     /// Says something else of a destination.

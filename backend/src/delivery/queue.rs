@@ -9,10 +9,9 @@ use crate::{
         breaker::Breaker,
         concurrency::{Concurrency, QUICK},
         rate::Rate,
-        refusals::Refusals,
     },
     destination::{Advice, Report},
-    domain::{Attempt, Delivery, Destination, Outcome, RecordId},
+    domain::{Attempt, Delivery, Destination, Outcome, RecordId, destination::AlikeRefusals},
     ops::delivery::Hold,
     store::{
         Stored,
@@ -61,7 +60,9 @@ pub(crate) struct DestinationQueue {
     /// met since.
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
-    pub(crate) refusals: Refusals,
+    pub(crate) refusals: AlikeRefusals,
+    /// Messages that ended for the fault of the destination, and are to be sent again.
+    pub(crate) wronged: Vec<RecordId>,
     /// Until when the receiver asks for nothing, in milliseconds since 1970.
     pub(crate) asked_until_ms: i64,
     pub(crate) rate: Rate,
@@ -105,7 +106,8 @@ impl DestinationQueue {
             set_aside: 0,
             quick: false,
             breaker: Breaker::after_failures(failures),
-            refusals: Refusals::default(),
+            refusals: AlikeRefusals::default(),
+            wronged: Vec::new(),
             asked_until_ms: i64::MIN,
             rate: Rate::default(),
             width: Concurrency::default(),
@@ -207,7 +209,7 @@ impl DestinationQueue {
     /// Forgets what was held against the destination as it was.
     pub(crate) fn forgive(&mut self) {
         self.breaker = Breaker::default();
-        self.refusals = Refusals::default();
+        self.refusals = AlikeRefusals::default();
         self.asked_until_ms = i64::MIN;
     }
 

@@ -14,6 +14,7 @@ use crate::{
         breaker::Probe,
         decide,
         queue::{DestinationQueue, Lease},
+        refusals,
     },
     destination::Report,
     domain::{Destination, RecordId},
@@ -199,16 +200,13 @@ impl Queues {
         Some(Next::Begin(lease, timeout))
     }
 
-    /// Judges an attempt's end by those before it; answers the messages that ended and were refused for
+    /// Judges an attempt's end by those before it, and notes the messages that ended and were refused for
     /// what their destination is.
-    pub(crate) fn judge(
-        &mut self,
-        destination: RecordId,
-        delivery: RecordId,
-        report: &mut Report,
-    ) -> Vec<RecordId> {
-        let queue = self.all.get_mut(&destination);
-        queue.map_or_else(Vec::new, |queue| queue.refusals.judge(delivery, report))
+    pub(crate) fn judge(&mut self, destination: RecordId, delivery: RecordId, report: &mut Report) {
+        if let Some(queue) = self.all.get_mut(&destination) {
+            let wronged = refusals::judge(&mut queue.refusals, delivery, report);
+            queue.wronged.extend(wronged);
+        }
     }
 
     /// Takes note of an attempt's end.

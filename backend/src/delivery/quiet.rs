@@ -9,7 +9,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Quiet {
     pub(super) is_on: bool,
-    /// The newest change of the settings that was read, or a later position; none before the first.
+    /// How far the change log was readable before the settings were read; none before the first.
     read: Option<LogPosition>,
 }
 
@@ -19,12 +19,46 @@ impl Quiet {
     /// # Errors
     /// Those of the store.
     pub(super) async fn read(&mut self, store: &Store) -> Result<bool, EngineError> {
-        let changed = store.engine().last_changed(&[Kind::Settings]);
-        if self.read != Some(changed) {
+        let engine = store.engine();
+        let changed = engine.last_changed(&[Kind::Settings]);
+        let is_read = self.read.is_some_and(|read| changed <= read);
+        if !is_read {
+            // Not `changed`: it may name a commit that cannot be read yet.
+            let readable = *engine.log_signal().borrow();
             let stored = store.get::<Settings>(Settings::NAME.into()).await?;
             self.is_on = stored.is_some_and(|it| it.value.values.is_quiet());
-            self.read = Some(changed);
+            self.read = Some(readable);
         }
         Ok(self.is_on)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Quiet;
+    use crate::{
+        store::{
+            Sealer, Store,
+            engine::{Lane, memory::MemoryEngine},
+        },
+        testing::{faulty_engine::FaultyEngine, samples},
+    };
+
+    #[tokio::test]
+    async fn change_announced_before_it_is_readable_is_read_later() {
+        let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+        let shared = Arc::clone(&engine);
+        let store = Store::new(shared, Arc::new(Sealer::ephemeral()));
+        let mut quiet = Quiet::default();
+        engine.announce_next();
+        assert!(!quiet.read(&store).await.unwrap());
+        let mut changes = store.changes();
+        let mut settings = samples::settings();
+        settings.values.quiet_since_ms = Some(1);
+        changes.insert(&settings);
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert!(quiet.read(&store).await.unwrap());
     }
 }

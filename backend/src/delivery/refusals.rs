@@ -3,58 +3,57 @@
 
 use crate::{
     destination::{Advice, Report, verdict::Fault},
-    domain::RecordId,
+    domain::{RecordId, destination::AlikeRefusals},
     limits::REFUSALS_ALIKE_MAX,
 };
 
-/// The refusals of one destination since it last took a message.
-#[derive(Debug, Default)]
-pub(crate) struct Refusals {
-    /// What they have in common.
-    alike: String,
-    messages: Vec<RecordId>,
+/// Takes note of an attempt's end. Once too many messages were refused alike, the verdict on a further one speaks
+/// against the destination; answers those that were judged before that.
+pub(crate) fn judge(
+    alike: &mut AlikeRefusals,
+    message: RecordId,
+    report: &mut Report,
+) -> Vec<RecordId> {
+    if report.verdict.is_about_addresses() {
+        return Vec::new();
+    }
+    // A mail that some addresses do not get arrives at the others.
+    match report.verdict.fault().filter(|_| !report.verdict.arrives()) {
+        None => {
+            *alike = AlikeRefusals::default();
+            return Vec::new();
+        }
+        Some(Fault::Receiver | Fault::Destination) => return Vec::new(),
+        Some(Fault::Message) => {}
+    }
+    let kind = kind_of(report);
+    if alike.kind != kind {
+        alike.kind = kind;
+        alike.messages.clear();
+    }
+    let was_judged = is_judged(alike);
+    if !was_judged && !alike.messages.contains(&message) {
+        alike.messages.push(message);
+    }
+    if !is_judged(alike) {
+        return Vec::new();
+    }
+    report.verdict.advice = Advice::Mend;
+    let explanation = &mut report.verdict.explanation;
+    *explanation = format!(
+        "{explanation} ({REFUSALS_ALIKE_MAX} consecutive messages were rejected alike: the \
+         destination is considered to be failing)"
+    );
+    if was_judged {
+        return Vec::new();
+    }
+    let judged = alike.messages.iter().copied();
+    judged.filter(|it| *it != message).collect()
 }
 
-impl Refusals {
-    /// Takes note of an attempt's end. Once too many messages were refused alike, the verdict on a further
-    /// one speaks against the destination; answers those that were judged before that.
-    pub(crate) fn judge(&mut self, message: RecordId, report: &mut Report) -> Vec<RecordId> {
-        if report.verdict.is_about_addresses() {
-            return Vec::new();
-        }
-        // A mail that some addresses do not get arrives at the others.
-        match report.verdict.fault().filter(|_| !report.verdict.arrives()) {
-            None => {
-                *self = Self::default();
-                return Vec::new();
-            }
-            Some(Fault::Receiver | Fault::Destination) => return Vec::new(),
-            Some(Fault::Message) => {}
-        }
-        let alike = kind_of(report);
-        if self.alike != alike {
-            self.alike = alike;
-            self.messages.clear();
-        }
-        let is_judged = self.messages.len() >= REFUSALS_ALIKE_MAX;
-        if !is_judged && !self.messages.contains(&message) {
-            self.messages.push(message);
-        }
-        if self.messages.len() < REFUSALS_ALIKE_MAX {
-            return Vec::new();
-        }
-        report.verdict.advice = Advice::Mend;
-        let explanation = &mut report.verdict.explanation;
-        *explanation = format!(
-            "{explanation} ({REFUSALS_ALIKE_MAX} consecutive messages were rejected alike: the \
-             destination is considered to be failing)"
-        );
-        if is_judged {
-            return Vec::new();
-        }
-        let judged = self.messages.iter().copied();
-        judged.filter(|it| *it != message).collect()
-    }
+/// Whether so many messages were refused alike that the destination is considered to be failing.
+pub(crate) fn is_judged(alike: &AlikeRefusals) -> bool {
+    alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 
 /// What refusals have in common: the status, where it reports it; else the words, but for those
@@ -92,10 +91,10 @@ mod tests {
 
     #[test]
     fn many_alike_in_a_row_are_the_destinations_fault_until_one_is_taken() {
-        let mut refusals = Refusals::default();
+        let mut refusals = AlikeRefusals::default();
         let mut judge = |number: usize, verdict: Verdict| {
             let mut report = report(verdict);
-            let before = refusals.judge(id(number), &mut report);
+            let before = judge(&mut refusals, id(number), &mut report);
             (report.verdict.fault(), before.len())
         };
         let refused = |number| Verdict::rejected(format!("no: x{number}"), Advice::GiveUp);

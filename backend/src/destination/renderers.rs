@@ -15,11 +15,11 @@ use tokio::task::spawn_blocking;
 use crate::{
     error::Error,
     limits::{RENDER_STUCK_AFTER, RENDER_TIME_MAX, RENDERS_WAITING_MAX},
-    scan::{self, Caller, Places, timed},
+    scan::{self, Caller, FairSlots, timed},
     store::{audit, metrics::Metrics},
 };
 
-/// The reason for rendering, each with separate places.
+/// The reason for rendering, each with separate slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A caller looks at a message, or tests a destination or a mapping.
@@ -45,7 +45,7 @@ impl Purpose {
 }
 
 /// Runs CPU-bound work off the runtime, a few jobs of each purpose at a time, with a fair share for each
-/// client. Clones share the places.
+/// client. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Renderers {
     shared: Arc<Shared>,
@@ -54,7 +54,7 @@ pub struct Renderers {
 
 #[derive(Debug)]
 struct Shared {
-    places: [Arc<Places>; 3],
+    slots: [Arc<FairSlots>; 3],
     /// When the jobs under way began, by their number.
     begun: Mutex<(u64, HashMap<u64, Instant>)>,
 }
@@ -100,14 +100,14 @@ impl Renderers {
         Self::of(metrics, (processors / 2).max(1))
     }
 
-    fn of(metrics: Metrics, places: usize) -> Self {
-        let places = Purpose::ALL.map(|purpose| match purpose {
-            Purpose::Preview => Places::new(places, RENDERS_WAITING_MAX, "previews and tests"),
-            Purpose::Delivery => Places::new(places, usize::MAX, "messages"),
-            Purpose::Mapping => Places::new(places, RENDERS_WAITING_MAX, "webhooks"),
+    fn of(metrics: Metrics, slots: usize) -> Self {
+        let slots = Purpose::ALL.map(|purpose| match purpose {
+            Purpose::Preview => FairSlots::new(slots, RENDERS_WAITING_MAX, "previews and tests"),
+            Purpose::Delivery => FairSlots::new(slots, usize::MAX, "messages"),
+            Purpose::Mapping => FairSlots::new(slots, RENDERS_WAITING_MAX, "webhooks"),
         });
         let shared = Shared {
-            places,
+            slots,
             begun: Mutex::default(),
         };
         Self {
@@ -116,7 +116,7 @@ impl Renderers {
         }
     }
 
-    /// Runs the work of the client that is calling, as soon as that client has a place.
+    /// Runs the work of the client that is calling, as soon as that client has a slot.
     ///
     /// # Errors
     /// Those of [`Self::run_for`].
@@ -132,14 +132,14 @@ impl Renderers {
             .await
     }
 
-    /// Runs the work as soon as that client has a place.
+    /// Runs the work as soon as that client has a slot.
     ///
     /// # Errors
     /// [`Error::Exhausted`] when too many wait, [`Error::Unavailable`] while the service stops,
     /// [`Error::Internal`] when the work panics.
     ///
     /// # Cancel safety
-    /// A dropped call that waits does not start its work. Work that started keeps its place until it ends;
+    /// A dropped call that waits does not start its work. Work that started keeps its slot until it ends;
     /// templates in it end at their next step.
     pub async fn run_for<T: Send + 'static>(
         &self,
@@ -147,15 +147,15 @@ impl Renderers {
         client: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let places = &self.shared.places[purpose as usize];
-        let place = places.take(&client.into()).await;
-        let place = place.inspect_err(|_busy| self.metrics.rendered(purpose.word(), "refused"))?;
+        let slots = &self.shared.slots[purpose as usize];
+        let slot = slots.take(&client.into()).await;
+        let slot = slot.inspect_err(|_busy| self.metrics.rendered(purpose.word(), "refused"))?;
         let caller = Caller::default();
         let (is_left, shared) = (caller.is_left(), Arc::clone(&self.shared));
         let ended = spawn_blocking(move || {
             let begun = Begun::new(&shared);
             let ended = timed(RENDER_TIME_MAX, is_left, work);
-            drop((begun, place));
+            drop((begun, slot));
             ended
         });
         match ended.await {

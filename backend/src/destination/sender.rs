@@ -35,8 +35,8 @@ use crate::{
     clock::Clock,
     config::Config,
     domain::{
-        Content, DestinationKind, IncomingEvent, Outcome, RecordId, SharedSettings, Status,
-        TemplateLanguage, TraceContext, Transcript, delivery::Recipients,
+        Content, DestinationKind, IncomingEvent, Outcome, OwnEvent, RecordId, SharedSettings,
+        Status, TemplateLanguage, TraceContext, Transcript, delivery::Recipients,
         destination::EventTemplates,
     },
     error::Error,
@@ -222,6 +222,13 @@ impl Sender {
         tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");
         if let Some(sink) = &self.0.sink {
             sink.report(event);
+        }
+    }
+
+    /// Says something of this service itself that is stored, as [`Sender::report`] does.
+    pub(crate) fn report_stored(&self, event: OwnEvent) {
+        if let Some(sink) = &self.0.sink {
+            sink.report_stored(event);
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 
 use crate::{
-    domain::{IncomingEvent, RecordId},
+    domain::{IncomingEvent, OwnEvent, RecordId},
     error::Error,
 };
 
@@ -20,4 +20,9 @@ pub trait EventSink: Debug + Send + Sync + 'static {
 
     /// Ingests an event about this service itself, without waiting; it may be lost.
     fn report(&self, event: IncomingEvent);
+
+    /// Ingests an event about this service itself that is stored, without waiting.
+    fn report_stored(&self, event: OwnEvent) {
+        self.report(event.event);
+    }
 }

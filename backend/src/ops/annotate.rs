@@ -7,10 +7,10 @@ use crate::{
     error::Error,
     limits::{ANNOTATION_BYTES_MAX, ANNOTATIONS_MAX},
     ops::{
-        bounds::own_event,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},
+        tag_scope::own_event,
     },
     store::Lane,
 };

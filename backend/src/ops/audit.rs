@@ -144,8 +144,8 @@ impl AuditLog {
         });
     }
 
-    /// Notes that something was read without a key, by a link or an address that grants that; it is
-    /// written down as [`Self::refused`] is.
+    /// Notes that something was read without a key, by a link or an address that grants that, or that such
+    /// a link was issued; it is written down as [`Self::refused`] is.
     pub fn read_by_grant(&self, by: By, kind: &'static str, name: &str, reason: &str) {
         self.count(Counted {
             client: by.client,

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     clock::{Clock, millis},
     decide::{LoadedHeartbeat, Snapshot},
-    domain::{Expectation, Heartbeat, Occurrence, RecordId, hold::SharedValue},
+    domain::{Expectation, Heartbeat, Occurrence, RecordId, heartbeat::SERVICE, hold::SharedValue},
     error::Error,
     limits::{ALL_EXPECTATIONS_MAX, BEATS_APART, EXPECTATIONS_MAX, SERVICE_TIME_INTERVAL},
     store::{
@@ -22,14 +22,11 @@ use crate::{
 /// Sets of values whose beats are remembered, before those are forgotten that can be read again.
 const NOTED_MAX: usize = 100_000;
 
-/// The identity under which the time of service is stored, beside what heartbeats expect.
-pub(crate) const SERVICE: RecordId = RecordId::from_bytes([0; 16]);
-
 /// The beats of this process.
 ///
 /// A heartbeat's beats are stored at most once in a tenth of the time between two of them, so that an
 /// event that is a beat seldom costs a write. A beat that was not stored is remembered, and stored when
-/// that time is over; a crash loses it, and with it at most that tenth.
+/// that time is over; a crash loses it, and with it at most that tenth, or half of the grace.
 #[derive(Debug, Default)]
 pub struct Beats(Mutex<Known>);
 
@@ -137,12 +134,12 @@ impl Beats {
         }
         let key = Key::new().id(SERVICE).id(SERVICE).build();
         let stored = store.get::<Expectation>(key).await?;
-        let stored_ms = stored.map_or(0, |it| it.value.beat_service_ms);
-        let mut known = self.known();
-        let own_ms = known.time.map_or(0, |it| it.now_ms(passed));
-        // Who leads is ahead of what it stored; who does not is not far ahead of who leads.
-        let ahead_ms = (own_ms - stored_ms).clamp(0, millis(SERVICE_TIME_INTERVAL));
-        known.time = Some(ServiceTime {
+        let stored_ms = stored.as_ref().map_or(0, |it| it.value.beat_service_ms);
+        let at_ms = stored.and_then(|it| it.value.last_ms);
+        // All nodes have the database's clock: the time of service of the leader, as long as there is one.
+        let since_ms = at_ms.map_or(0, |it| clock.now_ms().saturating_sub(it));
+        let ahead_ms = since_ms.clamp(0, millis(SERVICE_TIME_INTERVAL));
+        self.known().time = Some(ServiceTime {
             base_ms: stored_ms.saturating_add(ahead_ms),
             at: passed,
             read: passed,
@@ -482,5 +479,6 @@ pub(crate) fn awaited(
         run_ms: None,
         gaps_ms: Vec::new(),
         window: None,
+        outages: Vec::new(),
     }
 }

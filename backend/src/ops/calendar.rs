@@ -13,10 +13,11 @@ use crate::{
     error::Error,
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
+        ended::users_in_force,
         etag::etag,
+        references::References,
         refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
-        users::Users,
         validate::Faults,
         wire::{Shows, time::timestamp},
     },
@@ -86,8 +87,8 @@ impl Drafted for Calendar {
             }
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
-            let users = Users::of(&all.store, Kind::Calendar, name).await?;
-            if let Some(user) = users.first("calendar") {
+            let references = References::of(&all.store, Kind::Calendar, name).await?;
+            if let Some(user) = references.first("calendar") {
                 let fault = format!("is not allowed: calendar `{user}` excludes this one");
                 faults.add(EXCEPT_PATH, fault);
             }
@@ -109,13 +110,18 @@ impl Drafted for Calendar {
     }
 
     async fn released(all: &Calendars, calendar: &Self, _force: bool) -> Result<Changes, Error> {
-        let users = Users::of(&all.store, Kind::Calendar, &calendar.name).await?;
+        let mut changes = all.store.changes();
+        let used = (Kind::Calendar, &calendar.name);
+        let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
         users.refuse(Self::WORD, &calendar.name)?;
-        Ok(all.store.changes())
+        Ok(changes)
     }
 
     async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
-        let users = Users::of(&all.store, Kind::Calendar, &calendar.name).await?;
+        let used = (Kind::Calendar, &calendar.name);
+        // What would be taken out stays as long as the calendar does.
+        let mut unused = all.store.changes();
+        let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut unused).await?;
         let prepared = prepared(&all.store, &calendar).await?;
         let standing = prepared.map(|it| it.at(all.clock.now_ms()));
         let user = |(kind, name): (&str, &Name)| v1::CalendarUser {

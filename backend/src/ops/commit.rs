@@ -51,12 +51,15 @@ where
 {
     let mut pauses = ConflictPauses::default();
     for _ in 0..TRIES_MAX {
+        let steady = store.steady().await;
         let (changes, answer) = decide().await?;
         if changes.is_empty() {
             store.advance();
             return Ok((answer, None));
         }
-        match store.apply(lane, changes).await {
+        let applied = store.apply(lane, changes).await;
+        drop(steady);
+        match applied {
             Ok(applied) => return Ok((answer, Some(applied.position))),
             Err(EngineError::Conflict(_)) => pauses.wait().await,
             Err(error) => return Err(error.into()),

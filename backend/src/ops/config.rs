@@ -3,7 +3,6 @@
 mod check;
 mod impact;
 mod stopping;
-mod suggest;
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -26,7 +25,6 @@ use crate::{
 
 pub use check::OWNER_CHARACTERS_MAX;
 pub use impact::{Counted, Impact, Impacts};
-pub use suggest::{Suggested, SuggestionKind, Suggestions};
 
 /// The start of the tag that says whose a resource is.
 const OWNER: &str = "owner:";

@@ -1,5 +1,7 @@
 //! Contacts: stored, edited, and deleted when nothing uses them.
 
+mod feed;
+
 use bellwether_proto::v1;
 
 use crate::{
@@ -11,10 +13,10 @@ use crate::{
         CONTACT_VALUE_CHARACTERS_MAX, CONTACT_VARIABLES_MAX, CONTACTS_MAX,
     },
     ops::{
+        ended::users_in_force,
         etag::etag,
         refers::Refers,
         resource::{Drafted, Origin, Resource as _, Resources, resource},
-        users::Users,
         validate::{Faults, within},
         wire::{
             Shows,
@@ -71,6 +73,7 @@ impl Drafted for Contact {
             client,
             subject: draft.subject.clone(),
             methods,
+            feed_number: stored.map_or(0, |it| it.feed_number),
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -79,9 +82,11 @@ impl Drafted for Contact {
     }
 
     async fn released(all: &Contacts, contact: &Self, _force: bool) -> Result<Changes, Error> {
-        let users = Users::of(&all.store, Kind::Contact, &contact.name).await?;
+        let mut changes = all.store.changes();
+        let used = (Kind::Contact, &contact.name);
+        let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
         users.refuse(Self::WORD, &contact.name)?;
-        Ok(all.store.changes())
+        Ok(changes)
     }
 }
 

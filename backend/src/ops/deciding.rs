@@ -1,18 +1,17 @@
 //! What every decision about occurrences needs: the store, the time and the rules.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 
 use crate::{
     clock::Clock,
     decide::{Past, Snapshot, Step, StepKind, notify},
-    domain::{Delivery, Occurrence, RecordId},
+    domain::{Delivery, Occurrence},
     lifecycle::{Cause, StateChange, alter},
     ops::{beats::Beats, loop_guard::Reports, ruleset::Ruleset},
     store::{Duty, Store},
 };
+
+pub use super::identity::new_id;
 
 /// What every decision about occurrences needs. Clones share it.
 #[derive(Debug, Clone)]
@@ -81,14 +80,4 @@ impl Deciding {
             reports,
         }
     }
-}
-
-/// A new identity of that time, after all of that time that this process made before: messages that
-/// are decided in one millisecond keep their order.
-pub fn new_id(now_ms: i64) -> RecordId {
-    static MADE: AtomicU32 = AtomicU32::new(0);
-    let time_ms = u64::try_from(now_ms).unwrap_or_default();
-    let order = u128::from(MADE.fetch_add(1, Ordering::Relaxed)) << 48;
-    let random = u128::from(rand::random::<u64>() >> 16);
-    RecordId::from_parts(time_ms, order | random)
 }

@@ -21,8 +21,12 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{bounds::own_delivery, commit::commit, deciding::new_id, fields::FieldsSeen},
-    store::{Direction, Index, Lane, Store, Stored, engine::Range},
+    ops::{commit::commit, deciding::new_id, fields::FieldsSeen, tag_scope::own_delivery},
+    store::{
+        Direction, Index, Lane, Store, Stored,
+        engine::Range,
+        record::{Ended, bytes::id_at},
+    },
 };
 use again::Templates;
 
@@ -215,6 +219,15 @@ pub async fn cancel_waiting(
             changes.update(delivery, &cancelled(&delivery.value, now_ms));
             count += 1;
         }
+        let unended = unreadable.iter().filter_map(|key| {
+            Some(Ended {
+                destination,
+                delivery: id_at(key, 0)?,
+                at_ms: now_ms,
+            })
+        });
+        let unended = unended.collect();
+        store.wake_followers_of(unended, &mut changes).await?;
         Ok((changes, (count, unreadable)))
     };
     let (done, _) = commit(store, Lane::Bulk, decide).await?;
@@ -239,6 +252,8 @@ fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,
         end_ms: Some(now_ms),
+        may_have_arrived: delivery.may_have_arrived
+            || matches!(delivery.state, DeliveryState::Leased { .. }),
         ..delivery.clone()
     }
 }

@@ -22,10 +22,10 @@ use crate::{
     },
     error::Error,
     ops::{
-        bounds::Bounds,
         etag::etag,
+        references::{References, Used, bytes_of, release, rules_of},
         resource::{Drafted, Origin, Resource as _, Resources, resource},
-        users::{Used, Users, bytes_of, release, users_of},
+        tag_scope::TagScope,
         validate::{Faults, language},
         wire::{Shows, count, time::timestamp},
     },
@@ -92,8 +92,8 @@ impl Drafted for Destination {
         force: bool,
     ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
-        let users = Users::of(&all.store, Kind::Destination, &destination.name).await?;
-        users.refuse(Self::WORD, &destination.name)?;
+        let references = References::of(&all.store, Kind::Destination, &destination.name).await?;
+        references.refuse(Self::WORD, &destination.name)?;
         let used = Used::Destination(&destination.name);
         release(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
         let health = destination.id.to_bytes().into();
@@ -119,7 +119,7 @@ impl Drafted for Destination {
         let stored = all.store.get::<Health>(id.to_bytes().into()).await?;
         let stored = stored.map(|stored| stored.value);
         let summary = HealthSummary::of(&all.store, &all.clock, id, stored).await?;
-        let rule_names = users_of(&all.store, Used::Destination(&destination.name)).await?;
+        let rule_names = rules_of(&all.store, Used::Destination(&destination.name)).await?;
         let bytes = bytes_of(&rule_names);
         let view = v1::Destination {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
@@ -180,8 +180,8 @@ impl Destinations {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
             Err(_fault) => None,
         };
-        if let (Some(bounds), Some(stored)) = (Bounds::of_caller(), &stored) {
-            bounds.check("name", &stored.value)?;
+        if let (Some(scope), Some(stored)) = (TagScope::of_caller(), &stored) {
+            scope.check("name", &stored.value)?;
         }
         let kept = stored.as_ref().map(|stored| &stored.value);
         let kept = kept.map(|stored| (&stored.kind, stored.template_language));

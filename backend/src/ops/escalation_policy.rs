@@ -17,9 +17,9 @@ use crate::{
     },
     ops::{
         etag::etag,
+        references::References,
         refers::Refers,
         resource::{Drafted, Origin, Resources, resource},
-        users::Users,
         validate::{Faults, within},
         wire::{
             Shows,
@@ -91,8 +91,8 @@ impl Drafted for EscalationPolicy {
         policy: &Self,
         _force: bool,
     ) -> Result<Changes, Error> {
-        let users = Users::of(&all.store, Kind::Policy, &policy.name).await?;
-        users.refuse("escalation policy", &policy.name)?;
+        let references = References::of(&all.store, Kind::Policy, &policy.name).await?;
+        references.refuse("escalation policy", &policy.name)?;
         Ok(all.store.changes())
     }
 
@@ -100,12 +100,12 @@ impl Drafted for EscalationPolicy {
         all: &EscalationPolicies,
         policy: Self,
     ) -> Result<(v1::EscalationPolicy, usize), Error> {
-        let users = Users::of(&all.store, Kind::Policy, &policy.name).await?;
+        let references = References::of(&all.store, Kind::Policy, &policy.name).await?;
         let view = v1::EscalationPolicy {
-            used_by_rule_names: users.all().map(|(_, it)| it.to_string()).collect(),
+            used_by_rule_names: references.all().map(|(_, it)| it.to_string()).collect(),
             ..v1::EscalationPolicy::of(policy)
         };
-        Ok((view, users.bytes()))
+        Ok((view, references.bytes()))
     }
 }
 

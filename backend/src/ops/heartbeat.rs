@@ -27,7 +27,6 @@ use crate::{
     matching::{self, field::Field},
     ops::{
         beats::awaited,
-        bounds::{is_bound, own},
         commit::commit,
         deciding::Deciding,
         etag::etag,
@@ -36,6 +35,7 @@ use crate::{
         page::{PageRequest, Scope},
         refers::Refers,
         resource::{Drafted, Origin, Resources, find, resource},
+        tag_scope::{is_bound, own},
         validate::Faults,
         wire::{
             Shows, query,
@@ -99,6 +99,8 @@ impl Drafted for Heartbeat {
             by: draft.by.clone(),
             every_ms: times.every,
             calendar: calendar.map(|it| it.value.name),
+            cron: draft.cron.clone(),
+            time_zone: draft.time_zone.clone(),
             max_run_ms: times.max_run,
             grace_ms: times.grace,
             forget_ms: times.forget,
@@ -144,6 +146,7 @@ impl Drafted for Heartbeat {
 impl Shows<Heartbeat> for v1::Heartbeat {
     /// What is known about its beats is left out.
     fn of(heartbeat: Heartbeat) -> Self {
+        let every_ms = (!heartbeat.has_windows()).then_some(heartbeat.every_ms);
         let event = heartbeat.event;
         Self {
             name: heartbeat.name.to_string(),
@@ -156,14 +159,13 @@ impl Shows<Heartbeat> for v1::Heartbeat {
                 .map(|query| filter::print(&query.clause))
                 .unwrap_or_default(),
             by: heartbeat.by,
-            every: heartbeat
-                .calendar
-                .is_none()
-                .then(|| time::length(heartbeat.every_ms)),
+            every: every_ms.map(time::length),
             calendar_name: heartbeat
                 .calendar
                 .map(|it| it.to_string())
                 .unwrap_or_default(),
+            cron: heartbeat.cron,
+            time_zone: heartbeat.time_zone,
             max_run: heartbeat.max_run_ms.map(time::length),
             grace: Some(time::length(heartbeat.grace_ms)),
             forget_after: Some(time::length(heartbeat.forget_ms)),
@@ -194,10 +196,12 @@ pub enum Signal {
     Beat,
     /// A beat of a run that failed.
     Failure,
+    /// A note of a run, which is no beat.
+    Log,
 }
 
 impl Signal {
-    /// What a call means.
+    /// Returns the signal of a call.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a start with an exit code.
@@ -208,14 +212,54 @@ impl Signal {
                 "is not allowed together with `exit`: a run that starts has no exit code yet",
             )),
             (true, None) => Ok(Self::Start),
-            (false, None | Some(0)) => Ok(Self::Beat),
-            (false, Some(_)) => Ok(Self::Failure),
+            (false, exit) => Ok(Self::of_exit(exit.unwrap_or_default())),
         }
+    }
+
+    fn of_exit(code: i32) -> Self {
+        if code == 0 { Self::Beat } else { Self::Failure }
+    }
+
+    /// Returns the signal of a request to the address of a heartbeat.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a signal or status that does not exist, and for several signals.
+    pub fn of_address(request: &v1::BeatByKeyRequest) -> Result<Self, Error> {
+        let path = match request.signal.as_str() {
+            "" => None,
+            "start" => Some(Self::Start),
+            "fail" => Some(Self::Failure),
+            "log" => Some(Self::Log),
+            code => {
+                let code = code.parse::<u8>().map_err(|_no_code| {
+                    let fault = "is not `start`, `fail`, `log` or an exit code from 0 to 255";
+                    Error::invalid("signal", fault)
+                })?;
+                Some(Self::of_exit(code.into()))
+            }
+        };
+        let status = match request.status.as_str() {
+            "" => None,
+            "up" => Some(Self::Beat),
+            "down" => Some(Self::Failure),
+            _ => return Err(Error::invalid("status", "is not `up` or `down`")),
+        };
+        let start = request.start.then_some(Self::Start);
+        let fail = request.fail.then_some(Self::Failure);
+        let given = [path, start, request.exit.map(Self::of_exit), fail, status];
+        let mut given = given.into_iter().flatten();
+        let signal = given.next().unwrap_or(Self::Beat);
+        if given.next().is_some() {
+            let fault = "is given twice: by the path, or by `exit`, `start`, `fail` or `status`";
+            return Err(Error::invalid("signal", fault));
+        }
+        Ok(signal)
     }
 
     fn received(self, before: &Expectation, now_ms: i64, service_ms: i64) -> Expectation {
         match self {
             Self::Start => before.started(now_ms, service_ms),
+            Self::Log => before.clone(),
             Self::Beat => before.beaten(now_ms, service_ms, false),
             Self::Failure => before.beaten(now_ms, service_ms, true),
         }

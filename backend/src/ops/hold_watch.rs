@@ -99,6 +99,8 @@ impl HoldWatch {
             // Nothing is evaluated then, and nothing is late once that ends.
             self.since_ms = now_ms;
         }
+        // The clock may have been set back since.
+        self.since_ms = self.since_ms.min(now_ms);
         let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));
         let is_late = age_ms >= millis(HOLDS_LATE_MAX);

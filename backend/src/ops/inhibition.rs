@@ -14,9 +14,9 @@ use crate::{
     },
     matching::{self, field::Field},
     ops::{
-        bounds::Bounds,
         etag::etag,
         resource::{Drafted, Origin, Resources, resource},
+        tag_scope::TagScope,
         validate::Faults,
         wire::{
             Shows, query,
@@ -55,8 +55,8 @@ impl Drafted for Inhibition {
         let equal = equal(&draft.equal, &mut faults);
         let linger_ms = linger(draft.linger.as_ref().map(time::length_ms), &mut faults);
         all.check_room(stored, INHIBITIONS_MAX).await?;
-        if let (Some(bounds), Some(target)) = (Bounds::of_caller(), &target) {
-            bounds.check_query("target", target)?;
+        if let (Some(scope), Some(target)) = (TagScope::of_caller(), &target) {
+            scope.check_query("target", target)?;
         }
         let queries = source.zip(target);
         let inhibition = name.zip(queries).map(|(name, (source, target))| Self {

@@ -10,7 +10,7 @@ mod worker;
 use std::{sync::Arc, time::Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use check::check;
 use job::{Accepted, Job, Outcome, Reply};
@@ -20,12 +20,15 @@ pub use worker::IntakeWorkers;
 
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, Name, OccurrenceId, RecordId, value::json_bytes},
+    domain::{IncomingEvent, Name, OccurrenceId, OwnEvent, RecordId, value::json_bytes},
     error::Error,
     limits::{INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER},
     metrics::Metrics,
-    ops::{deciding::Deciding, loop_guard::Reports},
-    store::engine::DiskShare,
+    ops::{deciding::Deciding, loop_guard::RecordedReports},
+    store::{
+        Direction, Store,
+        engine::{DiskShare, Range},
+    },
     trace,
 };
 
@@ -42,6 +45,33 @@ pub struct Intake {
     capacity: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
+}
+
+/// Events of the service's own that are ingested again at a time.
+const RESUMED_MAX: usize = 100;
+
+/// How events came.
+#[derive(Debug)]
+struct Origin {
+    /// The client that sent them; `None` if the service did.
+    author: Option<Name>,
+    /// The rules that led to them.
+    chain: Vec<RecordId>,
+    /// The free space that they may use.
+    space: DiskShare,
+    /// The stored event of the service's own that this is.
+    stored: Option<RecordId>,
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self {
+            author: None,
+            chain: Vec::new(),
+            space: DiskShare::AboveFloor,
+            stored: None,
+        }
+    }
 }
 
 /// The outcome of submitted events.
@@ -93,13 +123,11 @@ impl Intake {
         author: Option<Name>,
     ) -> Result<Submitted, Error> {
         let (reply, answer) = oneshot::channel();
-        self.enqueue(
-            events,
+        let from = Origin {
             author,
-            Vec::new(),
-            DiskShare::AboveFloor,
-            Some(reply),
-        )?;
+            ..Origin::default()
+        };
+        self.enqueue(events, from, Some(reply))?;
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
             Outcome::Taken { opened, failed, .. } => Ok(Submitted { failed, opened }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Ok(Submitted::default()),
@@ -146,7 +174,12 @@ impl Intake {
         }
         let (reply, answer) = oneshot::channel();
         let id = event.id();
-        self.enqueue(vec![event], None, chain, space, Some(reply))?;
+        let from = Origin {
+            chain,
+            space,
+            ..Origin::default()
+        };
+        self.enqueue(vec![event], from, Some(reply))?;
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
             Outcome::Taken { number, .. } => Ok(OccurrenceId { event: id, number }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping()),
@@ -157,37 +190,63 @@ impl Intake {
     /// log reports it.
     pub fn report(&self, event: IncomingEvent, chain: Vec<RecordId>) {
         let name = event.name.clone();
-        if let Err(error) = self.enqueue(vec![event], None, chain, DiskShare::Reserve, None) {
+        let from = Origin {
+            chain,
+            space: DiskShare::Reserve,
+            ..Origin::default()
+        };
+        if let Err(error) = self.enqueue(vec![event], from, None) {
             warn!(event = %name, %error, "an event of the service's own was lost");
         }
     }
 
-    /// Processes what the service says of rules that were stopped, as [`Intake::report`] does.
-    pub(crate) fn report_all(&self, reports: Reports) {
-        for (event, chain) in reports {
-            self.report(event, chain);
+    /// Ingests events of the service's own that are stored: what the queue has no room for is found by the next
+    /// [`Intake::resume`].
+    pub(crate) fn report_all(&self, reports: RecordedReports) {
+        for OwnEvent { id, event, chain } in reports.0 {
+            let name = event.name.clone();
+            let from = Origin {
+                chain,
+                space: DiskShare::Reserve,
+                stored: Some(id),
+                ..Origin::default()
+            };
+            if let Err(error) = self.enqueue(vec![event], from, None) {
+                debug!(event = %name, %error, "an event of the service's own is ingested later");
+            }
         }
+    }
+
+    /// Ingests the events of the service's own that were stored and not ingested, as after a restart.
+    ///
+    /// # Errors
+    /// Returns any error of the store.
+    pub async fn resume(&self, store: &Store) -> Result<(), Error> {
+        let (all, ascending) = (Range::under(&[]), Direction::Ascending);
+        let found = store.page::<OwnEvent>(all, ascending, RESUMED_MAX).await?;
+        let found = found.into_iter().map(|it| it.value).collect();
+        self.report_all(RecordedReports(found));
+        Ok(())
     }
 
     fn enqueue(
         &self,
         events: Vec<IncomingEvent>,
-        author: Option<Name>,
-        chain: Vec<RecordId>,
-        space: DiskShare,
+        from: Origin,
         reply: Option<Reply>,
     ) -> Result<(), Error> {
         let events = accepted(events);
         let job = Job {
             capacity: Some(self.capacity(weight_kib(&events))?),
             events,
-            author,
-            chain: chain.into(),
+            author: from.author,
+            chain: from.chain.into(),
             claim: None,
             reply,
             queued: Instant::now(),
             trace: trace::current(),
-            space,
+            space: from.space,
+            stored: from.stored,
         };
         if self.queue.push(job) {
             Ok(())

@@ -8,19 +8,32 @@ use bellwether_proto::text::percent_encoded;
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Heartbeat, Name, Schedule, Secret},
+    domain::{Contact, Heartbeat, Name, Schedule, Secret},
     error::Error,
     message::{Links, SignLinks},
-    store::Store,
+    ops::audit::AuditLog,
+    store::{Store, audit::By},
 };
 
+/// The method that a link to acknowledge calls.
+pub const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
+/// The reason of the entry about a link that was issued.
+const ISSUED: &str = "a link to acknowledge it was issued in a message";
 /// How far the clock may have been set back since a link was made.
 const STEP_MS: i64 = 60_000;
 
 /// Where the links in messages lead, signed where they can be followed without a key.
-pub fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
+pub fn links(
+    config: &Config,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    audit: &Arc<AuditLog>,
+) -> Links {
     let lifetime = config.link_lifetime;
-    let signed = || SignedLinks::new(store.clone(), Arc::clone(clock), lifetime);
+    let signed = || SignedLinks {
+        audit: Some(Arc::clone(audit)),
+        ..SignedLinks::new(store.clone(), Arc::clone(clock), lifetime)
+    };
     Links {
         base: config.link_base.clone(),
         template: config.link_template.clone(),
@@ -49,8 +62,10 @@ pub enum Grant<'a> {
         /// The contact.
         contact: &'a str,
     },
-    /// To read the shifts of a schedule, until its address is rotated.
+    /// To read the shifts of a schedule, until its address is revoked.
     Feed(&'a Schedule),
+    /// To read the shifts of a contact, until its address is revoked.
+    ContactFeed(&'a Contact),
     /// To beat a heartbeat, until its key is rotated.
     Beat(&'a Heartbeat),
 }
@@ -76,7 +91,9 @@ impl Grant<'_> {
     pub(super) fn is_proven(self, store: &Store, proof: &[u8]) -> bool {
         let is_issued = match self {
             Self::Beat(heartbeat) => heartbeat.key_number > 0,
-            Self::Read { .. } | Self::Acknowledge { .. } | Self::Feed(_) => true,
+            Self::Read { .. } | Self::Acknowledge { .. } | Self::Feed(_) | Self::ContactFeed(_) => {
+                true
+            }
         };
         is_issued && self.with_parts(|purpose, parts| store.is_proven(purpose, parts, proof))
     }
@@ -103,6 +120,10 @@ impl Grant<'_> {
                     number => use_parts("feed", &[name, &id, &number.to_be_bytes()]),
                 }
             }
+            Self::ContactFeed(contact) => {
+                let (id, number) = (contact.id.to_bytes(), contact.feed_number);
+                use_parts("contact feed", &[&id, &number.to_be_bytes()])
+            }
             Self::Beat(heartbeat) => {
                 let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number);
                 use_parts("heartbeat address", &[&id, &number.to_be_bytes()])
@@ -117,6 +138,8 @@ pub struct SignedLinks {
     store: Store,
     clock: Arc<dyn Clock>,
     lifetime_ms: i64,
+    /// Records the links that are issued in messages.
+    audit: Option<Arc<AuditLog>>,
 }
 
 impl SignedLinks {
@@ -126,6 +149,7 @@ impl SignedLinks {
             store,
             clock,
             lifetime_ms: i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX),
+            audit: None,
         }
     }
 
@@ -176,25 +200,39 @@ impl SignedLinks {
         ))
     }
 
-    /// The path of a schedule's feed, with what proves that it may be read.
+    /// Returns the path of the feed of a schedule, with its signature.
     pub fn feed(&self, schedule: &Schedule) -> String {
-        let sign = Grant::Feed(schedule).sign(&self.store);
-        let name = percent_encoded(schedule.name.as_str());
-        format!("/schedules/{name}.ics?sign={}", sign.reveal())
+        self.feed_path("schedules", &schedule.name, Grant::Feed(schedule))
     }
 
-    /// Refuses an address of a feed that was not made here, is no longer current, or is of another schedule.
+    /// Returns the path of the feed of a contact, with its signature.
+    pub fn contact_feed(&self, contact: &Contact) -> String {
+        self.feed_path("contacts", &contact.name, Grant::ContactFeed(contact))
+    }
+
+    fn feed_path(&self, kind: &str, name: &Name, grant: Grant<'_>) -> String {
+        let sign = grant.sign(&self.store);
+        let name = percent_encoded(name.as_str());
+        format!("/{kind}/{name}.ics?sign={}", sign.reveal())
+    }
+
+    /// Checks the address of a feed; `found` is the schedule or contact that it names.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] with a sentence for who followed it.
-    pub fn check_feed(&self, schedule: Option<&Schedule>, sign: &str) -> Result<(), Error> {
-        // The same error for a schedule that does not exist: only who has the address may know.
-        if schedule.is_some_and(|it| Grant::Feed(it).is_signed(&self.store, sign)) {
-            return Ok(());
-        }
-        Err(Error::Unauthenticated(
-            "the address is of no schedule that exists, or was replaced: ask for it again".into(),
-        ))
+    /// [`Error::Unauthenticated`] if the address was not issued here, is of another one, or was revoked.
+    pub fn check_feed<T>(
+        &self,
+        found: Option<T>,
+        grant: impl Fn(&T) -> Grant<'_>,
+        sign: &str,
+    ) -> Result<T, Error> {
+        // The same error for a name that does not exist: only who has the address may know.
+        let granted = found.filter(|it| grant(it).is_signed(&self.store, sign));
+        granted.ok_or_else(|| {
+            Error::Unauthenticated(
+                "the address of this feed is not valid, or was revoked: request it again".into(),
+            )
+        })
     }
 }
 
@@ -212,6 +250,18 @@ impl SignLinks for SignedLinks {
             contact: contact.as_str(),
         };
         grant.sign(&self.store)
+    }
+
+    fn issued(&self, thread: &str, contact: &Name) {
+        let Some(audit) = &self.audit else { return };
+        let by = By {
+            client: Name::of_contact(contact).to_string(),
+            address: None,
+            method: ACKNOWLEDGE,
+            time_ms: self.clock.now_ms(),
+            scope: Arc::default(),
+        };
+        audit.read_by_grant(by, "occurrence", thread, ISSUED);
     }
 }
 

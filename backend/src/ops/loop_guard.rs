@@ -3,18 +3,25 @@
 use crate::{
     decide::{Notices, Unanswered},
     domain::{
-        IncomingEvent, Name, Occurrence, RecordId, Severity, Status, is_own,
+        IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, is_own,
         response::ESCALATION_KIND,
     },
+    ops::identity::new_id,
+    store::Changes,
 };
 
 /// The kind of such events.
 pub(crate) const LOOP_KIND: &str = "loop-guard";
 
-/// Events to say once what they report on is on disk, each with the rules that led to it.
+/// Events of the service's own that follow from a change, to be stored with it.
 #[derive(Debug, Default)]
 #[must_use]
-pub struct Reports(Vec<(IncomingEvent, Vec<RecordId>)>);
+pub struct Reports(Vec<OwnEvent>);
+
+/// Events of the service's own that a change stores: they are ingested once it is committed, also after a restart.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct RecordedReports(pub(super) Vec<OwnEvent>);
 
 impl Reports {
     /// Takes note of the rules that were stopped, unless the service would talk about itself.
@@ -22,28 +29,36 @@ impl Reports {
         if is_own(&occurrence.dimensions) {
             return;
         }
-        for rule in &notices.stopped {
-            let event = event(rule, occurrence, now_ms);
-            self.0.push((event, occurrence.chain.clone()));
-        }
-        for unanswered in &notices.unanswered {
-            let event = nobody_responded(unanswered, occurrence, now_ms);
-            self.0.push((event, occurrence.chain.clone()));
-        }
+        let stopped = notices.stopped.iter();
+        let stopped = stopped.map(|rule| event(rule, occurrence, now_ms));
+        let unanswered = notices.unanswered.iter();
+        let unanswered = unanswered.map(|it| nobody_responded(it, occurrence, now_ms));
+        self.0
+            .extend(stopped.chain(unanswered).map(|event| OwnEvent {
+                id: new_id(now_ms),
+                event,
+                chain: occurrence.chain.clone(),
+            }));
     }
 
     /// Adds others.
     pub(crate) fn append(&mut self, mut others: Self) {
         self.0.append(&mut others.0);
     }
+
+    /// Stores them with the changes that cause them.
+    pub(crate) fn record(self, changes: &mut Changes) -> RecordedReports {
+        for event in &self.0 {
+            changes.insert(event);
+        }
+        RecordedReports(self.0)
+    }
 }
 
-impl IntoIterator for Reports {
-    type Item = (IncomingEvent, Vec<RecordId>);
-    type IntoIter = std::vec::IntoIter<Self::Item>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+impl RecordedReports {
+    /// One that other changes stored.
+    pub(crate) fn of(event: OwnEvent) -> Self {
+        Self(vec![event])
     }
 }
 

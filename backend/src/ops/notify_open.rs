@@ -8,15 +8,15 @@ use crate::{
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
-        bounds::own,
         cause_lookup::settle,
         commit::commit,
         deciding::{Deciding, new_id},
         intake::Intake,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         resource::find,
         revision,
         search::{Filter, NEWEST_FIRST, Walk},
+        tag_scope::own,
     },
     scan,
     store::{Lane, Stored},
@@ -115,7 +115,11 @@ impl NotifyOpen {
         Ok(count)
     }
 
-    async fn step(&self, stores: &Stores, keys: Vec<Vec<u8>>) -> Result<(usize, Reports), Error> {
+    async fn step(
+        &self,
+        stores: &Stores,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<(usize, RecordedReports), Error> {
         let store = &self.deciding.store;
         let decide = async || {
             let snapshot = self.deciding.ruleset.refreshed().await?;
@@ -158,6 +162,7 @@ impl NotifyOpen {
                     changes.insert(delivery);
                 }
             }
+            let reports = reports.record(&mut changes);
             Ok((changes, (count, reports)))
         };
         Ok(commit(store, Lane::Admin, decide).await?.0)

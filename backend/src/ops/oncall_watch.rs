@@ -7,10 +7,17 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::millis,
     decide::{LoadedSchedule, condition::moment},
-    domain::{EventId, IncomingEvent, Name, Schedule, Severity, Status, Value, own_dimensions},
+    domain::{
+        EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
+    },
     error::{Error, log_failure},
     limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX},
-    ops::{deciding::Deciding, find, intake::Intake},
+    ops::{
+        deciding::{Deciding, new_id},
+        find,
+        intake::Intake,
+    },
+    store::{Changes, EngineError, Store},
 };
 
 /// The type of these events.
@@ -67,13 +74,7 @@ impl OnCallWatch {
     pub async fn pass(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let schedules = &snapshot.responders().schedules;
-        let gone = self.looked.keys().filter(|it| !schedules.contains_key(*it));
-        for name in gone.cloned().collect::<Vec<_>>() {
-            for event in [CHANGED, NOBODY] {
-                self.close(event, &name).await?;
-            }
-            self.looked.remove(&name);
-        }
+        self.looked.retain(|it, _| schedules.contains_key(it));
         let now_ms = self.deciding.clock.now_ms();
         for (name, schedule) in schedules {
             let known = self.looked.get(name);
@@ -115,10 +116,7 @@ impl OnCallWatch {
             summary,
             ..event(CHANGED, name, now_ms)
         };
-        let closed = IncomingEvent {
-            status: Some(Status::Closed),
-            ..event(CHANGED, name, now_ms)
-        };
+        let closed = closing(CHANGED, name, now_ms);
         // Each hand-off is a separate occurrence, so that rules announce it.
         let events = match said {
             Some(_) => vec![closed, opened],
@@ -157,15 +155,47 @@ impl OnCallWatch {
     }
 
     async fn close(&self, called: &str, schedule: &Name) -> Result<(), Error> {
-        let newest = find::newest(&self.deciding.store, id(called, schedule)).await?;
-        if newest.is_some_and(|it| it.status != Status::Closed) {
-            let closed = IncomingEvent {
-                status: Some(Status::Closed),
-                ..event(called, schedule, self.deciding.clock.now_ms())
-            };
-            self.intake.submit(vec![closed], None).await?;
+        let closing = closing(called, schedule, self.deciding.clock.now_ms());
+        if is_open(&self.deciding.store, &closing).await? {
+            self.intake.submit(vec![closing], None).await?;
         }
         Ok(())
+    }
+}
+
+/// Closes the events about a schedule with the change that deletes it.
+///
+/// # Errors
+/// Returns any error of the store.
+pub async fn close_for_deleted(
+    store: &Store,
+    schedule: &Name,
+    now_ms: i64,
+    changes: &mut Changes,
+) -> Result<(), EngineError> {
+    for called in [CHANGED, NOBODY] {
+        let event = closing(called, schedule, now_ms);
+        if is_open(store, &event).await? {
+            let id = new_id(now_ms);
+            changes.insert(&OwnEvent {
+                id,
+                event,
+                chain: Vec::new(),
+            });
+        }
+    }
+    Ok(())
+}
+
+async fn is_open(store: &Store, event: &IncomingEvent) -> Result<bool, EngineError> {
+    let newest = find::newest(store, event.id()).await?;
+    Ok(newest.is_some_and(|it| it.status != Status::Closed))
+}
+
+fn closing(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        status: Some(Status::Closed),
+        ..event(called, schedule, now_ms)
     }
 }
 
@@ -184,7 +214,11 @@ mod tests {
     use crate::testing::samples as full;
 
     use super::*;
-    use crate::{domain::Occurrence, ops::samples, store::Lane};
+    use crate::{
+        domain::Occurrence,
+        ops::{samples, schedule::Schedules},
+        store::Lane,
+    };
 
     async fn newest(deciding: &Deciding, called: &str) -> Option<Occurrence> {
         let schedule = samples::name("nights");
@@ -258,5 +292,36 @@ mod tests {
             newest(&deciding, NOBODY).await.unwrap().status,
             Status::Closed
         );
+    }
+
+    #[tokio::test]
+    async fn deletion_of_a_schedule_closes_its_events_after_a_kill_too() {
+        let (deciding, _) = samples::deciding(samples::store()).await;
+        let mut schedule = Schedule {
+            time_zone: "UTC".into(),
+            overrides: Vec::new(),
+            ..full::schedule("nights")
+        };
+        schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
+        schedule.layers[0].calendar = None;
+        let mut changes = deciding.store.changes();
+        changes.insert(&schedule);
+        changes.insert(&full::contact("ana"));
+        deciding.store.apply(Lane::Admin, changes).await.unwrap();
+        let (intake, guard) = samples::intake(&deciding);
+        let mut watch = OnCallWatch::new(deciding.clone(), intake);
+        watch.pass().await.unwrap();
+        let open = newest(&deciding, CHANGED).await.unwrap();
+        assert_eq!(open.status, Status::Open);
+        drop(guard);
+        let all = Schedules::new(deciding.store.clone(), deciding.clock.clone());
+        all.delete("nights", "", false).await.unwrap();
+        let (intake, _guard) = samples::intake(&deciding);
+        intake.resume(&deciding.store).await.unwrap();
+        while !samples::all::<OwnEvent>(&deciding.store).await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let changed = newest(&deciding, CHANGED).await.unwrap();
+        assert_eq!(changed.status, Status::Closed);
     }
 }

@@ -1,18 +1,17 @@
 //! Cancels the pages that no one needs any more: those that wait when someone acknowledges, or when the response
 //! ends, and what would report to receivers that none of them has reached.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::{
     domain::{
-        Attempt, Delivery, DeliveryState, Name, Notified, Occurrence, Outcome, RecordId, Response,
-        ResponseState,
+        Delivery, DeliveryState, Name, Notified, Occurrence, RecordId, Response, ResponseState,
+        ThreadStanding,
     },
-    limits::THREAD_LOOKED_AT_MAX,
     store::{
         Changes, Direction, EngineError, Index, Store, Stored,
         engine::Range,
-        record::{by_response, bytes::Key},
+        record::{by_response, of_thread},
     },
 };
 
@@ -20,16 +19,17 @@ use crate::{
 const PAGE: usize = 64;
 /// How long a page waits for its first attempt before it counts as one that is not sent now, in milliseconds.
 const FRESH_MS: i64 = 5_000;
-/// The outcomes of attempts after which the receiver may have the message.
-const MAY_HAVE_ARRIVED: [Option<Outcome>; 3] =
-    [None, Some(Outcome::Unknown), Some(Outcome::Delivered)];
 
 /// A receiver of pages: a destination, and the contact that it belongs to.
 type Receiver = (RecordId, Option<Name>);
 
 fn receiver(delivery: &Delivery) -> Receiver {
+    (delivery.destination, contact(delivery))
+}
+
+fn contact(delivery: &Delivery) -> Option<Name> {
     let contact = delivery.content.contact.as_ref();
-    (delivery.destination, contact.map(|it| it.name.clone()))
+    contact.map(|it| it.name.clone())
 }
 
 /// Cancels what no one needs any more once a change of an occurrence is stored; `new` are the deliveries that it
@@ -49,13 +49,8 @@ pub(crate) async fn cancel_pages(
             continue;
         };
         if is_over(response) && state_of(before, response.id) != Some(response.state) {
-            let sent = sent(store, after, (entry, response)).await?;
-            let reached = cancel_waiting(store, sent, now_ms, changes).await?;
-            let paged = response.paged.iter().map(|it| {
-                let contact = it.contact.as_ref();
-                (it.destination.0, contact.map(|it| it.name.clone()))
-            });
-            let missed: HashSet<_> = paged.filter(|it| !reached.contains(it)).collect();
+            let missed = cancel_waiting(store, after, (entry, response), now_ms, changes);
+            let missed = missed.await?;
             let reports = new.iter_mut().filter(|it| {
                 let is_waiting = it.state.due_ms().is_some();
                 it.rule == Some(entry.rule) && it.content.clear && is_waiting
@@ -79,101 +74,148 @@ fn state_of(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
     response.map(|it| it.state)
 }
 
-/// Reads what was sent to the receivers of a response by its rule since it began, newest first.
-async fn sent(
+/// The receivers of a response at one destination, and what they have.
+struct Receivers {
+    destination: RecordId,
+    /// By contact, the newest page.
+    paged: BTreeMap<Option<Name>, RecordId>,
+    /// Those that have a page, or may.
+    reached: BTreeSet<Option<Name>>,
+}
+
+impl Receivers {
+    fn of(response: &Response) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for paged in &response.paged {
+            let destination = paged.destination.0;
+            let at = all.iter().position(|it| it.destination == destination);
+            let at = at.unwrap_or_else(|| {
+                all.push(Self {
+                    destination,
+                    paged: BTreeMap::new(),
+                    reached: BTreeSet::new(),
+                });
+                all.len() - 1
+            });
+            let contact = paged.contact.as_ref().map(|it| it.name.clone());
+            all[at].paged.insert(contact, paged.delivery);
+        }
+        all
+    }
+
+    /// Notes that a receiver has a delivery or may have it, if that is a page.
+    fn note(&mut self, delivery: &Delivery) {
+        let contact = contact(delivery);
+        if !delivery.content.clear && self.paged.contains_key(&contact) {
+            self.reached.insert(contact);
+        }
+    }
+
+    fn are_reached(&self) -> bool {
+        self.reached.len() == self.paged.len()
+    }
+}
+
+/// Cancels the pages of a response that wait, and what waits to report to receivers that have none; returns the
+/// receivers that have none.
+#[expect(clippy::too_many_lines, reason = "one commit")]
+async fn cancel_waiting(
     store: &Store,
     occurrence: &Occurrence,
     (entry, response): (&Notified, &Response),
-) -> Result<Vec<Stored<Delivery>>, EngineError> {
-    let (index, prefix) = match entry.group {
-        Some(group) => (Index::DeliveryByGroup, Key::new().id(group).build()),
-        None => (
-            Index::DeliveryByEvent,
-            Key::new().event(occurrence.event).build(),
-        ),
-    };
-    let mut range = Range::under(&prefix);
-    let since = occurrence.key.time_ms().min(response.id.time_ms());
-    range.start = [&prefix[..], &RecordId::first_at(since).to_bytes()].concat();
-    let is_paged = |it: &Delivery| {
-        let destination = it.destination;
-        let contact = it.content.contact.as_ref().map(|it| &it.name);
-        let mut paged = response.paged.iter();
-        let is_to = paged.any(|it| {
-            it.destination.0 == destination && it.contact.as_ref().map(|it| &it.name) == contact
-        });
-        is_to && !it.test && it.rule == Some(entry.rule)
-    };
-    let mut found = Vec::new();
-    for _ in 0..THREAD_LOOKED_AT_MAX.div_ceil(PAGE) {
-        let entries = store
-            .engine()
-            .entries(index, range.clone(), Direction::Descending, PAGE);
-        let entries = entries.await?;
-        let is_end = entries.len() < PAGE;
-        range.end = entries.last().map(|(key, _)| key.clone());
-        let keys = entries.into_iter().map(|(_, key)| key).collect();
-        let (deliveries, _) = store.get_readable::<Delivery>(keys).await?;
-        let deliveries = deliveries.into_iter().flatten();
-        found.extend(deliveries.filter(|it| is_paged(&it.value)));
-        if is_end {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// Cancels the pages that wait, and what waits to report to receivers that have none; returns the receivers
-/// that have one, or may.
-async fn cancel_waiting(
-    store: &Store,
-    sent: Vec<Stored<Delivery>>,
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<HashSet<Receiver>, EngineError> {
-    let mut reached = HashSet::new();
-    let mut reports = Vec::new();
-    for stored in &sent {
-        let delivery = &stored.value;
-        let is_fresh = delivery.create_ms.saturating_add(FRESH_MS) > now_ms;
-        let is_waiting = match delivery.state {
-            DeliveryState::Retry { .. } => true,
-            DeliveryState::Pending { .. } => !is_fresh,
-            _ => false,
+    use ThreadStanding::{Arrived, Closing, Folded, Uncertain, Waiting};
+    let own = entry.thread.map_or(occurrence.key, |it| it.key);
+    let thread = (entry.group.unwrap_or(own), entry.rule);
+    let since_ms = occurrence.key.time_ms().min(response.id.time_ms());
+    let mut missed = HashSet::new();
+    for mut to in Receivers::of(response) {
+        let range = |standing| {
+            let prefix = of_thread(to.destination, thread, standing).build();
+            let start = [&prefix[..], &RecordId::first_at(since_ms).to_bytes()].concat();
+            Range {
+                start,
+                ..Range::under(&prefix)
+            }
         };
-        if delivery.content.clear {
-            reports.extend(is_waiting.then_some(stored));
-            continue;
-        }
-        if is_waiting {
-            changes.update(stored, &cancelled(delivery, now_ms));
-        }
-        let is_over = matches!(
-            delivery.state,
-            DeliveryState::Dead | DeliveryState::Cancelled
+        let (unended, ended) = (
+            [Waiting, Closing].map(range),
+            [Arrived, Folded, Uncertain].map(range),
         );
-        if !(is_waiting || is_over) || may_have_arrived(store, delivery).await? {
-            reached.insert(receiver(delivery));
+        let mut reports = Vec::new();
+        for mut range in unended {
+            while let Some(found) = next_page(store, &mut range).await? {
+                for stored in found {
+                    let delivery = &stored.value;
+                    if !to.paged.contains_key(&contact(delivery)) {
+                        continue;
+                    }
+                    let is_fresh = delivery.create_ms.saturating_add(FRESH_MS) > now_ms;
+                    let is_waiting = match delivery.state {
+                        DeliveryState::Retry { .. } => true,
+                        DeliveryState::Pending { .. } => !is_fresh,
+                        _ => false,
+                    };
+                    if !is_waiting || delivery.may_have_arrived {
+                        to.note(delivery);
+                    }
+                    if is_waiting && delivery.content.clear {
+                        reports.push(stored);
+                    } else if is_waiting {
+                        changes.update(&stored, &cancelled(delivery, now_ms));
+                    }
+                }
+            }
         }
+        for mut range in ended {
+            while !to.are_reached()
+                && let Some(found) = next_page(store, &mut range).await?
+            {
+                for it in &found {
+                    to.note(&it.value);
+                }
+            }
+        }
+        if !to.are_reached() {
+            // The thread of what an earlier version ended is not noted.
+            let newest = to.paged.values().map(|it| it.to_bytes().into());
+            let (newest, _) = store.get_readable::<Delivery>(newest.collect()).await?;
+            let newest = newest.into_iter().flatten().map(|it| it.value);
+            newest
+                .filter(|it| !it.in_thread)
+                .for_each(|it| to.note(&it));
+        }
+        for report in reports {
+            if !to.reached.contains(&contact(&report.value)) {
+                changes.update(&report, &cancelled(&report.value, now_ms));
+            }
+        }
+        let of_it = to.paged.into_keys();
+        let of_it = of_it.filter(|it| !to.reached.contains(it));
+        missed.extend(of_it.map(|it| (to.destination, it)));
     }
-    let of_missed = reports.into_iter();
-    for report in of_missed.filter(|it| !reached.contains(&receiver(&it.value))) {
-        changes.update(report, &cancelled(&report.value, now_ms));
-    }
-    Ok(reached)
+    Ok(missed)
 }
 
-/// Whether an attempt of a delivery may have reached the receiver.
-async fn may_have_arrived(store: &Store, delivery: &Delivery) -> Result<bool, EngineError> {
-    if delivery.attempts == 0 {
-        return Ok(false);
-    }
-    let range = Range::under(&delivery.id.to_bytes());
-    let attempts = store.page::<Attempt>(range, Direction::Descending, PAGE);
-    let attempts = attempts.await?;
-    Ok(attempts
-        .iter()
-        .any(|it| MAY_HAVE_ARRIVED.contains(&it.value.outcome)))
+/// Reads the next deliveries of a range of a thread; `None` after the last.
+async fn next_page(
+    store: &Store,
+    range: &mut Range,
+) -> Result<Option<Vec<Stored<Delivery>>>, EngineError> {
+    let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
+    let entries = store
+        .engine()
+        .entries(index, range.clone(), ascending, PAGE);
+    let entries = entries.await?;
+    let Some((last, _)) = entries.last() else {
+        return Ok(None);
+    };
+    range.go_on_after(last);
+    let keys = entries.into_iter().map(|(_, key)| key).collect();
+    let (found, _) = store.get_readable::<Delivery>(keys).await?;
+    Ok(Some(found.into_iter().flatten().collect()))
 }
 
 /// Whether a delivery is a page of a response that someone acknowledged, or that has ended.

@@ -9,15 +9,15 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        bounds::own_rule,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         page::{PageRequest, Scope},
         revision,
+        tag_scope::own_rule,
     },
     store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
@@ -190,7 +190,7 @@ async fn released(
     rule: &str,
     target: OccurrenceTarget,
     causes: &Causes,
-) -> Result<(Changes, (Vec<RecordId>, Reports)), Error> {
+) -> Result<(Changes, (Vec<RecordId>, RecordedReports)), Error> {
     let store = &deciding.store;
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut edits = Edits::read(store, &[target]).await?;
@@ -238,5 +238,6 @@ async fn released(
     }
     edits.write(&mut changes);
     let ids: Vec<_> = notices.deliveries.iter().map(|it| it.id).collect();
+    let reports = reports.record(&mut changes);
     Ok((changes, (ids, reports)))
 }

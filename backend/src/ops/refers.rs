@@ -7,8 +7,8 @@ use crate::{
     error::Error,
     limits::RULE_NAMES_MAX,
     ops::{
-        bounds::Bounds,
         resource::{Resource, Resources},
+        tag_scope::TagScope,
         validate::Faults,
     },
     store::{Changes, Kind, Record, Store, Stored},
@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Refers<'a> {
     store: &'a Store,
     /// The limits of its author.
-    bounds: Option<Bounds>,
+    scope: Option<TagScope>,
     /// What the stored definition refers to already: an edit may leave it there.
     kept: Vec<(Kind, Name)>,
     /// What is wrong with the draft.
@@ -38,7 +38,7 @@ impl<'a> Refers<'a> {
         let kept = stored.map(Record::refers).unwrap_or_default().into_iter();
         Self {
             store: &all.store,
-            bounds: Bounds::of_caller(),
+            scope: TagScope::of_caller(),
             kept: kept.map(|it| (it.kind, it.name.clone())).collect(),
             faults,
             changes,
@@ -119,11 +119,11 @@ impl<'a> Refers<'a> {
             let mut kept = self.kept.iter();
             kept.any(|(kind, name)| (*kind, name) == (T::KIND, stored.value.name()))
         };
-        if let Some(bounds) = &self.bounds
+        if let Some(scope) = &self.scope
             && !is_shared(T::KIND)
             && !is_kept()
         {
-            bounds.check(field, &stored.value)?;
+            scope.check(field, &stored.value)?;
         }
         self.changes.touch(stored);
         Ok(())

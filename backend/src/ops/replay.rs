@@ -121,7 +121,7 @@ impl World {
         copy::<Client>(definitions, &store, |_| {}).await?;
         copy::<Rule>(definitions, &store, |_| {}).await?;
         copy::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
-        copy::<Silence>(definitions, &store, begin_again).await?;
+        copy::<Silence>(definitions, &store, |it| it.progress = Progress::default()).await?;
         let mut changes = store.changes();
         changes.insert(&without_age(definitions).await?);
         store.apply(Lane::Admin, changes).await?;
@@ -198,12 +198,6 @@ impl World {
                 set_status(by, &[item], author).await?;
             }
         }
-        // What a flexible silence covers begins it immediately.
-        let snapshot = self.deciding.ruleset.refreshed().await?;
-        let silences = snapshot.silences();
-        if silences.all().iter().any(|it| it.silence.is_armed()) {
-            self.look().await;
-        }
         self.settled().await;
         Ok(())
     }
@@ -257,7 +251,6 @@ fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     opened.min()
 }
 
-/// What a silence did so far is done again.
 /// The settings in force, but nothing ages.
 async fn without_age(definitions: &Store) -> Result<Settings, Error> {
     let values = SharedSettings {
@@ -268,13 +261,6 @@ async fn without_age(definitions: &Store) -> Result<Settings, Error> {
         ..settings::in_force(definitions).await?
     };
     settings::first(values, 0)
-}
-
-fn begin_again(silence: &mut Silence) {
-    silence.progress = Progress {
-        has_begun: silence.progress.has_begun,
-        ..Progress::default()
-    };
 }
 
 async fn copy<T: Record>(from: &Store, to: &Store, change: impl Fn(&mut T)) -> Result<(), Error> {

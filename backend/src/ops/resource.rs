@@ -1,7 +1,7 @@
 //! What triggers, destinations and rules have in common: being named, found, stored and listed.
 
-mod confusables;
 mod list;
+mod name_index;
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -13,20 +13,20 @@ use crate::{
     domain::{Name, RecordId},
     error::Error,
     ops::{
-        bounds::Bounds,
         commit::commit,
         etag,
         fields::FieldsSeen,
         page::{Page, PageRequest},
         recent::Recent,
         revision,
+        tag_scope::TagScope,
         wire::Shows,
     },
     store::{Changes, Direction, Lane, Range, Store, Stored},
 };
 
-use confusables::Confusables;
-pub(super) use confusables::alike;
+use name_index::NameIndex;
+pub(super) use name_index::alike;
 
 pub use list::Filter;
 
@@ -269,7 +269,7 @@ pub struct Resources<T> {
     /// Where destinations may lead.
     pub(super) guard: Arc<Guard>,
     /// Held while one is made, so that no two that look alike are created concurrently.
-    looks: Arc<Mutex<Confusables>>,
+    names: Arc<Mutex<NameIndex>>,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -280,7 +280,7 @@ impl<T: Drafted> Resources<T> {
             recent: Recent::new(store.clone(), Arc::clone(&clock)),
             fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
             guard: Arc::default(),
-            looks: Arc::default(),
+            names: Arc::default(),
             store,
             clock,
             kind: PhantomData,
@@ -330,10 +330,10 @@ impl<T: Drafted> Resources<T> {
 
     async fn store_new(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {
         let origin = Origin::new(self.clock.now_ms());
-        let mut looks = self.looks.lock().await;
+        let mut names = self.names.lock().await;
         let text = draft.name();
         let alike = match Name::parse(text) {
-            Ok(name) => looks.alike::<T>(&self.store, &name).await?,
+            Ok(name) => names.alike::<T>(&self.store, &name).await?,
             Err(_fault) => None,
         };
         let decide = async || {
@@ -365,8 +365,8 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::NotFound`], and [`Error::PermissionDenied`] when it carries none of the caller's tags.
     pub async fn find_own(&self, name: &str) -> Result<T, Error> {
         let found = self.find(name).await?;
-        if let Some(bounds) = Bounds::of_caller() {
-            bounds.check("name", &found)?;
+        if let Some(scope) = TagScope::of_caller() {
+            scope.check("name", &found)?;
         }
         Ok(found)
     }
@@ -477,8 +477,8 @@ impl<T: Drafted> Resources<T> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
             // Before its users, which are of no concern to who may not delete it.
-            if let Some(bounds) = Bounds::of_caller() {
-                bounds.check("name", &stored.value)?;
+            if let Some(scope) = TagScope::of_caller() {
+                scope.check("name", &stored.value)?;
             }
             check_etag(etag, &stored.value)?;
             // The resource before what uses it: what takes it up in between touches it.

@@ -14,17 +14,17 @@ use crate::{
     lifecycle::StateChange,
     limits::{DELIVERIES_SCANNED_MAX, ITEMS_PER_REQUEST_MAX},
     ops::{
-        bounds::own_rule,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},
         group,
         intake::Intake,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         page::{PageRequest, Scope},
         revision,
         set_status::{StatusItem, set_status},
+        tag_scope::own_rule,
         wire::time::timestamp,
     },
     store::{
@@ -208,7 +208,7 @@ impl Responses {
         &self,
         (text, seen): (&str, Option<(i32, i32)>),
         causes: &Causes,
-    ) -> Result<(Changes, (v1::Response, Reports)), Error> {
+    ) -> Result<(Changes, (v1::Response, RecordedReports)), Error> {
         let Deciding {
             store,
             ruleset,
@@ -268,6 +268,7 @@ impl Responses {
         let found = found
             .map(|it| self.shown(&next, it))
             .ok_or_else(|| gone(text))?;
+        let reports = reports.record(&mut changes);
         Ok((changes, (found, reports)))
     }
 

@@ -14,12 +14,8 @@ use crate::{
     error::{Error, log_failure},
     limits::{REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        deciding::Deciding,
-        group,
-        intake::Intake,
-        pending::look::PendingReview,
-        revision,
-        silence::{flexible, lifecycle},
+        deciding::Deciding, group, intake::Intake, pending::look::PendingReview, revision,
+        silence::lifecycle,
     },
     store::LogPosition,
 };
@@ -59,11 +55,9 @@ impl Reviewer {
                     REVIEW_RETRY
                 };
                 self.sweep().await;
-                if let Err(error) = revision::forget(&self.deciding.store).await {
-                    log_failure(
-                        "failed to delete old revisions of triggers and rules",
-                        &error,
-                    );
+                let now_ms = self.deciding.clock.now_ms();
+                if let Err(error) = revision::forget(&self.deciding.store, now_ms).await {
+                    log_failure("failed to delete old revisions", &error);
                 }
                 self.wait(log, since_ms, latest).await;
             }
@@ -96,11 +90,11 @@ impl Reviewer {
 
     /// Each of these is done whatever happened to the others; answers the first fault.
     async fn holds(&self) -> Result<(), Error> {
+        let resumed = self.intake.resume(&self.deciding.store).await;
         let said = lifecycle::say(&self.deciding, &self.intake).await;
         let looked = self.looks.pass().await;
-        let begun = flexible::begin(&self.deciding).await;
         let ended = lifecycle::end_idle(&self.deciding).await;
-        said.and(looked).and(begun).and(ended)
+        resumed.and(said).and(looked).and(ended)
     }
 
     /// Forgets silences and groups that were over for long; there is no hurry.
@@ -131,10 +125,6 @@ impl Reviewer {
             // What was committed may be due earlier; one look finds that for many commits.
             let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
             clock.wait_until(look_ms.min(next_ms)).await;
-            if let Err(error) = flexible::begin(&self.deciding).await {
-                // The next pass tries again, and soon.
-                return log_failure("failed to begin silences", &error);
-            }
             // An edit may free what no time ends.
             if self.looks.is_outdated().await.unwrap_or(true) {
                 return;

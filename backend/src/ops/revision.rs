@@ -2,10 +2,13 @@
 //! occurrence that may have been evaluated by them.
 
 use crate::{
+    clock::millis,
     decide::{Past, Snapshot, Wanted},
     domain::{Name, Occurrence, RecordId, Revised, Revision, RevisionOf},
     error::Error,
-    limits::{EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP},
+    limits::{
+        EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP, SHIFTS_TIME_MAX,
+    },
     ops::commit::commit,
     store::{
         Changes, Direction, EngineError, Index, Lane, Store,
@@ -73,14 +76,16 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
     Ok(newest.await?.first().and_then(|(key, _)| moment_at(key, 0)))
 }
 
-/// Forgets revisions that ended before any occurrence that is left was opened, and the oldest ones
-/// beyond [`REVISIONS_MAX`].
+/// Deletes revisions that ended before any stored occurrence was opened, and the oldest ones beyond
+/// [`REVISIONS_MAX`]. Those of schedules stay for the time of which shifts are listed.
 ///
 /// # Errors
-/// Those of the store; what was forgotten before stays forgotten.
-pub async fn forget(store: &Store) -> Result<(), Error> {
+/// Those of the store; what was deleted before stays deleted.
+pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
     let engine = store.engine();
     let all = || Range::under(&[]);
+    let listed_ms = now_ms.saturating_sub(millis(SHIFTS_TIME_MAX));
+    let mut rest = all();
     loop {
         let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
         let first = first.await?;
@@ -91,7 +96,7 @@ pub async fn forget(store: &Store) -> Result<(), Error> {
         let count = engine.count(Index::RevisionByEnd, all(), REVISIONS_MAX + REVISIONS_STEP);
         let excess = count.await?.saturating_sub(REVISIONS_MAX);
         let decide = async || {
-            let range = all();
+            let range = rest.clone();
             let oldest = store
                 .page_by::<Revision>(
                     Index::RevisionByEnd,
@@ -102,16 +107,24 @@ pub async fn forget(store: &Store) -> Result<(), Error> {
                 .await?;
             let mut changes = store.changes();
             for (at, (_, stored)) in oldest.iter().enumerate() {
+                let needed_ms = match stored.value.was {
+                    Revised::Schedule(_) => needed_ms.min(listed_ms),
+                    _ => needed_ms,
+                };
                 if at < excess || stored.value.until_ms < needed_ms {
                     changes.delete(stored);
                 }
             }
-            let is_done = changes.len() < REVISIONS_STEP;
-            Ok((changes, is_done))
+            let last = oldest.last().filter(|(_, last)| {
+                oldest.len() == REVISIONS_STEP && last.value.until_ms < needed_ms
+            });
+            let is_excess = excess > REVISIONS_STEP;
+            let last = last.or_else(|| oldest.last().filter(|_| is_excess));
+            Ok((changes, last.map(|(key, _)| key.clone())))
         };
-        let (is_done, _) = commit(store, Lane::Bulk, decide).await?;
-        if is_done {
-            return Ok(());
+        match commit(store, Lane::Bulk, decide).await?.0 {
+            Some(last) => rest.go_on_after(&last),
+            None => return Ok(()),
         }
     }
 }

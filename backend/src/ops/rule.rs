@@ -22,9 +22,9 @@ use crate::{
     message,
     ops::{
         etag::etag,
+        references,
         refers::Refers,
         resource::{Drafted, Origin, Resource, Resources, resource},
-        users,
         validate::{Faults, language},
         wire::{
             Shows, count,
@@ -106,7 +106,7 @@ impl Drafted for Rule {
     async fn released(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
         let now_ms = all.clock.now_ms();
-        users::release_rule(&all.store, &rule.name, now_ms, &mut changes).await?;
+        references::release_rule(&all.store, &rule.name, now_ms, &mut changes).await?;
         Ok(changes)
     }
 

@@ -8,15 +8,15 @@ use crate::{
     error::Error,
     lifecycle::{Assignment, Cause, StateChange},
     ops::{
-        bounds::own_event,
         cause_lookup::settled,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
+        tag_scope::own_event,
     },
     store::{Changes, Lane, Store},
 };
@@ -82,7 +82,7 @@ async fn decided(
     targets: &[OccurrenceTarget],
     causes: &Causes,
     author: &Name,
-) -> Result<(Changes, (Answers, Reports)), Error> {
+) -> Result<(Changes, (Answers, RecordedReports)), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut edits = Edits::read(&deciding.store, targets).await?;
     edits.read_reopened(&deciding.store).await?;
@@ -139,6 +139,7 @@ async fn decided(
         changes.insert(delivery);
     }
     edits.write(&mut changes);
+    let reports = reports.record(&mut changes);
     Ok((changes, (answers, reports)))
 }
 

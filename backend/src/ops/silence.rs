@@ -2,7 +2,6 @@
 
 mod act;
 mod breadth;
-pub mod flexible;
 pub mod lifecycle;
 mod preview;
 
@@ -23,9 +22,9 @@ use crate::{
     },
     matching,
     ops::{
-        bounds::Bounds,
         refers::Refers,
         resource::{Drafted, Origin, Resources, resource},
+        tag_scope::TagScope,
         validate::Faults,
         wire::Shows,
     },
@@ -57,9 +56,6 @@ pub struct SilenceDraft {
     pub rule_names: Vec<String>,
     /// The calendar inside whose windows it holds; empty for none.
     pub calendar: String,
-    /// How long it lasts when it begins automatically between start and end, in milliseconds; none
-    /// when it begins at the start.
-    pub flexible_ms: Option<i64>,
     /// When it begins, in milliseconds since 1970.
     pub start_ms: Option<i64>,
     /// When it ends, in milliseconds since 1970.
@@ -133,19 +129,11 @@ impl Drafted for Silence {
         let calendar = refers
             .if_any::<Calendar>("calendar.calendarName", &draft.calendar)
             .await?;
-        if let (Some(bounds), Some(query), []) = (Bounds::of_caller(), &draft.query, &*rules) {
-            bounds.check_query("query", query)?;
+        if let (Some(scope), Some(query), []) = (TagScope::of_caller(), &draft.query, &*rules) {
+            scope.check_query("query", query)?;
         }
-        let flexible = match draft.flexible_ms {
-            Some(ms) => flexible::span((draft, ms), stored, now_ms, &mut faults),
-            None => None,
-        };
-        let span = match (draft.flexible_ms, &flexible) {
-            (None, _) => span(draft, stored, now_ms, &mut faults),
-            (Some(_), flexible) => flexible.as_ref().map(|it| (it.start_ms, it.end_ms)),
-        };
-        let lasts = draft.flexible_ms.map(|ms| (0, ms)).or(span);
-        lengths(draft, lasts, &mut faults);
+        let span = span(draft, stored, now_ms, &mut faults);
+        lengths(draft, span, &mut faults);
         let silence = name.zip(span).map(|(name, (start_ms, end_ms))| Self {
             id: origin.id,
             name,
@@ -155,7 +143,6 @@ impl Drafted for Silence {
             query: draft.query.clone(),
             rule_names: rules.iter().map(|it| it.value.name.clone()).collect(),
             calendar: calendar.map(|it| it.value.name),
-            flexible: flexible.map(|it| it.flexible),
             start_ms,
             end_ms,
             expire_when_idle_ms: draft.expire_when_idle_ms,
@@ -196,7 +183,7 @@ impl Drafted for Silence {
         let view = SilenceView {
             is_counted: !is_in_force || silence.progress.counted_revision == silence.revision,
             state: loaded.map_or(silence.state(now_ms), |it| it.state(now_ms)),
-            ends_ms: loaded.filter(|it| !it.silence.is_armed()).and_then(|it| {
+            ends_ms: loaded.and_then(|it| {
                 let first_ms = it.begins_ms(now_ms).unwrap_or(now_ms);
                 it.ends_ms(first_ms)
             }),

@@ -13,10 +13,10 @@ use crate::{
     matching::{self, CompiledQuery},
     ops::{
         etag::etag,
+        references::{Used, bytes_of, release, rules_of},
         resource::{Drafted, Origin, Resources, resource},
         search,
         test_trigger::TestRun,
-        users::{Used, bytes_of, release, users_of},
         validate::Faults,
         wire::{Shows, count, query, time::timestamp},
     },
@@ -72,7 +72,7 @@ impl Drafted for Trigger {
     }
 
     async fn view(all: &Triggers, trigger: Self) -> Result<(v1::Trigger, usize), Error> {
-        let rule_names = users_of(&all.store, Used::Trigger(&trigger.name)).await?;
+        let rule_names = rules_of(&all.store, Used::Trigger(&trigger.name)).await?;
         let bytes = bytes_of(&rule_names);
         let recent = all.recent.of_trigger(trigger.id).await?;
         let view = v1::Trigger {

@@ -6,12 +6,13 @@ use bellwether_proto::v1::{self, contact_service_server::ContactService};
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::delivery::tested, serve::serve};
+use super::{audit, convert::delivery::tested, serve::serve};
 use crate::{
-    domain::{ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
+    domain::{Contact, ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
     ops::{
         contact::Contacts,
         destination::{About, Test, TestTarget, Tester},
+        link::SignedLinks,
     },
 };
 
@@ -20,12 +21,23 @@ use crate::{
 pub struct ContactApi {
     contacts: Contacts,
     tester: Arc<Tester>,
+    links: SignedLinks,
+    base: String,
 }
 
 impl ContactApi {
-    /// Creates the service for these contacts; `tester` tests their methods.
-    pub fn new(contacts: Contacts, tester: Arc<Tester>) -> Self {
-        Self { contacts, tester }
+    /// Serves these contacts, tests their methods, and signs the addresses of their feeds below that base.
+    pub fn new(contacts: Contacts, tester: Arc<Tester>, links: SignedLinks, base: &str) -> Self {
+        Self {
+            contacts,
+            tester,
+            links,
+            base: base.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    fn feed_url(&self, contact: &Contact) -> String {
+        format!("{}{}", self.base, self.links.contact_feed(contact))
     }
 
     /// Sends a test message by a method. A failure is a result, so that the other methods are
@@ -80,5 +92,25 @@ impl ContactService for ContactApi {
         let tests = methods.map(|method| self.test(&name, method));
         let methods = join_all(tests).await;
         Ok(Response::new(v1::TestContactResponse { methods }))
+    }
+
+    async fn get_contact_feed(
+        &self,
+        request: Request<v1::GetContactFeedRequest>,
+    ) -> Result<Response<v1::GetContactFeedResponse>, Status> {
+        let name = request.into_inner().name;
+        let contact = self.contacts.issue_feed(&name).await?;
+        let url = self.feed_url(&contact);
+        Ok(audit::of(name, v1::GetContactFeedResponse { url }))
+    }
+
+    async fn rotate_contact_feed(
+        &self,
+        request: Request<v1::RotateContactFeedRequest>,
+    ) -> Result<Response<v1::RotateContactFeedResponse>, Status> {
+        let name = request.into_inner().name;
+        let contact = self.contacts.rotate_feed(&name).await?;
+        let url = self.feed_url(&contact);
+        Ok(audit::of(name, v1::RotateContactFeedResponse { url }))
     }
 }

@@ -9,7 +9,6 @@ pub mod client;
 pub mod delivery;
 pub mod event;
 pub mod explain;
-mod fit;
 pub mod group;
 pub mod hold;
 pub mod incoming;
@@ -24,5 +23,6 @@ pub mod search;
 pub mod silence;
 pub mod statistics;
 pub mod trigger_tried;
+mod truncate;
 
 pub use crate::ops::wire::{query, time};

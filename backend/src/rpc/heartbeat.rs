@@ -12,7 +12,10 @@ use crate::ops::{
     wire::time::{length, timestamp},
 };
 
-/// The heartbeat service.
+/// No key is shorter, and no signal as long.
+const KEY_CHARACTERS_MIN: usize = 20;
+
+/// Serves heartbeats, and accepts beats.
 #[derive(Debug)]
 pub struct HeartbeatApi {
     heartbeats: Heartbeats,
@@ -115,12 +118,28 @@ impl HeartbeatService for HeartbeatApi {
         &self,
         request: Request<v1::BeatByKeyRequest>,
     ) -> Result<Response<v1::BeatByKeyResponse>, Status> {
-        let request = request.into_inner();
+        let request = parse_address(request.into_inner());
         let name = self.keys.check(&request.name, &request.key).await?;
-        let signal = Signal::of(request.start, request.exit)?;
-        let none = BTreeMap::new();
-        self.expectations.beat(&name, &none, signal).await?;
+        let signal = Signal::of_address(&request)?;
+        if signal != Signal::Log {
+            let none = BTreeMap::new();
+            self.expectations.beat(&name, &none, signal).await?;
+        }
         Ok(Response::new(v1::BeatByKeyResponse {}))
+    }
+}
+
+/// Returns the request with the parts of an address of an earlier version, `NAME/KEY`, in their fields.
+fn parse_address(request: v1::BeatByKeyRequest) -> v1::BeatByKeyRequest {
+    let is_key = request.signal.len() >= KEY_CHARACTERS_MIN && request.name.is_empty();
+    if !is_key {
+        return request;
+    }
+    v1::BeatByKeyRequest {
+        name: request.key,
+        key: request.signal,
+        signal: String::new(),
+        ..request
     }
 }
 

@@ -1,6 +1,4 @@
-//! `InsightService`: noise reports, and suggestions for reducing noise.
-
-use std::sync::Arc;
+//! `InsightService`: the noise report.
 
 use bellwether_proto::v1::{self, insight_service_server::InsightService};
 use tonic::{Request, Response, Status, async_trait};
@@ -15,23 +13,19 @@ use crate::{
         noise::{NoiseBy, NoiseTally},
     },
     error::Error,
-    ops::{
-        config::{Impacts, Suggested, SuggestionKind},
-        noise::{NoiseAsked, NoiseLine, NoiseReports, NoiseRows},
-    },
+    ops::noise::{NoiseAsked, NoiseLine, NoiseReports, NoiseRows},
 };
 
-/// The insight service.
+/// The noise report over gRPC.
 #[derive(Debug)]
 pub struct InsightApi {
     reports: NoiseReports,
-    impacts: Arc<Impacts>,
 }
 
 impl InsightApi {
-    /// Creates the service for these reports.
-    pub fn new(reports: NoiseReports, impacts: Arc<Impacts>) -> Self {
-        Self { reports, impacts }
+    /// Serves these reports.
+    pub fn new(reports: NoiseReports) -> Self {
+        Self { reports }
     }
 }
 
@@ -77,19 +71,6 @@ impl InsightService for InsightApi {
             left_out_count: Some(count(report.left_out)),
         }))
     }
-
-    async fn get_suggestions(
-        &self,
-        _request: Request<v1::GetSuggestionsRequest>,
-    ) -> Result<Response<v1::GetSuggestionsResponse>, Status> {
-        let found = self.impacts.suggestions().await?;
-        Ok(Response::new(v1::GetSuggestionsResponse {
-            suggestions: found.found.into_iter().map(suggestion).collect(),
-            start_time: Some(timestamp(found.start_ms)),
-            end_time: Some(timestamp(found.end_ms)),
-            stopped_early: found.stopped_early,
-        }))
-    }
 }
 
 fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
@@ -127,27 +108,5 @@ fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
                 notification_count: Some(number(count)),
             })
             .collect(),
-    }
-}
-
-fn suggestion(found: Suggested) -> v1::Suggestion {
-    let kind = match found.kind {
-        SuggestionKind::Delay => v1::SuggestionKind::Delay,
-        SuggestionKind::Group => v1::SuggestionKind::Group,
-        SuggestionKind::Inhibition => v1::SuggestionKind::Inhibition,
-        SuggestionKind::UnusedRule => v1::SuggestionKind::UnusedRule,
-        SuggestionKind::IdleSilence => v1::SuggestionKind::IdleSilence,
-    };
-    v1::Suggestion {
-        kind: kind.into(),
-        name: found.name,
-        evidence: found.evidence,
-        effect: found.effect,
-        message_count: Some(count(found.messages)),
-        message_count_before: Some(count(found.messages_before)),
-        draft: found.draft.map(|resource| v1::ConfigDocument {
-            resource: Some(resource),
-            must_be_new: found.kind == SuggestionKind::Inhibition,
-        }),
     }
 }

@@ -10,15 +10,14 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access, convert::time::timestamp, event_query::EventQueries, group::GroupApi, schedule::all,
-};
+use super::{access, convert::time::timestamp, event_query::EventQueries, group::GroupApi};
 use crate::{
     domain::{GroupId, Name, OccurrenceId},
     error::Error,
     ops::{
         audit::AuditLog,
-        link::SignedLinks,
+        contact::Contacts,
+        link::{ACKNOWLEDGE, Grant, SignedLinks},
         response::{Responses, acknowledged_by},
         schedule::Schedules,
     },
@@ -29,7 +28,6 @@ const MEMBERS: i32 = 100;
 
 const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
 const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
-const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
 
 /// The link service. Access by a link is audited.
 #[derive(Debug)]
@@ -40,16 +38,22 @@ pub struct LinkApi {
     groups: GroupApi,
     responses: Responses,
     schedules: Schedules,
+    contacts: Contacts,
 }
 
 impl LinkApi {
     /// Creates the service for these signed links.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of the service"
+    )]
     pub fn new(
         links: SignedLinks,
         events: EventQueries,
         groups: GroupApi,
         responses: Responses,
         schedules: Schedules,
+        contacts: Contacts,
         audit: Arc<AuditLog>,
     ) -> Self {
         Self {
@@ -59,6 +63,7 @@ impl LinkApi {
             groups,
             responses,
             schedules,
+            contacts,
         }
     }
 
@@ -110,6 +115,14 @@ impl LinkApi {
     }
 }
 
+/// Returns what was found, and `None` if there is nothing of that name.
+fn if_any<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 #[async_trait]
 impl LinkService for LinkApi {
     async fn open_link(
@@ -142,20 +155,25 @@ impl LinkService for LinkApi {
         request: Request<OpenFeedRequest>,
     ) -> Result<Response<OpenFeedResponse>, Status> {
         let by = self.by(access::address(&request), OPEN_FEED, None);
-        let OpenFeedRequest { name, sign } = request.into_inner();
-        let found = self.schedules.find(&name).await;
-        let found = match found {
-            Err(Error::NotFound(_) | Error::Invalid(_)) => None,
-            found => Some(found?),
-        };
-        self.links.check_feed(found.as_ref(), &sign)?;
+        let OpenFeedRequest {
+            name,
+            sign,
+            contact_name,
+        } = request.into_inner();
+        let reason = "by the address of its feed";
+        if contact_name.is_empty() {
+            let found = if_any(self.schedules.find(&name).await)?;
+            let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
+            self.audit.read_by_grant(by, "schedule", &name, reason);
+            return Ok(Response::new(self.schedules.feed(schedule).await?));
+        }
+        let found = if_any(self.contacts.find(&contact_name).await)?;
+        let contact = self
+            .links
+            .check_feed(found, |it| Grant::ContactFeed(it), &sign)?;
         self.audit
-            .read_by_grant(by, "schedule", &name, "by the address of its feed");
-        let (schedule, shifts) = self.schedules.feed(&name).await?;
-        Ok(Response::new(OpenFeedResponse {
-            shifts: all(&shifts, &schedule),
-            gaps_allowed: schedule.gaps_allowed,
-        }))
+            .read_by_grant(by, "contact", &contact_name, reason);
+        Ok(Response::new(self.schedules.feed_of(&contact).await?))
     }
 
     async fn acknowledge(

@@ -9,11 +9,10 @@ use super::{
     serve::serve,
 };
 use crate::{
-    decide::{Shift, Shifts},
     domain::Schedule,
     ops::{
         link::SignedLinks,
-        schedule::{Schedules, shown},
+        schedule::{Schedules, ShownShift},
     },
 };
 
@@ -39,10 +38,6 @@ impl ScheduleApi {
     fn feed_url(&self, schedule: &Schedule) -> String {
         format!("{}{}", self.base, self.links.feed(schedule))
     }
-}
-
-pub(super) fn all(shifts: &Shifts, schedule: &Schedule) -> Vec<v1::Shift> {
-    shifts.shifts.iter().map(|it| shown(it, schedule)).collect()
 }
 
 #[async_trait]
@@ -80,10 +75,10 @@ impl ScheduleService for ScheduleApi {
             request.start.as_ref().map(millis),
             request.end.as_ref().map(millis),
         );
-        let (schedule, shifts) = self.schedules.shifts(&request.name, range).await?;
+        let found = self.schedules.shifts(&request.name, range).await?;
         Ok(Response::new(v1::ListShiftsResponse {
-            shifts: all(&shifts, &schedule),
-            stopped_early: shifts.stopped_early,
+            shifts: found.shifts.iter().map(Into::into).collect(),
+            stopped_early: found.stopped_early,
         }))
     }
 
@@ -113,13 +108,14 @@ impl ScheduleService for ScheduleApi {
     ) -> Result<Response<v1::PreviewScheduleResponse>, Status> {
         let draft = request.into_inner().schedule.unwrap_or_default();
         let preview = self.schedules.preview(draft).await?;
-        let is_gap = |it: &&Shift| it.contacts.is_empty();
-        let gaps = preview.shifts.shifts.iter().filter(is_gap);
+        let is_gap = |it: &&ShownShift| it.contacts.is_empty();
+        let shifts = preview.shifts.shifts.iter();
         Ok(Response::new(v1::PreviewScheduleResponse {
-            gaps: gaps.map(|it| shown(it, &preview.schedule)).collect(),
-            shifts: all(&preview.shifts, &preview.schedule),
+            gaps: shifts.clone().filter(is_gap).map(Into::into).collect(),
+            shifts: shifts.map(Into::into).collect(),
             stopped_early: preview.shifts.stopped_early,
             differences: preview.differences,
+            warnings: preview.warnings,
         }))
     }
 

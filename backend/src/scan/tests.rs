@@ -100,23 +100,23 @@ async fn another_client_is_served_among_the_endless_work_of_one_that_may_not_hav
 
 #[tokio::test]
 async fn the_next_place_goes_to_whom_has_fewest_and_none_is_lost_by_those_who_leave() {
-    let places = Places::new(8, 16, "searches");
+    let slots = FairSlots::new(8, 16, "searches");
     let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
-    let first = places.take(&a).await.unwrap();
-    let second = places.take(&a).await.unwrap();
-    let mut left = Box::pin(places.take(&a));
-    let mut waits = Box::pin(places.take(&a));
+    let first = slots.take(&a).await.unwrap();
+    let second = slots.take(&a).await.unwrap();
+    let mut left = Box::pin(slots.take(&a));
+    let mut waits = Box::pin(slots.take(&a));
     assert!(futures_util::poll!(&mut left).is_pending());
     assert!(futures_util::poll!(&mut waits).is_pending());
-    let others = places.take(&b).await.unwrap();
+    let others = slots.take(&b).await.unwrap();
     drop(left);
     drop(first);
     let third = waits.await.unwrap();
     drop((second, third, others));
     let all = join_all((0..8).map(|at| {
         let client: Arc<str> = format!("{}", at / 2).into();
-        let places = &places;
-        async move { places.take(&client).await.unwrap() }
+        let slots = &slots;
+        async move { slots.take(&client).await.unwrap() }
     }));
     assert_eq!(timeout(LONG, all).await.unwrap().len(), 8);
 }
@@ -145,8 +145,8 @@ async fn steps_of_what_goes_on_for_long_take_turns() {
     let works = (0..2 * SCAN_STEPS_RUNNING_MAX).map(|_| {
         let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
         scans.begin(&scanner("a"), async move {
-            let place = step().await;
-            assert!(place.is_some());
+            let slot = step().await;
+            assert!(slot.is_some());
             most.fetch_max(at_once.fetch_add(1, SeqCst) + 1, SeqCst);
             yield_now().await;
             at_once.fetch_sub(1, SeqCst);

@@ -55,7 +55,7 @@ use crate::{
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
     destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
-    error::Error,
+    error::{Error, log_failure},
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
     metrics::KnownLabels,
     oidc::SignIns,
@@ -64,6 +64,7 @@ use crate::{
         calendar::Calendars,
         certificate::CertificateWatch,
         client::{Clients, Keys},
+        clock_watch::ClockWatch,
         config::{Configuration, Impacts},
         contact::Contacts,
         deciding::Deciding,
@@ -139,6 +140,7 @@ use crate::{
 struct Modules {
     store: Store,
     clock: Arc<dyn Clock>,
+    clock_watch: Arc<ClockWatch>,
     clients: Clients,
     keys: Arc<Keys>,
     people: Option<Arc<People>>,
@@ -202,6 +204,10 @@ async fn assemble_over(
     let reviewing = Background::start("review").map_err(StartError::Threads)?;
     let (services, health) = modules.services(config, streams).await?;
     let mut work = modules.work(config, workers, (reviewing, health));
+    if modules.store.engine().is_shared() {
+        let clock_watch = Arc::clone(&modules.clock_watch);
+        work.add("clock watch", |stop| clock_watch.run(stop));
+    }
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
@@ -240,7 +246,16 @@ impl Modules {
         clock: Arc<dyn Clock>,
         own: SocketAddr,
     ) -> Result<(Self, IntakeWorkers), StartError> {
-        let clock = store.engine().clock().unwrap_or(clock);
+        let below = store.engine().clock().unwrap_or(clock);
+        let clock_watch = ClockWatch::open(store.clone(), below).await;
+        let clock_watch = Arc::new(clock_watch.map_err(Error::from)?);
+        if !store.engine().is_shared() {
+            // The clock may have been set while no process ran.
+            if let Err(error) = clock_watch.apply(&store).await {
+                log_failure("failed to apply a step of the clock", &error);
+            }
+        }
+        let clock: Arc<dyn Clock> = clock_watch.clock();
         let clients = Clients::new(store.clone(), Arc::clone(&clock));
         store
             .begin_counting(clock.now_ms())
@@ -266,19 +281,20 @@ impl Modules {
             let sign_ins = SignIns::new(oidc, Arc::clone(&clock));
             Arc::new(People::new(Arc::new(sign_ins), Arc::clone(&clock)))
         });
+        let audit = Arc::new(AuditLog::new(store.clone(), Arc::clone(&clock)));
         let modules = Self {
             people,
             keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
-            audit: Arc::new(AuditLog::new(store.clone(), Arc::clone(&clock))),
             sender: Sender::new(
                 config,
                 deciding.ruleset.settings(),
                 Arc::clone(&egress),
                 Arc::clone(&clock),
-                links(config, &store, &clock),
+                links(config, &store, &clock, &audit),
                 Some(sink),
             )
             .counting(store.metrics().clone()),
+            audit,
             deciding,
             intake,
             egress,
@@ -288,6 +304,7 @@ impl Modules {
             telling: Telling::new(Arc::clone(store.engine())),
             store,
             clock,
+            clock_watch,
             clients,
         };
         Ok((modules, workers))
@@ -411,6 +428,7 @@ impl Modules {
     fn of_the_leader(&self) -> impl Fn() -> Work + Send + Sync + 'static {
         let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let (deciding, intake) = (self.deciding.leading(Duty::Review), self.intake.clone());
+        let clock_watch = Arc::clone(&self.clock_watch);
         move || {
             let store = || shared.leading(Duty::Sweep);
             let clock = || Arc::clone(&clock);
@@ -424,6 +442,8 @@ impl Modules {
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
+            let (steps, leading) = (Arc::clone(&clock_watch), store());
+            work.add("steps of the clock", |stop| steps.lead(leading, stop));
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("on call", |stop| on_call.run(stop));
@@ -455,8 +475,8 @@ impl Modules {
     ) -> Result<(Routes, HealthReporter), Error> {
         let installation = Installation {
             settings: self.deciding.ruleset.settings(),
-            // Previews are shown to readers, not to receivers, so links are masked.
-            links: links(config, &self.store, &self.clock).masked(),
+            // What is previewed is for readers and not for receivers.
+            links: links(config, &self.store, &self.clock, &self.audit).masked(),
             renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
@@ -480,8 +500,7 @@ impl Modules {
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
-        let impacts = Impacts::new(self.configuration(), self.deciding.clone());
-        let impacts = Arc::new(impacts);
+        let impacts = Arc::new(Impacts::new(self.configuration(), self.deciding.clone()));
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {
@@ -501,7 +520,12 @@ impl Modules {
             BackupServiceServer: Backups::new(store(), streams.clone()),
             CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
             CheckServiceServer: Checks::new(store(), streams.clone()),
-            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock()), Arc::clone(&tester)),
+            ContactServiceServer: ContactApi::new(
+                Contacts::new(store(), clock()),
+                Arc::clone(&tester),
+                signed(),
+                &config.link_base,
+            ),
             EscalationPolicyServiceServer: EscalationPolicyApi::new(
                 EscalationPolicies::new(store(), clock()),
                 PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
@@ -518,8 +542,8 @@ impl Modules {
                 DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
-            ConfigServiceServer: ConfigApi::new(self.configuration(), Arc::clone(&impacts)),
-            InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock()), impacts),
+            ConfigServiceServer: ConfigApi::new(self.configuration(), impacts),
+            InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock())),
             DeliveryServiceServer: DeliveryCalls::new(deliveries.clone(), installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
@@ -554,6 +578,7 @@ impl Modules {
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
                 responses(),
                 Schedules::new(store(), clock()),
+                Contacts::new(store(), clock()),
                 Arc::clone(&self.audit),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),

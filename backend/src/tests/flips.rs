@@ -97,6 +97,7 @@ async fn filled() -> Ground {
     }
     changes.insert(&samples::health());
     changes.insert(&samples::budget_window());
+    changes.insert(&samples::own_event());
     changes.insert(&samples::folded_delivery());
     changes.insert(&samples::digest_delivery());
     store.apply(Lane::Admin, changes).await.unwrap();

@@ -5,6 +5,7 @@ mod check;
 mod model;
 mod outside;
 mod scenario;
+mod walk;
 
 use scenario::Scenario;
 pub(super) use scenario::event_of;

@@ -79,7 +79,30 @@ impl LogFollower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{engine::Lane, record::Store, samples};
+    use crate::{
+        engine::{Lane, memory::MemoryEngine},
+        record::Store,
+        samples,
+        seal::Sealer,
+        testing::faulty_engine::FaultyEngine,
+    };
+
+    #[tokio::test]
+    async fn change_announced_before_it_is_readable_is_reported_later() {
+        let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
+        let shared = Arc::clone(&engine);
+        let store = Store::new(shared, Arc::new(Sealer::ephemeral()));
+        let mut follower = LogFollower::new(Arc::clone(store.engine()), &[Kind::Trigger]);
+        assert!(matches!(follower.next().await.unwrap(), Some(News::Gap)));
+        follower.done();
+        engine.announce_next();
+        assert!(follower.next().await.unwrap().is_none());
+        let mut changes = store.changes();
+        changes.insert(&samples::trigger("disk"));
+        store.apply(Lane::Admin, changes).await.unwrap();
+        let news = follower.next().await.unwrap();
+        assert!(matches!(news, Some(News::Changed(commits)) if commits.len() == 1));
+    }
 
     #[tokio::test]
     async fn the_first_news_are_a_gap_and_then_each_commit_is_told_until_it_is_done() {

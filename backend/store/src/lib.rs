@@ -32,7 +32,7 @@ pub use engine::{
 pub use follow::LogFollower;
 pub use location::{DatabaseConfig, Location, StoreConfig};
 pub use open::{OpenError, open};
-pub use record::{Changes, Record, StagedStore, Store, Stored};
+pub use record::{Changes, ClockFact, Record, StagedStore, Store, Stored};
 pub use restore::restore;
 pub use seal::{PROOF_BYTES, Sealer};
 pub use verify::{verify, verify_in_use};

@@ -3,32 +3,39 @@
 pub mod bytes;
 mod chain;
 pub mod counters;
+mod followers;
 #[cfg(test)]
 mod frozen;
 mod kinds;
 #[cfg(test)]
 mod lane_tests;
 pub mod noise;
+mod shift;
 mod steps;
 mod table;
 mod v1;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
 };
 
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
-pub use self::kinds::{RUNNING, by_beat, by_response, by_start, in_thread, uses};
+pub use self::kinds::{
+    RUNNING, behind, by_beat, by_response, by_start, in_thread, of_thread, uses,
+};
+use self::kinds::{shift_of, with_shift};
+pub use self::shift::ClockFact;
+pub(super) use self::shift::is_of_clock;
 pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},
     decide::Snapshot,
     domain::{
-        Name, Occurrence, RecordId,
+        Name, Occurrence, RecordId, Shift,
         counter::{Counted, Counter},
         noise::DecisionKey,
     },
@@ -65,9 +72,9 @@ fn defines(kind: Kind) -> bool {
     )
 }
 
-/// A domain value that is stored as a record.
-pub trait Record: Clone + Send + Sync + Sized + 'static {
-    /// The kind of the record.
+/// A domain value that is kept as a record.
+pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
+    /// The kind of record.
     const KIND: Kind;
     /// Returns the record's key.
     fn key(&self) -> Vec<u8>;
@@ -100,13 +107,28 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     /// # Errors
     /// Returns [`EngineError::Corrupt`] if the bytes are not a record, or lack the required proof.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
-    /// Adds the steps to count when it replaces `before`; none for most kinds.
+    /// Returns the delivery that ends with a change, for those that wait for it; nothing for most kinds.
+    fn ended(_before: &Self, _after: Option<&Self>) -> Option<Ended> {
+        None
+    }
+    /// Adds what is counted when it is stored where that was; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
     /// Adds the noise counts when it replaces `before`; none for most kinds.
     fn noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
 }
 
-/// A reference by name to a record that has to exist.
+/// A delivery that ends with a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Its destination, by identity.
+    pub destination: RecordId,
+    /// The delivery.
+    pub delivery: RecordId,
+    /// The time, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// What a record refers to by name, and what must be there.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// Kind of the referenced record.
@@ -124,18 +146,33 @@ pub struct Stored<T> {
     pub version: u64,
     /// Size in the store, in bytes.
     pub bytes: usize,
-    /// The value.
+    /// The value, with times that include [`Stored::shift_ms`].
     pub value: T,
+    /// The value as it is in the store, if its times there include another shift.
+    written: Option<Box<T>>,
+    /// The shift that its times include, in milliseconds.
+    shift_ms: i64,
 }
 
 impl<T> Stored<T> {
-    /// Creates the record as left by the commit that gave it this version.
-    pub fn written(version: u64, value: T) -> Self {
+    /// A record as the commit that gave it this version has left it in a store.
+    pub fn written(version: u64, value: T, store: &Store) -> Self {
         Self {
             version,
             bytes: 0,
             value,
+            written: None,
+            shift_ms: store.shift_ms(),
         }
+    }
+
+    /// Whether its times in the store, and the entries of indexes, include another shift.
+    pub fn is_shifted(&self) -> bool {
+        self.written.is_some()
+    }
+
+    fn as_written(&self) -> &T {
+        self.written.as_deref().unwrap_or(&self.value)
     }
 }
 
@@ -153,6 +190,10 @@ pub struct Store {
     owns: Option<watch::Receiver<Owned>>,
     /// Lane for the service's own work; `None` for work that callers wait for.
     own_lane: Option<Lane>,
+    /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
+    shift_ms: Arc<AtomicI64>,
+    /// Held while something is decided, and alone while a step of the clock is applied.
+    steady: Arc<RwLock<()>>,
 }
 
 impl Store {
@@ -167,6 +208,8 @@ impl Store {
             duty: None,
             owns: None,
             own_lane: None,
+            shift_ms: Arc::default(),
+            steady: Arc::default(),
         }
     }
 
@@ -295,17 +338,27 @@ impl Store {
 
     /// Decodes a row, and checks that it belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
-        let value = T::decode(&row.value, &self.sealer)?;
-        // A proof covers the record, but not the key under which it is stored.
+        let mut value = T::decode(&row.value, &self.sealer)?;
+        // A proof tells that a record was written, not where it was put.
         if Proven::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.word();
             let why = format!("a {word} lies under the key of another");
             return Err(EngineError::Corrupt(why));
         }
+        let (shift_ms, mut written) = (self.shift_ms(), None);
+        if T::MOVES {
+            let by_ms = shift_ms - shift_of::<T>(&row.value)?;
+            if by_ms != 0 {
+                written = Some(Box::new(value.clone()));
+                value.shift(by_ms);
+            }
+        }
         Ok(Stored {
             version: row.version,
             bytes: row.value.len(),
             value,
+            written,
+            shift_ms,
         })
     }
 
@@ -347,6 +400,10 @@ impl Store {
             decided: BTreeSet::new(),
             audited,
             owners: Vec::new(),
+            ended: Vec::new(),
+            shift_ms: self.shift_ms(),
+            has_times: false,
+            is_outdated: false,
         }
     }
 
@@ -407,6 +464,8 @@ impl Store {
         let audited = Arc::default();
         let store = Self {
             staged: Some(Arc::clone(&audited)),
+            shift_ms: Arc::clone(&self.shift_ms),
+            steady: Arc::clone(&self.steady),
             ..Self::new(
                 Arc::clone(&engine) as Arc<dyn Engine>,
                 Arc::clone(&self.sealer),
@@ -426,6 +485,11 @@ impl Store {
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
         changes.check_scope()?;
+        self.wake_followers(&mut changes).await?;
+        if changes.is_outdated || changes.has_times && changes.shift_ms != self.shift_ms() {
+            // Decided while the clock was set: some times may be those from before.
+            return Err(EngineError::conflict());
+        }
         let Some(audited) = changes.audited.take().filter(|it| !it.changes.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
@@ -542,6 +606,14 @@ pub struct Changes {
     audited: Option<Audited>,
     /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,
+    /// The deliveries that end with them.
+    ended: Vec<Ended>,
+    /// The shift that the times of the records include,
+    shift_ms: i64,
+    /// if any has times that move,
+    has_times: bool,
+    /// and whether some were read with another one.
+    is_outdated: bool,
 }
 
 impl Changes {
@@ -615,11 +687,16 @@ impl Changes {
 
     /// Adds a record that must not exist.
     pub fn insert<T: Record>(&mut self, new: &T) {
-        let value = new.encode(&self.sealer);
+        let value = self.encoded(new);
         self.insert_encoded(new, value);
     }
 
-    /// Adds a record that must not exist, with its original encoding.
+    fn encoded<T: Record>(&mut self, new: &T) -> Vec<u8> {
+        self.has_times |= T::MOVES;
+        with_shift::<T>(new.encode(&self.sealer), self.shift_ms, &self.sealer)
+    }
+
+    /// Stores a record that must not exist yet, in the bytes that it was read from.
     pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
         self.check_single::<T>(&new.key());
         self.own(new);
@@ -643,13 +720,15 @@ impl Changes {
     /// Replaces a record that must not have changed since it was read. The key must be the same.
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
         self.check_single::<T>(&old.value.key());
+        self.is_outdated |= T::MOVES && old.shift_ms != self.shift_ms;
         self.own(&old.value);
         let (was, is) = (old.value.counted(), new.counted());
         self.counts.become_another(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
         self.note(Some(&old.value), new);
         self.tell(Some(&old.value), Some(new));
-        let (mut remove, mut add) = (old.value.entries(), new.entries());
+        self.ended.extend(T::ended(&old.value, Some(new)));
+        let (mut remove, mut add) = (old.as_written().entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {
             Some(at) => {
                 add.swap_remove(at);
@@ -657,11 +736,12 @@ impl Changes {
             }
             None => true,
         });
+        let value = self.encoded(new);
         self.list.push(Change {
             kind: T::KIND,
             key: new.key(),
             expect: Expect::Version(old.version),
-            action: Action::Put(new.encode(&self.sealer)),
+            action: Action::Put(value),
             remove,
             add,
             is_logged: T::KIND.is_logged(),
@@ -676,12 +756,13 @@ impl Changes {
         self.own(&old.value);
         self.counts.go(&old.value.counted());
         self.tell(Some(&old.value), None);
+        self.ended.extend(T::ended(&old.value, None));
         self.list.push(Change {
             kind: T::KIND,
             key: old.value.key(),
             expect: Expect::Version(old.version),
             action: Action::Delete,
-            remove: old.value.entries(),
+            remove: old.as_written().entries(),
             add: Vec::new(),
             is_logged: T::KIND.is_logged(),
             adds: false,

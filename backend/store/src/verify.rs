@@ -384,7 +384,7 @@ fn name(kind: Kind, key: &[u8]) -> String {
     let word = kind.word();
     let id = |bytes: &[u8]| Some(RecordId::from_bytes(bytes.try_into().ok()?));
     let by_id = match kind {
-        Kind::Occurrence | Kind::Delivery | Kind::Health | Kind::Budget => {
+        Kind::Occurrence | Kind::Delivery | Kind::Health | Kind::Budget | Kind::OwnEvent => {
             id(key).map(|id| format!("{word} {id}"))
         }
         Kind::Attempt => key.split_at_checked(16).and_then(|(delivery, number)| {

@@ -20,6 +20,8 @@ pub struct FaultyEngine<E> {
     random: Mutex<StdRng>,
     /// How likely a fault is in a call.
     faults: Mutex<f64>,
+    /// The position of a change that is known of and cannot be read yet.
+    announced: Mutex<LogPosition>,
 }
 
 /// The outcome of a write.
@@ -46,7 +48,17 @@ impl<E: Engine> FaultyEngine<E> {
             engine,
             random,
             faults: Mutex::new(faults),
+            announced: Mutex::default(),
         }
+    }
+
+    /// Reports the next commit as the last change of every kind before it can be read.
+    pub fn announce_next(&self) {
+        let next = self.engine.log_signal().borrow().next();
+        *self
+            .announced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = next;
     }
 
     /// From now on that share of the calls fails.
@@ -172,7 +184,11 @@ impl<E: Engine> Engine for FaultyEngine<E> {
     }
 
     fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
-        self.engine.last_changed(kinds)
+        let announced = *self
+            .announced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.engine.last_changed(kinds).later_of(announced)
     }
 
     async fn log_head(&self) -> Result<LogPosition, EngineError> {

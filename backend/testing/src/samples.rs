@@ -360,6 +360,7 @@ fn notified() -> Notified {
         shadow: false,
         thread: None,
         response: None,
+        last_notified: None,
     }
 }
 

@@ -1,4 +1,12 @@
 //! A disk in memory that can lose power, fail and fill up.
+//!
+//! A sync that fails is as bad as on Linux: some of the pages were written, all of them count as clean
+//! from then on, and no later sync writes them, even one that succeeds. They stay readable, or are
+//! evicted and read as they are on the disk ([`SimulatedDisk::evict_failed_pages`]). The length of a file
+//! is metadata and survives.
+//!
+//! Without power, a sector of the tree is old or new, and its neighbours are as they were. A sector of
+//! the log that was being written may contain anything; the mark at the start of a file is old or new.
 
 use std::{
     io::{self, Write},
@@ -39,6 +47,8 @@ struct State {
     bad_left: u64,
     /// What they fail with.
     failure: Option<io::ErrorKind>,
+    /// Whether pages are evicted after a sync that failed.
+    evicts: bool,
     /// Bytes that fit.
     capacity: Option<usize>,
     /// Bytes held back.
@@ -107,6 +117,11 @@ impl SimulatedDisk {
                 }
             }
         }
+        for (file, write) in &mut unsynced {
+            if *file > 0 && random.random_bool(0.1) {
+                write.tear(random);
+            }
+        }
         // A length that is lost takes what lies behind it along.
         let is_length = |write: &Unsynced| matches!(write, Unsynced::Length(_));
         for (file, write) in unsynced.iter().filter(|(_, write)| is_length(write)) {
@@ -118,7 +133,7 @@ impl SimulatedDisk {
         state.live.clone_from(&images);
         state.durable = images;
         state.journal = None;
-        state.power_left = None;
+        (state.power_left, state.good_left) = (None, None);
         state.life += 1;
     }
 
@@ -126,7 +141,7 @@ impl SimulatedDisk {
     /// not.
     pub fn kill(&self) {
         let mut state = self.state();
-        state.power_left = None;
+        (state.power_left, state.good_left) = (None, None);
         state.life += 1;
     }
 
@@ -144,6 +159,11 @@ impl SimulatedDisk {
     pub fn fail_some_after(&self, operations: u64, failures: u64) {
         let mut state = self.state();
         (state.good_left, state.bad_left) = (Some(operations), failures);
+    }
+
+    /// Evicts pages after a sync that failed: they are read as they are on the disk.
+    pub fn evict_failed_pages(&self) {
+        self.state().evicts = true;
     }
 
     /// Has operations that fail report that; they report some other error by default.
@@ -254,8 +274,12 @@ impl State {
         written.count() * 4096 + log + self.reserve
     }
 
+    fn is_on(&self, life: u64) -> bool {
+        self.life == life && self.power_left != Some(0)
+    }
+
     fn operate(&mut self, life: u64) -> io::Result<()> {
-        if self.life != life || self.power_left == Some(0) {
+        if !self.is_on(life) {
             return Err(io::Error::other("the power is off"));
         }
         if let Some(left) = &mut self.power_left {
@@ -275,9 +299,43 @@ impl State {
         }
         Ok(())
     }
+
+    /// Takes what was not synced of a file, in the order of writing.
+    fn take_unsynced(&mut self, file: usize) -> Vec<Unsynced> {
+        let unsynced = std::mem::take(&mut self.unsynced).into_iter();
+        let (taken, others): (Vec<_>, _) = unsynced.partition(|(number, _)| *number == file);
+        self.unsynced = others;
+        taken.into_iter().map(|(_, write)| write).collect()
+    }
+
+    /// Fails to sync a file: every other page is written, and none is dirty any more.
+    fn fail_sync(&mut self, file: usize) {
+        let mut is_written = false;
+        for write in self.take_unsynced(file) {
+            if let Unsynced::Length(_) = write {
+                // Written with the metadata of the file, some time later.
+                write.apply(&mut self.durable[file]);
+                continue;
+            }
+            is_written = !is_written;
+            if is_written {
+                write.apply(&mut self.durable[file]);
+            }
+        }
+        if self.evicts {
+            self.live[file].clone_from(&self.durable[file]);
+        }
+    }
 }
 
 impl Unsynced {
+    /// Has a sector that is not the mark of a file contain anything.
+    fn tear(&mut self, random: &mut StdRng) {
+        if let Self::Sector(1.., data) = self {
+            random.fill(data.as_mut_slice());
+        }
+    }
+
     fn apply(&self, image: &mut Vec<u8>) {
         match self {
             Self::Length(length) => resize(image, *length),
@@ -409,24 +467,22 @@ impl StorageBackend for OpenFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.disk.state();
-        state.operate(self.life)?;
-        let State {
-            unsynced, durable, ..
-        } = &mut *state;
-        let durable = &mut durable[self.number];
-        unsynced.retain(|(number, write)| {
-            let is_of_file = *number == self.number;
-            if is_of_file {
-                write.apply(durable);
+        let is_on = state.is_on(self.life);
+        if let Err(error) = state.operate(self.life) {
+            if is_on {
+                state.fail_sync(self.number);
             }
-            !is_of_file
-        });
+            return Err(error);
+        }
+        for write in state.take_unsynced(self.number) {
+            write.apply(&mut state.durable[self.number]);
+        }
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
-        let is_on = state.life == self.life && state.power_left != Some(0);
+        let is_on = state.is_on(self.life);
         let operated = state.operate(self.life);
         // A write that fails has written a part.
         let data = match operated {

@@ -108,7 +108,7 @@ impl Posted {
         if silence.span.is_none() {
             let name = &silence.name;
             return Err(format!(
-                "a calendar or an event begins this silence; change it with PUT \
+                "a calendar starts this silence; change it with PUT \
                  /v1/notification/silences/{name}"
             ));
         }

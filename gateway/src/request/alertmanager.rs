@@ -19,7 +19,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use tonic::{Code, metadata::MetadataMap};
 
-use super::{Exchange, Handler, Holder, Reply, body, headers, linked};
+use super::{Exchange, Handler, Reply, ShareOf, body, headers, linked};
 use crate::{
     alertmanager::{
         ENDPOINTS, Operation,
@@ -52,7 +52,7 @@ impl Handler {
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let (head, stream) = request.into_parts();
         let answering = self.answer_alertmanager(at, captures, head, stream, exchange, permit);
@@ -88,7 +88,7 @@ impl Handler {
         head: request::Parts,
         stream: Incoming,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Answered {
         let operation = ENDPOINTS[at].operation;
         let captures = dialect::decoded(captures)
@@ -101,21 +101,21 @@ impl Handler {
             own.insert(header::AUTHORIZATION, value);
         }
         let metadata = headers::metadata(&own, &exchange);
-        let holder = match self.recognise(&metadata, exchange).await {
-            Ok(holder) => holder,
+        let share_of = match self.recognise(&metadata, exchange).await {
+            Ok(share_of) => share_of,
             Err(status) => {
                 body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
                 return Err(self.problem_of(&status));
             }
         };
-        let mut memory = body::Memory::new(&self.memory, holder);
+        let mut memory = body::Memory::new(&self.memory, share_of);
         let body = if operation == Operation::PostSilences {
             self.body(stream, &head.headers, &mut memory, exchange)
                 .await?
         } else {
             Bytes::new()
         };
-        *permit = Some(self.admit(holder)?);
+        *permit = Some(self.admit(share_of)?);
         let query = head.uri.query().unwrap_or_default();
         let admitted = Admitted {
             pairs: linked::pairs(query.as_bytes()).collect(),

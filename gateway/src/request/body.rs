@@ -8,7 +8,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-use super::Holder;
+use super::ShareOf;
 use crate::{metrics::Metrics, problem::Problem};
 
 /// Maximum bytes drained of a body that is too large, as a multiple of the limit, so that the
@@ -18,14 +18,15 @@ const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    taken: Permit<Holder>,
+    taken: Permit<ShareOf>,
     free_bytes: usize,
 }
 
 impl Memory {
-    pub(super) fn new(all: &Arc<Pool<Holder>>, holder: Holder) -> Self {
+    /// Nothing yet, of what all requests share, in KiB.
+    pub(super) fn new(all: &Arc<Pool<ShareOf>>, share_of: ShareOf) -> Self {
         Self {
-            taken: all.permit(Some(holder)),
+            taken: all.permit(Some(share_of)),
             free_bytes: 0,
         }
     }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use super::{
-    Exchange, Handler, Holder, Reply, body,
+    Exchange, Handler, Reply, ShareOf, body,
     compression::{self, Encoding},
     conditional, headers,
 };
@@ -36,18 +36,18 @@ impl Handler {
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
         let metadata = headers::metadata(&head.headers, &exchange);
         let is_open = &*operation.role == "none";
         let recognised = if is_open {
-            Ok(Holder::at(exchange.peer))
+            Ok(ShareOf::at(exchange.peer))
         } else {
             self.recognise(&metadata, exchange).await
         };
-        let holder = match recognised {
-            Ok(holder) => holder,
+        let share_of = match recognised {
+            Ok(share_of) => share_of,
             Err(status) => {
                 body::pass_over(incoming, limits::STRANGE_BODY_BYTES).await;
                 return self.failed(&status);
@@ -58,14 +58,14 @@ impl Handler {
         } else {
             &self.memory
         };
-        let mut memory = body::Memory::new(memory, holder);
+        let mut memory = body::Memory::new(memory, share_of);
         let body = if operation.body == BodyRule::None {
             Ok(Bytes::new())
         } else {
             self.body(incoming, &head.headers, &mut memory, exchange)
                 .await
         };
-        let admitted = body.and_then(|body| Ok((body, self.admit(holder)?)));
+        let admitted = body.and_then(|body| Ok((body, self.admit(share_of)?)));
         let (body, taken) = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
@@ -146,8 +146,9 @@ impl Handler {
         body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    pub(super) fn admit(&self, holder: Holder) -> Result<Permit<Holder>, Problem> {
-        let mut permit = self.under_way.permit(Some(holder));
+    /// A permit among the requests under way.
+    pub(super) fn admit(&self, share_of: ShareOf) -> Result<Permit<ShareOf>, Problem> {
+        let mut permit = self.under_way.permit(Some(share_of));
         permit.take(1).map_err(|full| {
             Problem::unavailable(match full {
                 Full::All => "too many requests are under way; try again in a moment",

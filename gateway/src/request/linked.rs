@@ -23,9 +23,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status, metadata::MetadataMap};
 
-use super::{Exchange, Handler, Holder, Reply, body, headers, session};
+use super::{Exchange, Handler, Reply, ShareOf, body, headers, session};
 use crate::{
-    feed, limits,
+    feed::{self, FeedOf},
+    limits,
     linked::{self, Entry, Notice},
     problem::Problem,
 };
@@ -36,7 +37,8 @@ pub(super) enum Linked {
     Event,
     Group,
     Acknowledgement,
-    Feed,
+    /// The feed of a schedule or a contact, by name.
+    Feed(FeedOf),
 }
 
 #[derive(Debug, Default)]
@@ -59,8 +61,11 @@ impl Linked {
             Some((Self::Acknowledgement, id))
         };
         let feed = || {
-            let name = path.strip_prefix("/schedules/")?.strip_suffix(".ics")?;
-            Some((Self::Feed, name))
+            let (of, name) = match path.strip_prefix("/schedules/") {
+                Some(name) => (FeedOf::Schedule, name),
+                None => (FeedOf::Contact, path.strip_prefix("/contacts/")?),
+            };
+            Some((Self::Feed(of), name.strip_suffix(".ics")?))
         };
         let found = events.or_else(groups).or_else(acknowledgement);
         let found = found.or_else(feed);
@@ -73,7 +78,8 @@ impl Linked {
             Self::Event => "/events/{id}",
             Self::Group => "/groups/{id}",
             Self::Acknowledgement => "/acknowledge/{id}",
-            Self::Feed => "/schedules/{name}.ics",
+            Self::Feed(FeedOf::Schedule) => "/schedules/{name}.ics",
+            Self::Feed(FeedOf::Contact) => "/contacts/{name}.ics",
         }
     }
 }
@@ -85,7 +91,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
             return self.problem(&Problem::invalid("the path is not validly encoded"));
@@ -93,8 +99,8 @@ impl Handler {
         if what == Linked::Acknowledgement {
             return self.acknowledging(&id, request, exchange, permit).await;
         }
-        if what == Linked::Feed {
-            return self.feed(&id, &request, exchange, permit).await;
+        if let Linked::Feed(of) = what {
+            return self.feed((of, &id), &request, exchange, permit).await;
         }
         let path = request.uri().path().to_owned();
         let sign_in_page = self.sign_in_page(exchange).await;
@@ -146,7 +152,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let mut asked = AcknowledgeRequest {
             id: id.to_owned(),
@@ -162,7 +168,7 @@ impl Handler {
             }
         }
         let asking = async {
-            *permit = Some(self.admit(Holder::at(exchange.peer))?);
+            *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
             self.ask_json("LinkService/Acknowledge", &asked, metadata, exchange)
                 .await
@@ -181,21 +187,26 @@ impl Handler {
         }
     }
 
+    /// The shifts of a schedule or a contact as an iCalendar file.
     async fn feed(
         &self,
-        name: &str,
+        (of, name): (FeedOf, &str),
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
         let sign = query.find(|(name, _)| name == "sign");
-        let asked = OpenFeedRequest {
-            name: name.to_owned(),
+        let mut asked = OpenFeedRequest {
             sign: sign.map(|(_, sign)| sign).unwrap_or_default(),
+            ..OpenFeedRequest::default()
         };
+        match of {
+            FeedOf::Schedule => name.clone_into(&mut asked.name),
+            FeedOf::Contact => name.clone_into(&mut asked.contact_name),
+        }
         let asking = async {
-            *permit = Some(self.admit(Holder::at(exchange.peer))?);
+            *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
             self.ask_json("LinkService/OpenFeed", &asked, metadata, exchange)
                 .await
@@ -203,7 +214,7 @@ impl Handler {
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
         match found.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
             Ok(found) => {
-                let calendar = feed::write(name, &found);
+                let calendar = feed::write(of, name, &found);
                 let mut reply = Reply::ok("text/calendar; charset=utf-8", calendar);
                 let fixed = HeaderValue::from_static("no-store");
                 reply.headers.insert(header::CACHE_CONTROL, fixed);
@@ -218,7 +229,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Result<Shown, Problem> {
         let query = request.uri().query().unwrap_or_default();
         let (mut until, mut sign) = (0, String::new());
@@ -233,7 +244,7 @@ impl Handler {
             let why = "this link requires a key";
             return Err(Problem::new(Code::Unauthenticated, why));
         }
-        *permit = Some(self.admit(Holder::at(exchange.peer))?);
+        *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
         let id = id.to_owned();
         let asked = OpenLinkRequest { id, until, sign };
         let metadata = headers::metadata(&HeaderMap::new(), &exchange);
@@ -249,7 +260,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Form, Problem> {
         let is_own = session::is_of_this_page(request.headers());
-        let mut memory = body::Memory::new(&self.strange_memory, Holder::at(exchange.peer));
+        let mut memory = body::Memory::new(&self.strange_memory, ShareOf::at(exchange.peer));
         let body = request.into_body();
         let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
         let mut form = Form::read(&body.await?);
@@ -270,7 +281,7 @@ impl Handler {
         id: &str,
         form: Form,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Result<Shown, Problem> {
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
@@ -278,8 +289,8 @@ impl Handler {
         key.set_sensitive(true);
         own.insert(header::AUTHORIZATION, key);
         let metadata = || headers::metadata(&own, &exchange);
-        let holder = self.recognise(&metadata(), exchange).await;
-        *permit = Some(self.admit(holder.map_err(|status| self.problem_of(&status))?)?);
+        let share_of = self.recognise(&metadata(), exchange).await;
+        *permit = Some(self.admit(share_of.map_err(|status| self.problem_of(&status))?)?);
         let notice = match form.what.as_str() {
             "acknowledge" => Some(true),
             "unacknowledge" => Some(false),
@@ -297,7 +308,7 @@ impl Handler {
         };
         let found = match what {
             Linked::Service => self.service(metadata, exchange).await?,
-            Linked::Event | Linked::Acknowledgement | Linked::Feed => {
+            Linked::Event | Linked::Acknowledgement | Linked::Feed(_) => {
                 self.event(id, metadata, exchange).await?
             }
             Linked::Group => {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tonic::{Status, metadata::MetadataMap};
 
 use super::{Exchange, Handler};
-use crate::holder::Holder;
+use crate::share_of::ShareOf;
 
 const REMEMBERED: Duration = Duration::from_secs(60);
 const REMEMBERED_MAX: usize = 10_000;
@@ -66,7 +66,7 @@ impl Handler {
         &self,
         metadata: &MetadataMap,
         exchange: Exchange<'_>,
-    ) -> Result<Holder, Status> {
+    ) -> Result<ShareOf, Status> {
         let (key, now) = (self.recognised.hash(metadata), Instant::now());
         if !self.recognised.is_known(key, now) {
             let left = exchange.deadline.saturating_duration_since(now);
@@ -74,6 +74,6 @@ impl Handler {
             self.recognised.remember(key, now);
         }
         exchange.activity.known(&format!("{key:016x}"));
-        Ok(Holder::Key(key))
+        Ok(ShareOf::Key(key))
     }
 }

@@ -23,7 +23,7 @@ use tonic::{
 };
 
 use super::{
-    Exchange, Handler, Holder, Reply, body,
+    Exchange, Handler, Reply, ShareOf, body,
     compression::{self, Encoding},
     headers,
 };
@@ -95,7 +95,7 @@ impl Handler {
         captures: &[&str],
         request: Request<Body>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let (dialect, endpoint) = self.senders.endpoint(at);
         let sending = Sending {
@@ -126,7 +126,7 @@ impl Handler {
         sending: &Sending<'_>,
         head: &request::Parts,
         stream: Body,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Result<Reply, Box<Failed>> {
         let (dialect, endpoint) = (sending.dialect, sending.endpoint);
         let captures = dialect::decoded(sending.captures)
@@ -142,30 +142,30 @@ impl Handler {
             fresh: &fresh,
             settings: &self.config.senders,
         };
-        // A body with the key in it, or for a path that needs no key, counts against the limits of
-        // unauthenticated clients.
-        let mut holder = Holder::at(sending.exchange.peer);
+        // A key in the body, and what needs none, is read on the allowance for unauthenticated
+        // clients.
+        let mut share_of = ShareOf::at(sending.exchange.peer);
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
         if is_key_first {
             let key = dialect::key_of(dialect, endpoint, &incoming(&[]));
             let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
-            holder = match self.recognise(&metadata, sending.exchange).await {
-                Ok(holder) => holder,
+            share_of = match self.recognise(&metadata, sending.exchange).await {
+                Ok(share_of) => share_of,
                 Err(status) => {
                     body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
                     return Err(self.refused(&status));
                 }
             };
         }
-        let sent = self.sent(sending, head, stream, holder).await?;
+        let sent = self.sent(sending, head, stream, share_of).await?;
         let incoming = incoming(&sent.body);
         let key = dialect::key_of(dialect, endpoint, &incoming);
         let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
         if !is_key_first && !endpoint.open {
             let recognised = self.recognise(&metadata, sending.exchange).await;
-            holder = recognised.map_err(|status| self.refused(&status))?;
+            share_of = recognised.map_err(|status| self.refused(&status))?;
         }
-        *permit = Some(self.admit(holder)?);
+        *permit = Some(self.admit(share_of)?);
         let reading = (endpoint.read)(&incoming);
         if endpoint.open {
             let reading = reading?;
@@ -193,16 +193,16 @@ impl Handler {
         sending: &Sending<'_>,
         head: &request::Parts,
         stream: Body,
-        holder: Holder,
+        share_of: ShareOf,
     ) -> Result<Sent, Box<Failed>> {
         let usual = self.config.body_limit_bytes;
         let limit_bytes = sending.dialect.bodies.limit_bytes(usual);
         let encoding = compression::of(&head.headers)?;
-        let all = match holder {
-            Holder::Key(_) => &self.memory,
-            Holder::Address(_) => &self.strange_memory,
+        let all = match share_of {
+            ShareOf::Key(_) => &self.memory,
+            ShareOf::Address(_) => &self.strange_memory,
         };
-        let mut memory = body::Memory::new(all, holder);
+        let mut memory = body::Memory::new(all, share_of);
         let mut body = self
             .read(stream, limit_bytes, &mut memory, sending.exchange)
             .await?;

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tonic::Code;
 
 use super::{
-    Exchange, Handler, Holder, Reply, headers,
+    Exchange, Handler, Reply, ShareOf, headers,
     linked::{Linked, pairs, refused},
     session::{Cookie, is_of_this_page},
 };
@@ -106,7 +106,7 @@ impl Handler {
         step: SignInStep,
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<Holder>>,
+        permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let page = self.sign_in_page(exchange).await;
         if page.is_empty() {
@@ -114,7 +114,7 @@ impl Handler {
         }
         let taken = match step {
             SignInStep::End => return leave(&page, request.headers()),
-            SignInStep::Start | SignInStep::Finish => self.admit(Holder::at(exchange.peer)),
+            SignInStep::Start | SignInStep::Finish => self.admit(ShareOf::at(exchange.peer)),
         };
         let query = request.uri().query().unwrap_or_default();
         let stepping = async {

@@ -139,10 +139,28 @@ async fn a_flag_that_is_named_alone_is_set_where_scripts_send_it() {
 }
 
 #[tokio::test]
+async fn unknown_parameters_of_heartbeats_are_rejected() {
+    let world = World::new().await;
+    let address = "/v1/data-receiver/heartbeats/key";
+    for query in ["fial", "exti=1", "exit=x", "state=down", "status=down&x=1"] {
+        let answer = world.get(&format!("{address}?{query}")).await;
+        assert_eq!(answer.status, 400, "{query}");
+    }
+    let beat = "/v1/data-receiver/heartbeats/backup:beat";
+    for body in [r#"{"exti":1}"#, r#"{"status":"down"}"#] {
+        assert_eq!(world.post(beat, body).await.status, 400, "{body}");
+    }
+    assert!(world.backend.calls().is_empty());
+}
+
+#[tokio::test]
 async fn addresses_of_heartbeats_return_nothing_to_print() {
     let world = World::new().await;
-    let paths = ["/key", "/backup/key", "/nightly%2Dbackup/key"];
-    for (path, name) in paths.into_iter().zip(["", "backup", "nightly-backup"]) {
+    for (path, parts) in [
+        ("/key", ("key", "")),
+        ("/key/fail", ("key", "fail")),
+        ("/nightly%2Dbackup/key", ("nightly-backup", "key")),
+    ] {
         let path = format!("/v1/data-receiver/heartbeats{path}");
         for method in ["GET", "POST", "HEAD"] {
             let answer = world.call(method, &path, "").await;
@@ -150,11 +168,7 @@ async fn addresses_of_heartbeats_return_nothing_to_print() {
             assert!(answer.body.is_empty(), "{method} {path}: {answer:?}");
             let calls = world.backend.calls();
             let request: v1::BeatByKeyRequest = calls[calls.len() - 1].decode();
-            assert_eq!(
-                (&*request.name, &*request.key),
-                (name, "key"),
-                "{method} {path}"
-            );
+            assert_eq!((&*request.key, &*request.signal), parts, "{method} {path}");
         }
     }
 }

@@ -6,13 +6,13 @@
 
 mod activity;
 mod connection;
+mod connection_quota;
 mod cors;
 mod descriptors;
 mod identity;
 mod peer;
 mod pool;
 mod streams;
-mod visitors;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -33,13 +33,13 @@ use tokio_util::sync::CancellationToken;
 
 pub use activity::Activity;
 pub use connection::TrackedBody;
+pub use connection_quota::{Allowance, network_of};
+use connection_quota::{ConnectionQuota, Visit};
 pub use cors::{Cors, Origins};
 pub use identity::{Hosts, REQUEST_ID, host_fault, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};
 pub use pool::{Full, Permit, Pool};
 pub use streams::Streams;
-pub use visitors::{Allowance, network_of};
-use visitors::{Visit, Visitors};
 
 /// Pause after a failed `accept`, so that a shortage of descriptors can pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -141,13 +141,13 @@ impl Listener {
         shutdown: CancellationToken,
     ) {
         let connections = limits.connections.min(descriptors::for_connections());
-        let visitors = Visitors::new(connections, limits.unauthenticated);
+        let quota = ConnectionQuota::new(connections, limits.unauthenticated);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
                 () = shutdown.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = self.accept(&visitors) => accepted,
+                accepted = self.accept(&quota) => accepted,
             };
             let Ok(accepted) = accepted else {
                 // A connection that ends meanwhile does not shorten the pause.
@@ -198,17 +198,17 @@ impl Listener {
     /// Returns the error of the system, which is transient.
     async fn accept(
         &self,
-        visitors: &Arc<Visitors>,
+        quota: &Arc<ConnectionQuota>,
     ) -> io::Result<Option<(TcpStream, SocketAddr, Visit)>> {
         let (stream, peer) = match self.socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                visitors.make_way();
+                quota.make_way();
                 return Err(error);
             }
         };
-        let Some(visit) = visitors.arrive(peer.ip()) else {
+        let Some(visit) = quota.arrive(peer.ip()) else {
             tracing::warn!("too many connections, all with a key: one was closed");
             return Ok(None);
         };

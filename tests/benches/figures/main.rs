@@ -7,6 +7,7 @@
 mod delivery;
 mod gateway;
 mod hanging;
+mod hostile;
 mod intake;
 mod load;
 mod matching;
@@ -17,6 +18,7 @@ mod process;
 mod report;
 mod scans;
 mod sink;
+mod templates;
 
 use std::io::Write;
 
@@ -43,6 +45,8 @@ async fn measure(mut report: Report) -> Report {
     delivery::measure(&mut report).await;
     noise::measure(&mut report).await;
     scans::measure(&mut report).await;
+    hostile::measure(&mut report).await;
+    templates::measure(&mut report).await;
     postgres::measure(&mut report).await;
     process::measure_starts(&mut report);
     report

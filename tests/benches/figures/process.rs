@@ -21,6 +21,14 @@ pub(crate) fn cpu_us(process: u32) -> f64 {
     (ticks(14) + ticks(15)) / TICKS * 1e6
 }
 
+/// The most memory that a process has used, in MiB.
+pub(crate) fn peak_mib(process: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    kib.expect("the kernel reports it") / 1024.0
+}
+
 pub(crate) fn measure_starts(report: &mut Report) {
     if !report.wants("start") {
         return;

@@ -11,6 +11,7 @@ use bellwether_tests::{
     tree,
     world::World,
 };
+use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -161,6 +162,86 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
     let closing = told(true).await;
     assert_eq!(closing["event"]["id"], opening["event"]["id"]);
     assert_eq!(closing["event"]["status"], 3);
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one journey")]
+async fn alertmanager_opens_updates_and_closes_an_alert_of_opsgenie() {
+    let Some([alertmanager]) = programs(["prometheus-alertmanager"]) else {
+        return;
+    };
+    let world = World::start();
+    let rest = world.rest();
+    let key = sender(&world, "genie", &["opsgenie"]);
+    let address = world.service().address("rest");
+    let settings = format!(
+        "route: {{receiver: us, group_by: [alertname, host], group_wait: 1s, group_interval: 1s, \
+         repeat_interval: 1s}}\n\
+         receivers:\n\
+         - name: us\n  \
+           opsgenie_configs:\n  \
+           - api_url: http://{address}/\n    \
+             api_key: {key}\n    \
+             update_alerts: true\n    \
+             message: '{{{{ .CommonAnnotations.summary }}}}'\n    \
+             description: '{{{{ .CommonAnnotations.description }}}}'\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("alertmanager.yml"), settings).unwrap();
+    let listen = port();
+    let arguments = [
+        "--config.file=alertmanager.yml".to_owned(),
+        "--storage.path=data".to_owned(),
+        "--cluster.listen-address=".to_owned(),
+        format!("--web.listen-address=127.0.0.1:{listen}"),
+    ];
+    let _running = Running::start(folder.path(), &alertmanager, &arguments);
+    let source = Rest::new(&format!("127.0.0.1:{listen}"), None);
+    let start = Timestamp::now();
+    let send = async |summary: &str, description: &str, end: Option<Timestamp>| {
+        let mut alert = json!({
+            "labels": {"alertname": "DiskFull", "host": "db-1"},
+            "annotations": {"summary": summary, "description": description},
+            "startsAt": start.to_string(),
+        });
+        if let Some(end) = end {
+            alert["endsAt"] = json!(end.to_string());
+        }
+        let alerts = json!([alert]).to_string();
+        let json = [("content-type", "application/json")];
+        let sent = async || {
+            let path = "/api/v2/alerts";
+            let sent = source.try_send(Method::POST, path, &json, alerts.clone());
+            sent.await.ok().filter(|it| it.status == 200)
+        };
+        eventually("Alertmanager to accept the alert", sent).await;
+    };
+    let shown = async |summary: &str, body: &str, status: &str| {
+        let find = async || {
+            let found = events(&rest, "opsgenie").await;
+            let [(_, event)] = &*found else { return None };
+            let is_shown =
+                event["summary"] == summary && event["body"] == body && event["status"] == status;
+            is_shown.then(|| event.clone())
+        };
+        eventually(&format!("{summary}, {body}, {status}"), find).await
+    };
+    send("disk of db-1 is full", "97 % used", None).await;
+    let opened = shown("disk of db-1 is full", "97 % used", "STATUS_OPEN").await;
+    send("disk of db-1 is fuller", "99 % used", None).await;
+    let updated = shown("disk of db-1 is fuller", "99 % used", "STATUS_OPEN").await;
+    assert_eq!(updated["id"], opened["id"]);
+    let end = Some(Timestamp::now());
+    send("disk of db-1 is fuller", "99 % used", end).await;
+    let closed = shown("disk of db-1 is fuller", "99 % used", "STATUS_CLOSED").await;
+    assert_eq!(closed["id"], opened["id"]);
+    // Alertmanager counts a notification as failed when one of its calls is refused.
+    let metrics = source.get("/metrics").await.text();
+    let failed = metrics.lines().filter(|line| {
+        line.starts_with("alertmanager_notifications_failed_total{integration=\"opsgenie\"")
+    });
+    let failed: Vec<_> = failed.filter(|line| !line.ends_with(" 0")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use tonic::Code;
 use super::client;
 use crate::samples;
 
-/// Methods that only read or compute: allowed for everyone with the role, regardless of the scope.
-const READING: [&str; 81] = [
+/// Methods that only read or compute: they are for everyone with the role, whatever the scope.
+const READING: [&str; 80] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
     "CalendarService/GetCalendar",
@@ -52,7 +52,6 @@ const READING: [&str; 81] = [
     "InhibitionService/ListInhibitions",
     "InhibitionService/PreviewInhibition",
     "InsightService/GetNoise",
-    "InsightService/GetSuggestions",
     "IntakeMappingService/GetIntakeMapping",
     "IntakeMappingService/ListIntakeMappings",
     "IntakeMappingService/TestIntakeMapping",
@@ -281,6 +280,8 @@ fn reaching(
         ),
         ("ScheduleService/GetScheduleFeed", named.clone()),
         ("ScheduleService/RotateScheduleFeed", named.clone()),
+        ("ContactService/GetContactFeed", named.clone()),
+        ("ContactService/RotateContactFeed", named.clone()),
         (
             "HeartbeatService/ForgetExpectation",
             json!({"name": "theirs", "key": ids["expectation"]}),

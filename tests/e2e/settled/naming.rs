@@ -116,11 +116,11 @@ async fn the_mask_is_refused_where_nothing_is_stored() {
 }
 
 #[tokio::test]
-async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other() {
+async fn names_that_differ_only_in_case_or_invisible_characters_are_rejected() {
     let world = World::start();
     for wire in world.wires() {
         for kind in KINDS {
-            for name in [".", ".."] {
+            for name in [".", "..", "..."] {
                 let request = json!({kind: definition(kind, name)});
                 let refusal = wire.refused(&method("Create", kind), &request).await;
                 assert_eq!(
@@ -133,17 +133,8 @@ async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other
                 ("letter case", "Disk Full", "disk full"),
                 ("letter case of other scripts", "ДИСК", "диск"),
                 ("letter case that folds to two", "straße", "STRASSE"),
-                (
-                    "all Cyrillic for Latin",
-                    "cope",
-                    "\u{441}\u{43e}\u{440}\u{435}",
-                ),
                 ("composed and not", "caf\u{e9}", "cafe\u{301}"),
-                (
-                    "wide letters",
-                    "pager",
-                    "\u{ff50}\u{ff41}\u{ff47}\u{ff45}\u{ff52}",
-                ),
+                ("with a joiner", "क्ष", "क्\u{200d}ष"),
             ] {
                 // Different names for REST and gRPC, with an ending similar to no other.
                 let [first, second] = [first, second].map(|name| format!("{name} {}", wire.name()));
@@ -167,17 +158,6 @@ async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other
                 wire.ok(&method("Delete", kind), &json!({"name": second}))
                     .await;
             }
-            // A word of letters from mixed scripts, with or without a similar existing name.
-            for name in ["\u{43e}ps-page", "\u{3bf}ncall", "..."] {
-                let create = method("Create", kind);
-                let draft = json!({kind: definition(kind, name)});
-                let refusal = wire.refused(&create, &draft).await;
-                assert_eq!(
-                    refusal.code,
-                    Code::InvalidArgument,
-                    "{kind} {name}: {refusal:?}"
-                );
-            }
             for (case, name) in [
                 ("Hindi", "सर्वर-डिस्क"),
                 ("Hindi with a joiner", "क्\u{200d}ष डिस्क"),
@@ -188,6 +168,7 @@ async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other
                 ("Vietnamese, not composed", "o\u{302}\u{309} đĩa"),
                 ("Latin", "größer_9.x-y"),
                 ("Chinese", "磁盘已满"),
+                ("Latin and Cyrillic", "ops-Анна-CPUзагрузка"),
             ] {
                 let name = format!("{name} {}", wire.name());
                 let created = wire

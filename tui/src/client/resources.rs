@@ -70,7 +70,13 @@ pub(crate) fn validate(draft: &Object, update: bool) -> Option<Call> {
     spec.nested.then_some(call)
 }
 
-/// Requests what a silence would cover.
+/// Previews an edit of a schedule: checks it, and warns of a change in the middle of a shift.
+pub(crate) fn preview_schedule(draft: &Object) -> Call {
+    let body = json!({"schedule": draft.json});
+    Call::new("ScheduleService", "PreviewSchedule", body)
+}
+
+/// Asks what a silence would cover.
 pub(crate) fn preview_silence(draft: &Object) -> Call {
     let body = json!({"silence": draft.json});
     Call::new("SilenceService", "PreviewSilence", body).long()

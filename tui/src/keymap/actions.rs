@@ -37,14 +37,10 @@ pub(crate) enum Action {
     GoOnCall,
     GoEvents,
     GoDeliveries,
-    GoMap,
     GoReference,
     Go(Kind),
     GoCriticals,
     LongerCharts,
-    MapLeft,
-    MapRight,
-    MapAround,
     Search,
     NextMatch,
     MatchBefore,
@@ -62,7 +58,6 @@ pub(crate) enum Action {
     LongerTry,
     NoiseReport,
     NoiseBy,
-    Suggestions,
     PreviewRule,
     TestWithEvent,
     SendWaiting,
@@ -85,6 +80,8 @@ pub(crate) enum Action {
     AcknowledgeFor,
     Escalate,
     Override,
+    Feed,
+    RevokeFeed,
     ForgetExpectation,
     RotateHeartbeat,
     AcknowledgeGroup,
@@ -120,11 +117,6 @@ pub(crate) enum Action {
     FormCurl,
     FormBench,
     FormText,
-    FormAddClause,
-    FormRemoveClause,
-    FormNegateClause,
-    FormNestClause,
-    FormUnnestClause,
     FormReveal,
     FormReference,
 }
@@ -145,7 +137,6 @@ pub(crate) enum ActionPlace {
     One(Kind),
     Deliveries,
     Delivery,
-    Map,
     Reference,
     Report,
     Form,
@@ -164,7 +155,6 @@ impl ActionPlace {
         let others = [
             Self::Deliveries,
             Self::Delivery,
-            Self::Map,
             Self::Reference,
             Self::Report,
             Self::Form,
@@ -186,7 +176,7 @@ impl ActionPlace {
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
-            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries | Self::Map => {
+            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries => {
                 [self, Self::List, Self::Anywhere]
             }
             _ => [self, Self::Document, Self::Anywhere],

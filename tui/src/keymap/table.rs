@@ -57,6 +57,12 @@ const SCHEDULES: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Schedule),
     ActionPlace::One(Kind::Schedule),
 ];
+const FEEDS: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Schedule),
+    ActionPlace::One(Kind::Schedule),
+    ActionPlace::Many(Kind::Contact),
+    ActionPlace::One(Kind::Contact),
+];
 const HEARTBEATS: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Heartbeat),
     ActionPlace::One(Kind::Heartbeat),
@@ -70,7 +76,6 @@ const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Deliv
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// Also in forms, except for keys that type text.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
-const MAP: &[ActionPlace] = &[ActionPlace::Map];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
@@ -132,6 +137,10 @@ actions! {
         "escalate": "Take the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
         "override": "Put others on call for a while";
+    Feed ["f"] in FEEDS, OPERATE, 16
+        "feed": "Show the address of the iCalendar feed";
+    RevokeFeed ["F"] in FEEDS, EDIT, 0
+        "revoke feed": "Revoke the address of the iCalendar feed, and make a new one";
     RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
         "new address": "Make a new address with a key for cron jobs and scripts";
     ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
@@ -224,8 +233,6 @@ actions! {
         "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
     NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
         "noise": "Noise report: notifications of 7 days, and how many led to no action";
-    Suggestions ["<A-g>"] in ANYWHERE, VIEW, 0
-        "suggestions": "Suggestions that would send less, with evidence, effect and draft";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Audit history of this resource, or of everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
@@ -238,12 +245,6 @@ actions! {
         "next link": "Go to the next link";
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
-    MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
-        "across": "To the column on the right";
-    MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
-        "back across": "To the column on the left";
-    MapAround ["f"] in MAP, Need::None, 12
-        "only around": "Show only related resources";
     Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text";
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
@@ -286,8 +287,6 @@ actions! {
         "deliveries": "Go to Deliveries";
     Go(Client) ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
-    GoMap ["8"] in ANYWHERE, Need::None, 0
-        "map": "Go to Map: triggers, rules and destinations, with unused ones";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     Go(Silence) ["0"] in ANYWHERE, Need::None, 0
@@ -362,16 +361,6 @@ actions! {
         "bench": "Show request and response in place of the form, where there is no room for both";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Edit as text in $EDITOR";
-    FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
-        "add part": "Add a condition after this one";
-    FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
-        "remove part": "Remove this condition";
-    FormNegateClause ["<C-l>"] in FORM, Need::None, 0 [LINES.screen()]
-        "not": "Negate this condition";
-    FormNestClause ["<A-i>"] in FORM, Need::None, 0 [LINES.screen()]
-        "in": "Group with the previous condition";
-    FormUnnestClause ["<A-o>"] in FORM, Need::None, 0 [LINES.screen()]
-        "out": "Move out of its group";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
         "reveal": "Show or hide typed secrets";
     FormReference ["<C-o>"] in FORM, Need::None, 24

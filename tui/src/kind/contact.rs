@@ -100,5 +100,7 @@ fn document(into: &mut Document, around: &dyn Around, contact: &Object) {
     if !identity.is_empty() {
         into.field("acts as", Token::Text, &identity);
     }
+    let words = "‹feed› shows the address of its iCalendar feed, ‹revoke_feed› replaces it";
+    into.field("feed", Token::Dim, &around.tell(words));
     shared::times(into, around, contact);
 }

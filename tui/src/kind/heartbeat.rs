@@ -84,7 +84,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "every",
             "Every",
             FieldKind::Length,
-            "Longest time between two beats, such as 5m or 1d; at least 30s. Empty with a calendar.",
+            "Longest time between two beats, such as 5m or 1d; at least 30s. Empty with a calendar or cron.",
+        ),
+        FieldSpec::new(
+            "cron",
+            "Cron",
+            FieldKind::Text,
+            "Times after which a beat is expected, such as 0 3 * * *; instead of an interval.",
+        ),
+        FieldSpec::new(
+            "timeZone",
+            "Time zone",
+            FieldKind::Text,
+            "IANA time zone of the cron expression, such as Europe/Berlin. Empty: UTC.",
         ),
         FieldSpec::new(
             "calendarName",
@@ -96,7 +108,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "grace",
             "Grace",
             FieldKind::Length,
-            "Time by which a beat may be late. Empty: a tenth of the interval, at least 10s.",
+            "Time by which a beat may be late. Empty: a tenth of the interval, at least 10s; 1h with cron.",
         ),
         FieldSpec::new(
             "maxRun",
@@ -170,9 +182,10 @@ fn written(length: &str) -> String {
 }
 
 fn every(heartbeat: &Object) -> String {
-    match heartbeat.text("calendarName") {
-        "" => length(heartbeat, "every"),
-        name => format!("in {name}"),
+    match (heartbeat.text("calendarName"), heartbeat.text("cron")) {
+        ("", "") => length(heartbeat, "every"),
+        ("", cron) => cron.to_owned(),
+        (name, _) => format!("in {name}"),
     }
 }
 
@@ -223,6 +236,14 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     let last = last.map_or_else(|| "none yet".to_owned(), |ms| around.moment(ms));
     into.field("last beat", Token::Text, &last);
     match heartbeat.text("calendarName") {
+        "" if !heartbeat.text("cron").is_empty() => {
+            let zone = match heartbeat.text("timeZone") {
+                "" => "UTC",
+                zone => zone,
+            };
+            let words = format!("{} in {zone}", heartbeat.text("cron"));
+            into.field("cron", Token::Text, &words);
+        }
         "" => into.field("every", Token::Text, &length(heartbeat, "every")),
         name => {
             let calendar = Route::Object(Kind::Calendar, name.to_owned());

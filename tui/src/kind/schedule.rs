@@ -66,9 +66,15 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "layers",
             "Layers",
             FieldKind::Written(Written::Layers),
-            "One layer per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, optionally `in CALENDAR`. Later lines override earlier ones.",
+            "One per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `since TIME`, `until TIME`, `in CALENDAR`. `-` is no one.",
         )
         .needed(),
+        FieldSpec::new(
+            "keepCurrent",
+            "Keep current",
+            FieldKind::Toggle,
+            "Keep the contacts on call until their hand-off if this edit replaces them.",
+        ),
         FieldSpec::new(
             "gapsAllowed",
             "Gaps allowed",
@@ -127,5 +133,7 @@ fn document(into: &mut Document, around: &dyn Around, schedule: &Object) {
         );
         into.field("override", Token::Warning, words.trim());
     }
+    let words = "‹feed› shows the address of its iCalendar feed, ‹revoke_feed› replaces it";
+    into.field("feed", Token::Dim, &around.tell(words));
     shared::times(into, around, schedule);
 }

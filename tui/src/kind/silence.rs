@@ -113,24 +113,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Calendar during whose windows it is in force, instead of from and until.",
         ),
         FieldSpec::new(
-            "flexible.startTime",
-            "Begins from",
-            FieldKind::Moment,
-            "Earliest start with the first event that it covers. Empty: now.",
-        ),
-        FieldSpec::new(
-            "flexible.endTime",
-            "Begins until",
-            FieldKind::Moment,
-            "Latest start with an event, instead of from and until.",
-        ),
-        FieldSpec::new(
-            "flexible.duration",
-            "Lasts",
-            FieldKind::Length,
-            "Duration once an event has started it, such as 2h.",
-        ),
-        FieldSpec::new(
             "expireWhenIdle",
             "Idle",
             FieldKind::Length,
@@ -187,14 +169,6 @@ fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
         ("skipped", "skippedCount"),
     ] {
         into.field(name, Token::Text, &count(silence, path).to_string());
-    }
-    if let Some(end) = silence.moment("flexible.endTime") {
-        let (until, lasts) = (
-            around.moment_in_full(end),
-            silence.text("flexible.duration"),
-        );
-        let words = format!("starts with an event until {until}, for {lasts}");
-        into.field("flexible", Token::Text, &words);
     }
     for (name, path) in [
         ("begins", "nextStartTime"),

@@ -41,7 +41,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             CLAUSE,
             "Query",
             FieldKind::Clause,
-            "Events that match, such as severity>=error host=db-*. ‹form_add_clause› adds a part, ‹form_nest_clause› joins it with the previous one, ‹form_test› tests it on stored events.",
+            "Events that match, such as severity>=error host=db-*. ‹form_test› tests it on stored events.",
         )
         .needed(),
         DESCRIPTION,

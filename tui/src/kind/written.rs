@@ -9,15 +9,17 @@ use crate::data::when;
 pub(crate) enum Written {
     /// Methods of a contact, such as `call after 2m from error in office hours: phone=+49301234`.
     Methods,
-    /// Layers of a schedule, such as `nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in
-    /// office hours`.
+    /// `nights: ana, -, ben + cleo from 2027-01-04T08:00:00 weekly since 2027-02-01T08:00:00 until
+    /// 2027-06-01T08:00:00 in office hours`
     Layers,
     /// Steps of a policy, such as `schedule nights, contact cleo, chat wait 10m`.
     Steps,
 }
 
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
-/// Recurrences with a name.
+/// A turn without a contact.
+const NO_ONE: &str = "-";
+/// Recurrences that have a word.
 const RECURRENCES: [(&str, &str); 3] = [
     ("daily", "FREQ=DAILY"),
     ("weekly", "FREQ=WEEKLY"),
@@ -149,7 +151,10 @@ fn layer(layer: &Value) -> String {
     let slots = slots.map(|slot| {
         let names = slot["contactNames"].as_array().into_iter().flatten();
         let names = names.filter_map(Value::as_str);
-        names.collect::<Vec<_>>().join(" + ")
+        match names.collect::<Vec<_>>().as_slice() {
+            [] => NO_ONE.to_owned(),
+            names => names.join(" + "),
+        }
     });
     let rule = text(layer, "rrule");
     let word = RECURRENCES.iter().find(|(_, written)| *written == rule);
@@ -158,12 +163,16 @@ fn layer(layer: &Value) -> String {
     add(&mut line, between, &slots.collect::<Vec<_>>().join(", "));
     add(&mut line, " from ", text(layer, "dtstart"));
     add(&mut line, " ", word.map_or(rule, |(word, _)| word));
+    add(&mut line, " since ", text(layer, "from"));
+    add(&mut line, " until ", text(layer, "until"));
     add(&mut line, " in ", text(layer, "calendarName"));
     line
 }
 
 fn read_layer(line: &str) -> Result<Value, String> {
     let (rest, calendar) = cut(line, "in");
+    let (rest, until) = cut(rest, "until");
+    let (rest, since) = cut(rest, "since");
     let (slots, hand_offs) = cut(rest, "from");
     let hand_offs = hand_offs
         .ok_or_else(|| format!("`{line}`: write `ana, ben from 2027-01-04T08:00:00 weekly`"))?;
@@ -177,7 +186,8 @@ fn read_layer(line: &str) -> Result<Value, String> {
     };
     let written = RECURRENCES.iter().find(|(word, _)| *word == rule);
     let slots = slots.split(',').map(|slot| {
-        let names: Vec<_> = slot.split('+').map(str::trim).collect();
+        let names = slot.split('+').map(str::trim);
+        let names: Vec<_> = names.filter(|it| *it != NO_ONE).collect();
         json!({ "contactNames": names })
     });
     let mut layer = json!({
@@ -188,8 +198,14 @@ fn read_layer(line: &str) -> Result<Value, String> {
     if !name.is_empty() {
         layer["name"] = json!(name);
     }
-    if let Some(calendar) = calendar {
-        layer["calendarName"] = json!(calendar);
+    for (field, part) in [
+        ("from", since),
+        ("until", until),
+        ("calendarName", calendar),
+    ] {
+        if let Some(part) = part {
+            layer[field] = json!(part);
+        }
     }
     Ok(layer)
 }
@@ -250,6 +266,14 @@ mod tests {
             (
                 Written::Layers,
                 "nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in office hours",
+            ),
+            (
+                Written::Layers,
+                "ana, - from 2027-01-04T08:00:00 daily since 2027-02-01T08:00:00 until 2027-06-01T08:00:00 in x",
+            ),
+            (
+                Written::Layers,
+                "- from 2027-01-04T08:00:00 until 2027-06-01T08:00:00",
             ),
             (
                 Written::Layers,

@@ -4,7 +4,7 @@ use super::{Connection, Model, form::Form, inquiry::Inquiry, sort};
 use crate::{
     data::{Kind, Word, covers},
     keymap::{Action, ActionPlace, Entry, Need},
-    kind::{self, FieldKind, FieldSpec},
+    kind::{self, FieldKind},
     limits,
     route::Route,
 };
@@ -90,7 +90,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false
             }
-            Action::Columns => model.page.route != Route::Map && model.page.list.count > 0,
+            Action::Columns => model.page.list.count > 0,
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()
@@ -117,18 +117,6 @@ fn form_applies(model: &Model, form: &Form, action: Action) -> bool {
         shown.map(|index| &form.specs[index].kind).any(wanted)
     };
     match action {
-        Action::FormAddClause
-        | Action::FormRemoveClause
-        | Action::FormNegateClause
-        | Action::FormNestClause
-        | Action::FormUnnestClause => {
-            // Actions on a required field work from anywhere in the form, those on an optional
-            // field only from that field.
-            let is_meant = |spec: &FieldSpec| spec.required || spec.path == form.spec().path;
-            let specs = (0..form.specs.len()).filter(|index| form.is_shown(*index));
-            let mut specs = specs.map(|index| &form.specs[index]);
-            specs.any(|spec| spec.kind == FieldKind::Clause && is_meant(spec))
-        }
         Action::FormFlip => form.bench.count() > 1,
         Action::FormEvent | Action::FormCurl => form.kind == Kind::Destination,
         Action::FormBench => form.kind == Kind::Destination && model.size.0 < limits::BENCH_COLUMNS,

@@ -5,7 +5,7 @@ mod events;
 use std::collections::BTreeMap;
 
 pub(crate) use self::events::{EventBulk, EventTransition};
-use super::{done_events::DoneEvents, then::BulkStep};
+use super::{done_events::DoneEvents, reply_purpose::BulkStep};
 use crate::{
     client::{Call, Chosen, Ticket, deliveries},
     data::{BulkTally, Transition},

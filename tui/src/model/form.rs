@@ -1,7 +1,7 @@
 //! Forms: fields for editing the JSON of a resource, all other parts of which are preserved.
 
 mod bench;
-mod clauses;
+mod clause;
 mod input;
 mod list;
 mod live;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub(crate) use self::{
     bench::{Bench, FormTest, curl},
-    clauses::{ClauseInput, Node, goes_on},
+    clause::ClauseInput,
     input::Input,
     live::{Live, Made},
 };
@@ -35,9 +35,8 @@ pub(crate) struct Form {
     pub(crate) specs: &'static [FieldSpec],
     /// One input for each of `specs`.
     pub(crate) inputs: Vec<Input>,
-    /// The focused field, and the part of it.
+    /// The focused field.
     pub(crate) focus: usize,
-    pub(crate) part: usize,
     pub(crate) reveal: bool,
     /// Errors by path; `""` for the whole form.
     pub(crate) errors: BTreeMap<String, String>,
@@ -95,7 +94,6 @@ impl Form {
             specs,
             inputs,
             focus: 0,
-            part: 0,
             reveal: false,
             errors: BTreeMap::new(),
             left: BTreeSet::new(),
@@ -127,7 +125,6 @@ impl Form {
             .collect();
         self.base = json;
         self.unfold_filled();
-        self.part = 0;
         self.version += 1;
     }
 
@@ -370,7 +367,6 @@ impl Form {
             && let Some(index) = (0..self.specs.len()).find(wrong)
         {
             self.focus = index;
-            self.part = 0;
         }
     }
 
@@ -390,9 +386,8 @@ impl Form {
 
     /// Records a change and schedules a validation.
     pub(crate) fn changed(&mut self, now_ms: i64) {
-        let part = self.part;
         if let Input::Clause(clause) = self.input_mut() {
-            clause.follow(part);
+            clause.follow();
         }
         self.version += 1;
         self.now_ms = now_ms;
@@ -414,35 +409,22 @@ impl Form {
         let typed = Input::typed(spec, text);
         self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;
         self.unfold(index);
-        (self.focus, self.part) = (index, 0);
+        self.focus = index;
         self.changed(now_ms);
         Ok(())
     }
 
-    /// Moves the focus to the next or previous part.
+    /// Moves the focus to the next or the previous field.
     pub(crate) fn step(&mut self, forward: bool) {
-        let parts = self.inputs[self.focus].parts();
-        if forward && self.part + 1 < parts {
-            self.part += 1;
-        } else if !forward && self.part > 0 {
-            self.part -= 1;
+        let free = |index: &usize| self.is_shown(*index) && !self.is_locked(*index);
+        let next = if forward {
+            (self.focus + 1..self.specs.len()).find(free)
         } else {
-            let count = self.specs.len();
-            let free = |index: &usize| self.is_shown(*index) && !self.is_locked(*index);
-            let next = if forward {
-                (self.focus + 1..count).find(free)
-            } else {
-                (0..self.focus).rev().find(free)
-            };
-            if let Some(index) = next {
-                self.left.insert(self.focus);
-                self.focus = index;
-                self.part = if forward {
-                    0
-                } else {
-                    self.inputs[index].parts().saturating_sub(1)
-                };
-            }
+            (0..self.focus).rev().find(free)
+        };
+        if let Some(index) = next {
+            self.left.insert(self.focus);
+            self.focus = index;
         }
     }
 

@@ -22,7 +22,6 @@ pub(crate) enum Inquiry {
     Obligations(v1::ListObligationsRequest),
     Audit(v1::ListAuditEntriesRequest),
     Noise(v1::NoiseBy),
-    Suggestions,
 }
 
 /// The result of a report. For lists, it is everything read so far, with the token of the next
@@ -37,7 +36,6 @@ pub(crate) enum Outcome {
     Obligations(v1::ListObligationsResponse),
     Audit(v1::ListAuditEntriesResponse),
     Noise(v1::GetNoiseResponse),
-    Suggestions(v1::GetSuggestionsResponse),
 }
 
 impl Inquiry {
@@ -87,9 +85,6 @@ impl Inquiry {
                 };
                 Call::of("InsightService", &request).long()
             }
-            (Self::Suggestions, _) => {
-                Call::of("InsightService", &v1::GetSuggestionsRequest {}).long()
-            }
         }
     }
 
@@ -128,7 +123,6 @@ impl Inquiry {
                 Outcome::Audit(read)
             }
             Self::Noise(_) => Outcome::Noise(message(answer)?),
-            Self::Suggestions => Outcome::Suggestions(message(answer)?),
         })
     }
 }

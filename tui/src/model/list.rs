@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    field::TextField, following::Following, matching::Matching, recall::Recalled, sort::Sort,
+    field::TextField, filter_history::HistoryPosition, matching::Matching, row_anchor::RowAnchor,
+    sort::Sort,
 };
 
 pub(crate) trait Rows {
@@ -50,8 +51,7 @@ pub(crate) struct List {
     /// Last known position of the selection, from which to continue if the row disappears.
     pub(crate) index: usize,
     pub(crate) count: usize,
-    /// The column of the cursor, if a row has several links.
-    pub(crate) column: usize,
+    /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
     /// Whether to read to the end, with the cursor on the last row.
@@ -65,14 +65,15 @@ pub(crate) struct List {
     pub(crate) view: Option<String>,
     /// Whether the selected row was chosen by id, so that the list does not scroll with new rows.
     pub(crate) pinned: bool,
-    pub(crate) following: Following,
-    /// Rows added above the cursor since it left the first one.
+    /// What was under the cursor while it followed.
+    pub(crate) anchor: RowAnchor,
+    /// How many rows came above the cursor since it left the first one.
     pub(crate) came: usize,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
     pub(crate) matching: Matching,
-    /// Position among the recent filters, if one was recalled.
-    pub(crate) recalled: Option<Recalled>,
+    /// Which of the earlier filters is shown, if one was called back.
+    pub(crate) recalled: Option<HistoryPosition>,
 }
 
 impl List {
@@ -123,20 +124,20 @@ impl List {
         self.index = index.min(rows.len() - 1);
         self.came = self.came.min(self.index);
         self.selected = Some(rows.id(self.index).to_owned());
-        self.following.restart(self.index == 0);
+        self.anchor.restart(self.index == 0);
         self.scroll(rows.len(), height);
     }
 
     pub(crate) fn hold(&mut self, now_ms: i64) {
         if self.index == 0 && !self.pinned {
-            self.following.returns = true;
+            self.anchor.returns = true;
         }
-        self.following.hold(now_ms);
+        self.anchor.hold(now_ms);
     }
 
     /// Moves the cursor back to the row last seen under it.
     pub(crate) fn select_seen(&mut self, rows: &dyn Rows, now_ms: i64) {
-        let seen = self.following.seen(now_ms).map(str::to_owned);
+        let seen = self.anchor.seen(now_ms).map(str::to_owned);
         let seen = seen.and_then(|id| Some((rows.position(&id)?, id)));
         if let Some((index, id)) = seen {
             (self.index, self.selected) = (index, Some(id));

@@ -8,7 +8,6 @@ use super::{
     Model,
     filter::held::{Fields, HeldFilter},
     list::{List, Rows},
-    map::Map,
     sort::Sort,
     store::Store,
 };
@@ -332,7 +331,7 @@ impl Store {
 #[derive(Debug)]
 pub(crate) struct Arranged {
     source: Source,
-    made: Made,
+    places: Arc<[usize]>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -341,12 +340,6 @@ struct Source {
     revisions: Vec<u64>,
     filter: String,
     sort: Option<Sort>,
-}
-
-#[derive(Clone, Debug)]
-enum Made {
-    Some(Arc<[usize]>),
-    Map(Arc<Map>),
 }
 
 impl Model {
@@ -380,15 +373,14 @@ impl Model {
             return Box::new(EventRows(self));
         }
         let source = self.source(list);
-        let made = match &self.arranged {
-            Some(arranged) if arranged.source == source => arranged.made.clone(),
-            _ => make(self, &source),
+        let Some(table) = self.store.table(&source.route) else {
+            return Box::new(Vec::<&str>::new());
         };
-        match (made, self.store.table(&source.route)) {
-            (Made::Some(places), Some(table)) => Box::new(HeldRows { table, places }),
-            (Made::Map(map), _) => Box::new(map),
-            (Made::Some(_), None) => Box::new(Vec::<&str>::new()),
-        }
+        let places = match &self.arranged {
+            Some(arranged) if arranged.source == source => Arc::clone(&arranged.places),
+            _ => places(self, &source),
+        };
+        Box::new(HeldRows { table, places })
     }
 
     /// Recomputes the rows for a list taken out of its page, if their inputs changed.
@@ -399,8 +391,8 @@ impl Model {
         {
             return;
         }
-        let made = make(self, &source);
-        self.arranged = Some(Arranged { source, made });
+        let places = places(self, &source);
+        self.arranged = Some(Arranged { source, places });
     }
 
     fn source(&self, list: &List) -> Source {
@@ -412,31 +404,16 @@ impl Model {
             sort: list.sort.filter(|sort| self.can_sort(*sort)),
         }
     }
-
-    /// The map with the filter of the page, also while it is typed.
-    pub(crate) fn map(&self) -> Arc<Map> {
-        let source = self.source(&self.page.list);
-        match &self.arranged {
-            Some(Arranged {
-                source: known,
-                made: Made::Map(map),
-            }) if *known == source => Arc::clone(map),
-            _ => Arc::new(Map::of(&self.store, &source.filter)),
-        }
-    }
 }
 
-fn make(model: &Model, source: &Source) -> Made {
-    let store = &model.store;
-    if source.route == Route::Map {
-        return Made::Map(Arc::new(Map::of(store, &source.filter)));
-    }
-    let table = store.table(&source.route);
+/// The places of the rows in the table, as filtered and sorted.
+fn places(model: &Model, source: &Source) -> Arc<[usize]> {
+    let table = model.store.table(&source.route);
     let places = table.map(|table| {
         let filter = HeldFilter::typed(&source.filter, &table.fields(), &model.clock());
         table.places(&filter, source.sort)
     });
-    Made::Some(places.unwrap_or_default().into())
+    places.unwrap_or_default().into()
 }
 
 struct HeldRows<'a> {
@@ -458,17 +435,7 @@ impl Rows for HeldRows<'_> {
     }
 }
 
-impl Rows for Arc<Map> {
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn id(&self, index: usize) -> &str {
-        self.rows[index].id()
-    }
-}
-
-/// The rows of the list of events; a wrapper because they are borrowed.
+/// The rows of the events window; a wrapper because the window is borrowed.
 struct EventRows<'a>(&'a Model);
 
 impl Rows for EventRows<'_> {

@@ -262,10 +262,6 @@ impl Store {
                 kinds.map(|kind| self.of(kind) as &dyn Slot).to_vec()
             }
             Route::List(kind) | Route::Object(kind, _) => vec![self.of(*kind)],
-            Route::Map => {
-                let kinds = [Kind::Rule, Kind::Trigger, Kind::Destination];
-                kinds.map(|kind| self.of(kind) as &dyn Slot).to_vec()
-            }
             Route::EventGroups { .. } => vec![&self.event_groups],
             Route::Deliveries => vec![&self.deliveries],
             _ => Vec::new(),

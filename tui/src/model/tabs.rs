@@ -80,7 +80,6 @@ fn all(model: &Model) -> Vec<Tab> {
         ('5', Route::List(Kind::Rule), (None, false)),
         ('6', Route::Deliveries, deliveries),
         ('7', Route::List(Kind::Client), (None, false)),
-        ('8', Route::Map, (None, false)),
         ('9', Route::Reference, (None, false)),
         ('0', Route::List(Kind::Silence), (count("", quiet), false)),
     ];

@@ -33,7 +33,7 @@ use super::{
     Model, document,
     message::{Effect, Msg},
     page::Content,
-    then::Then,
+    reply_purpose::ReplyPurpose,
 };
 use crate::{
     client::{Call, Command, Ticket},
@@ -77,13 +77,13 @@ pub(crate) fn settle(model: &mut Model) {
         // The cursor stays while there is a question or a mark.
         let is_asked = model.overlay.is_some() || !list.marks.is_empty();
         let may_follow = model.page.route == Route::Events && !is_asked && list.sort.is_none();
-        let follows = may_follow && !list.following.is_held(model.now_ms);
-        if follows && std::mem::take(&mut list.following.returns) && !list.pinned {
+        let follows = may_follow && !list.anchor.is_held(model.now_ms);
+        if follows && std::mem::take(&mut list.anchor.returns) && !list.pinned {
             list.index = 0;
         }
         list.settle(&*model.rows_for(&list), height.saturating_sub(1), follows);
         if model.page.route == Route::Events {
-            list.following.show(list.selected.as_deref(), model.now_ms);
+            list.anchor.show(list.selected.as_deref(), model.now_ms);
         }
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
@@ -104,7 +104,7 @@ pub(crate) fn settle(model: &mut Model) {
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only countdowns, elapsed times and ages require redrawing as time passes.
     model.touched = model.counts_seconds() || model.has_ages();
-    let wakes = model.page.list.following.wake_at_ms();
+    let wakes = model.page.list.anchor.wake_at_ms();
     model.touched |= wakes.is_some_and(|at| at <= model.now_ms);
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
@@ -130,14 +130,15 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Makes a read-only call, or the next call of a confirmed bulk change.
-fn call(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) -> Ticket {
-    // Writes are only sent from `carry_out`, and from `bulk` after its confirmation.
+/// Makes a call that changes nothing, or the next of many that were agreed to.
+fn call(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
+    // Writes leave from `carry_out` and, after its question, from `bulk` alone.
     debug_assert!(!call.is_write() || model.bulk_mut().is_some());
     send(model, call, then, effects)
 }
 
-fn send(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) -> Ticket {
+/// Makes a call and remembers what its answer is for.
+fn send(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.ticket();
     model.pending.insert(ticket, then);
     effects.push(Effect::Send(Command::Call(ticket, call)));

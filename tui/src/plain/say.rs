@@ -1,13 +1,11 @@
 //! Screens as text: rows and pages with numbers instead of a cursor.
 
 use crate::{
-    data::Kind,
     document::Line,
     kind::FieldKind,
     model::{
         Model, document,
         form::{Form, Input},
-        list::Rows,
         page::{Content, Tab},
     },
     route::Route,
@@ -18,9 +16,6 @@ const INDENT: usize = 4;
 
 /// Formats the row with this id, with column titles where the values are ambiguous.
 pub(super) fn row(model: &Model, id: &str) -> String {
-    if model.page.route == Route::Map {
-        return map_row(model, id);
-    }
     let mut parts = Vec::new();
     for (title, text, is_number) in view::cells(model, id) {
         let title = title.trim_start_matches("→ ");
@@ -39,23 +34,7 @@ pub(super) fn row(model: &Model, id: &str) -> String {
     parts.join("; ")
 }
 
-fn map_row(model: &Model, id: &str) -> String {
-    let map = model.map();
-    let Some(row) = map.position(id).and_then(|at| map.rows.get(at)) else {
-        return String::new();
-    };
-    let nodes = row.nodes.iter().flatten().map(|node| {
-        let word = node.route.kind().map_or("", Kind::word);
-        let note = if node.note.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", node.note)
-        };
-        format!("{word} {}{note}", node.name())
-    });
-    nodes.collect::<Vec<_>>().join(" -> ")
-}
-
+/// The page by its name, and what it is about.
 pub(super) fn title(model: &Model) -> String {
     let crumbs = view::crumbs(model).join(", ");
     let Content::Event { tab, .. } = &model.page.content else {

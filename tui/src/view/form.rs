@@ -11,7 +11,7 @@ use crate::{
     model::{
         Model,
         field::TextField,
-        form::{ClauseInput, Form, Input, Made, Node, goes_on},
+        form::{ClauseInput, Form, Input, Made},
         update::completions,
     },
     text,
@@ -100,7 +100,6 @@ fn height(form: &Form, index: usize, cells: usize) -> usize {
     let error = form.error(index).is_some() || form.warning(index).is_some();
     let error = usize::from(error);
     let rows = match &form.inputs[index] {
-        Input::Clause(clause) => 1 + clause.tree().len(),
         Input::Text(field) if field.lines => {
             let lines = text::rows(field.text(), cells).len();
             if form.focus == index && form.specs[index].kind == FieldKind::Lines {
@@ -204,7 +203,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             };
             pen.put(area.x, area.y, space, focus_token(focused), &words);
         }
-        Input::Clause(clause) => clauses(clause, focused.then_some(form.part), pen, area),
+        Input::Clause(clause) => condition(clause, focused, pen, area),
         Input::Section(_) => {}
     }
 }
@@ -291,56 +290,16 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
     }
 }
 
-/// The condition as one line, and its parts as a tree below.
-fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: Rect) {
-    let line = Rect { height: 1, ..area };
-    if clause.is_unknown() && part != Some(0) {
-        let answer = "a condition that this console does not know; it stays as it is";
-        pen.put(line.x, line.y, usize::from(line.width), Token::Dim, answer);
+fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect) {
+    let words = if clause.is_unknown() {
+        "a condition that this console does not know; it stays as it is"
     } else {
-        text_part(&clause.line, part == Some(0), "·", pen, line);
-    }
-    let rows = clause.tree();
-    for ((index, row), y) in rows.iter().enumerate().zip(area.y + 1..area.bottom()) {
-        let mut x = area.x;
-        for depth in 1..=row.depth {
-            let branch = match (goes_on(rows, index, depth), depth == row.depth) {
-                (true, true) => "├ ",
-                (false, true) => "└ ",
-                (true, false) => "│ ",
-                (false, false) => "  ",
-            };
-            x = pen.put(x, y, 2, Token::Dim, branch);
-        }
-        if row.negated {
-            x = pen.put(x, y, 4, Token::Warning, "not ");
-        }
-        let focused = part == Some(index + 1);
-        let width = area.right().saturating_sub(x);
-        match &row.node {
-            Node::Group { any } => {
-                let words = if *any { "any of" } else { "all of" };
-                let token = if focused { Token::Selected } else { Token::Key };
-                pen.put(x, y, usize::from(width), token, words);
-            }
-            Node::Part(field) => {
-                let place = Rect {
-                    x,
-                    y,
-                    width,
-                    height: 1,
-                };
-                text_part(field, focused, "a condition, as host=db-*", pen, place);
-            }
-        }
-    }
-}
-
-fn text_part(field: &TextField, focused: bool, nothing: &str, pen: &mut Pen<'_>, area: Rect) {
-    if field.text().is_empty() && !focused {
-        pen.put(area.x, area.y, usize::from(area.width), Token::Dim, nothing);
+        "·"
+    };
+    if clause.line.text().is_empty() && !focused {
+        pen.put(area.x, area.y, usize::from(area.width), Token::Dim, words);
     } else {
-        pen.field(area, field, focused, false);
+        pen.field(area, &clause.line, focused, false);
     }
 }
 

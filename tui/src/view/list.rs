@@ -14,9 +14,8 @@ use crate::{
         field::TextField,
         filter::{self, held::HeldFilter},
         list::Rows,
-        map::Map,
+        setup_checklist::SetupStep,
         sort::Sort,
-        steps::Step,
     },
     route::Route,
     text,
@@ -33,9 +32,6 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     };
     if rows.len() == 0 {
         return empty(model, pen, body);
-    }
-    if model.page.route == Route::Map {
-        return super::map::draw(model, &model.map(), pen, area);
     }
     let Some(table) = model.store.table(&model.page.route) else {
         return;
@@ -170,9 +166,6 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if let Route::EventGroups { filter, .. } = &model.page.route {
         token = grouped(model, filter, &mut words);
     }
-    if model.page.route == Route::Map {
-        words.extend(unused(model));
-    }
     if matches!(model.page.route, Route::Events | Route::Deliveries) && !list.filter.is_empty() {
         let warnings = &model.store.filter_warnings;
         if let Some(warning) = warnings.first() {
@@ -268,19 +261,6 @@ fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     Token::Warning
 }
 
-/// What feeds nothing and what nothing feeds, in words.
-fn unused(model: &Model) -> Option<String> {
-    let words = match Map::unused(&model.store) {
-        (0, 0) => return None,
-        (triggers, 0) => format!("unused: triggers {triggers}"),
-        (0, destinations) => format!("unused: destinations {destinations}"),
-        (triggers, destinations) => {
-            format!("unused: triggers {triggers}, destinations {destinations}")
-        }
-    };
-    Some(model.tell(&format!("{words} (‹filter› ! shows it)")))
-}
-
 fn count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
     match (model.has_more(), model.store.events.total) {
@@ -363,7 +343,7 @@ fn first_steps(model: &Model) -> String {
     let mut events = steps
         .iter()
         .flatten()
-        .filter(|(step, _)| *step == Step::Event);
+        .filter(|(step, _)| *step == SetupStep::Event);
     if events.all(|(_, is_done)| *is_done) {
         if !model.store.events.filter.open_only {
             return "No events.".to_owned();
@@ -400,10 +380,6 @@ fn first_step(route: &Route) -> &'static str {
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
              every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."
-        }
-        Route::Map => {
-            "Nothing is joined yet.\n\nMake a trigger (‹go_triggers›), a destination \
-             (‹go_destinations›) and a rule (‹go_rules›)."
         }
         _ => "",
     }

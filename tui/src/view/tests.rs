@@ -76,7 +76,6 @@ fn a_screen_that_is_being_read_says_so_and_claims_nothing() {
         "6/destination=a<Enter>",
         "6<Tab>",
         "7",
-        "8",
         "0",
         "<A-0>",
         "<A-9>",

@@ -1,4 +1,4 @@
-//! The noise report and the suggestions, whose drafts open in a form.
+//! The noise report, whose rows open in the form.
 
 use super::{flows::assert_shows, *};
 
@@ -28,26 +28,13 @@ async fn noise_is_counted_by_what_is_chosen_also_on_a_small_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_draft_of_a_suggestion_opens_in_the_form_and_is_saved_from_there() {
+async fn noise_row_opens_the_form_of_its_rule() {
     let service = Service::stocked().await;
-    let errors = (20..34).map(|number| service::event(4 * number + 1, "disk is full"));
-    service.send(errors.collect()).await;
     let mut console = console(&service, 100, 30).await;
-    let screen = press(&mut console, "<A-g>").await;
-    assert_shows(&screen, "Group of rule: night");
-    assert_shows(
-        &screen,
-        "would have sent 2 messages instead of 108 in 7 days",
-    );
+    let screen = press(&mut console, "<A-r>").await;
+    assert_shows(&screen, "diff -f FILE --impact 7d");
     press(&mut console, "<Tab><Enter>").await;
     press(&mut console, "<C-s>").await;
-    press(&mut console, "y").await;
-    let stored = service.stored("Rule").await;
-    assert_eq!(
-        stored["night"]["group"]["wait"],
-        "30s",
-        "{}",
-        console.screen()
-    );
-    assert_eq!(stored["night"]["sendUpdates"], true);
+    let screen = press(&mut console, "y").await;
+    assert_shows(&screen, "night");
 }

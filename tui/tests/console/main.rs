@@ -10,7 +10,6 @@ mod history;
 mod incident;
 mod insight;
 mod many;
-mod map;
 mod mappings;
 mod monkey;
 mod mouse;
@@ -30,7 +29,7 @@ mod undoing;
 mod waiting;
 
 use bellwether_proto::{cloud::Severity, v1};
-use bellwether_tui::{Headless, Key, Options, Theme};
+use bellwether_tui::{Headless, Key, Options};
 
 use crate::service::Service;
 

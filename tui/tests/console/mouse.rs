@@ -63,12 +63,6 @@ async fn tabs_links_and_the_map_are_clicked() {
     click(&mut console, 4, row).await;
     let screen = click(&mut console, 4, row).await;
     assert!(screen.contains("Destinations › pager"), "{screen}");
-
-    let screen = press(&mut console, "8").await;
-    let row = row_of(&screen, "audit");
-    click(&mut console, 70, row).await;
-    let screen = click(&mut console, 70, row).await;
-    assert!(screen.contains("Destinations › audit"), "{screen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -95,6 +95,22 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn feed_address_is_shown_and_revoked() {
+        let real = paging().await;
+        let mut console = real.console().await;
+        press(&mut console, "<A-w><Tab>").await;
+        until(&mut console, "[Schedules]").await;
+        for (key, title) in [("f", "Show"), ("F", "Revoke")] {
+            press(&mut console, key).await;
+            let title = format!("{title} the address of the feed of nights?");
+            until(&mut console, &title).await;
+            press(&mut console, "y").await;
+            until(&mut console, "/schedules/nights.ics").await;
+            press(&mut console, "<Esc>").await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn a_shift_is_taken_over_and_drawn() {
         let real = paging().await;
         let mut console = real.console().await;

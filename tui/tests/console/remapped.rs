@@ -87,7 +87,6 @@ async fn no_screen_tells_a_key_that_was_taken_away() {
         "go_rules open",
         "go_deliveries open",
         "go_clients",
-        "go_map map_around",
         "go_reference",
         "go_triggers edit form_next form_next form_leave",
         "go_destinations edit form_next form_leave",

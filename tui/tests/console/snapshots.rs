@@ -23,13 +23,12 @@ use super::*;
 
 const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
 const SMALL_SIZES: [(u16, u16); 3] = [(60, 15), (20, 5), (1, 1)];
-const SMALL: [&str; 12] = [
+const SMALL: [&str; 11] = [
     "overview",
     "events",
     "event",
     "rules",
     "rule",
-    "map",
     "form_rule",
     "report_test",
     "confirm_delete",

@@ -35,7 +35,7 @@ mod against_the_service {
         ),
         ("turn a rule off", "5o", "disabled"),
         ("edit a rule as text", "5E", "night"),
-        ("which trigger feeds which destination", "8", "disks"),
+        ("which trigger feeds which destination", "5", "disks"),
     ];
 
     #[tokio::test(flavor = "multi_thread")]

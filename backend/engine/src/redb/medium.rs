@@ -14,6 +14,13 @@ use crate::{change::DiskShare, condition::FreeSpace};
 /// Each states what it guarantees of the file and of the log: whether what was synced outlives a loss
 /// of power, and whether what was written outlives the process. The engine promises of a commit what
 /// the log guarantees, and of a store that was closed what the file does.
+///
+/// The engine relies on two properties of every disk and on no others:
+/// - Overwriting a sector of 512 bytes leaves it old or new, and its neighbours unchanged, also when the
+///   power fails. Only the header of the tree and the marks of the log are overwritten in place.
+/// - A sync that succeeds has written everything since the last sync of the file. After one that fails,
+///   nothing is assumed of the pages: they are written again, elsewhere or after the file was opened again,
+///   before the next sync is trusted.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be opened again once the last one opened was closed.
     ///

@@ -6,6 +6,10 @@
 //! to, and are never cut: to overwrite is cheaper than to grow. What an earlier use of a file left
 //! behind the newest frame is of another life, or of an earlier position.
 //!
+//! After a failed sync no later sync of the same file counts for the frame: the kernel marks its pages
+//! clean, so a sync that succeeds proves nothing. The frame is written to the other file, or the writer
+//! stops until it is. A sector belongs to one frame, so overwriting a frame leaves the others as they are.
+//!
 //! The first sector of each file is its mark: a frame before all others, whose rows are the length that
 //! the file has at the least. So a file that is missing, empty, cut or of another life is distinguished from one
 //! that nothing was written to yet.
@@ -191,9 +195,8 @@ impl Wal {
         if end > file.length {
             let step = file.length.clamp(FIRST_BYTES, GROWTH_MAX);
             let most = (file.length + step).min(self.bytes_max);
-            let grown = file.grow(most.max(end));
             // The mark says of a length that it is there for good.
-            let grown = grown.and_then(|()| file.file.sync_data());
+            let grown = file.grow(most.max(end));
             let grown = grown.and_then(|()| file.mark(self.life));
             grown.map_err(|error| Unwritten {
                 error,
@@ -256,7 +259,8 @@ impl LogFile {
         Err(EngineError::Incomplete(why).into())
     }
 
-    /// Makes it longer, with zeros.
+    /// Extends the file with zeros and syncs it. After a failure the length is as before, so the next
+    /// attempt writes the zeros again.
     fn grow(&mut self, length: u64) -> io::Result<()> {
         let old = self.length;
         let grown = self.file.set_len(length).and_then(|()| {
@@ -268,7 +272,7 @@ impl LogFile {
                 self.file.write(at, zeros)?;
                 at += count;
             }
-            Ok(())
+            self.file.sync_data()
         });
         match grown {
             Ok(()) => self.length = length,

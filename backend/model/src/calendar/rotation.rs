@@ -10,8 +10,8 @@ use jiff::{
 
 use super::starts::{Starts, Steps};
 use crate::{
-    domain::calendar::{Until, Window},
-    limits::CALENDAR_COUNTED_MAX,
+    domain::calendar::{Recurrence, Until, Window},
+    limits::{CALENDAR_COUNTED_MAX, CALENDAR_FIRST_YEARS},
 };
 
 /// Moments at which one turn ends and the next begins.
@@ -20,6 +20,8 @@ pub struct Rotation {
     zone: TimeZone,
     window: Window,
     starts: Starts,
+    /// End of the last turn; `None` if turns never end.
+    end_ms: Option<i64>,
     /// How many there were on the days before one: most are asked for later and later.
     known: Mutex<Option<(Date, u64)>>,
 }
@@ -27,12 +29,69 @@ pub struct Rotation {
 impl Rotation {
     /// That of the starts of a window in a zone.
     pub fn new(window: &Window, zone: TimeZone) -> Self {
+        let mut rotation = Self::endless(window.clone(), zone);
+        rotation.end_ms = rotation.find_end();
+        rotation
+    }
+
+    fn endless(window: Window, zone: TimeZone) -> Self {
         Self {
             zone,
-            starts: Starts::of(window),
-            window: window.clone(),
+            starts: Starts::of(&window),
+            window,
+            end_ms: None,
             known: Mutex::default(),
         }
+    }
+
+    /// Returns the first hand-off that `COUNT` or `UNTIL` leaves out: the last turn ends there.
+    fn find_end(&self) -> Option<i64> {
+        let rule = self.window.recurrence.as_ref()?;
+        let (day, after) = match (rule.until, self.starts.last()) {
+            (Some(Until::Day(day)), _) | (None, Some(day)) => (day.tomorrow().ok()?, None),
+            (Some(Until::Moment(at)), _) => (
+                self.zone.to_datetime(at).date().saturating_sub(2.days()),
+                Some(at),
+            ),
+            (None, None) => return None,
+        };
+        let endless = Window {
+            recurrence: Some(Recurrence {
+                count: None,
+                until: None,
+                ..rule.clone()
+            }),
+            ..self.window.clone()
+        };
+        let endless = Self::endless(endless, self.zone.clone());
+        let last = day.saturating_add(CALENDAR_FIRST_YEARS.years());
+        let mut found = None;
+        endless.visit(day, last, &mut |start| {
+            found = Some(start).filter(|it| after.is_none_or(|after| *it > after));
+            found.is_none()
+        });
+        found.map(Timestamp::as_millisecond)
+    }
+
+    /// Returns the end of the last turn; `None` if turns never end.
+    pub fn end_ms(&self) -> Option<i64> {
+        self.end_ms
+    }
+
+    /// Returns the number of the turn at a moment, from 0 on; `None` before the first and after the last.
+    pub fn turn(&self, at_ms: i64) -> Option<u64> {
+        if self.end_ms.is_some_and(|end_ms| end_ms <= at_ms) {
+            return None;
+        }
+        self.count(at_ms).checked_sub(1)
+    }
+
+    /// Returns the last hand-off up to a moment; `None` before the first.
+    pub fn last(&self, at_ms: i64) -> Option<i64> {
+        let first_ms = self.moment(self.window.start)?.as_millisecond();
+        let back = [2_i64, 40, 400].map(|days| at_ms.saturating_sub(days * 86_400_000));
+        let mut back = back.into_iter().chain([first_ms - 1]);
+        back.find_map(|from_ms| self.between(from_ms, at_ms.saturating_add(1)).pop())
     }
 
     /// How many hand-offs there were up to a moment, the first one included; 0 before it.
@@ -88,6 +147,14 @@ impl Rotation {
 
     /// Shows those that are on days of a range, in order.
     fn each(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp)) {
+        self.visit(from, through, &mut |start| {
+            see(start);
+            true
+        });
+    }
+
+    /// As [`Self::each`], until `see` returns false.
+    fn visit(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp) -> bool) {
         let time = self.window.start.time();
         let rule = self.window.recurrence.as_ref();
         let last = rule.and_then(|it| match it.until {
@@ -97,10 +164,10 @@ impl Rotation {
         let mut steps = Steps::new(CALENDAR_COUNTED_MAX);
         let _more = self.starts.days((from, through), &mut steps, &mut |day| {
             let start = self.moment(day.to_datetime(time));
-            if let Some(start) = start.filter(|it| last.is_none_or(|last| *it <= last)) {
-                see(start);
+            match start.filter(|it| last.is_none_or(|last| *it <= last)) {
+                Some(start) => see(start),
+                None => true,
             }
-            true
         });
     }
 

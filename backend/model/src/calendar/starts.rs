@@ -65,6 +65,11 @@ impl Starts {
         starts
     }
 
+    /// Returns the last day of a rule with a count.
+    pub(super) fn last(&self) -> Option<Date> {
+        self.last
+    }
+
     /// Whether the end of a rule that counts was found.
     pub(super) fn is_counted(&self) -> bool {
         self.is_counted

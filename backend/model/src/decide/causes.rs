@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::domain::{CauseMark, GroupKey, Occurrence, RecordId, inhibition::EqualValues};
+use crate::domain::{CauseMark, GroupRef, Occurrence, RecordId, inhibition::EqualValues};
 
 /// Where sources are found: the inhibition, and what its fields hold.
 pub type CauseKey = (RecordId, EqualValues);
@@ -21,16 +21,7 @@ pub struct CauseQuery {
     /// Where sources are to be found.
     pub keys: BTreeSet<CauseKey>,
     /// Groups.
-    pub groups: BTreeSet<GroupAsk>,
-}
-
-/// Which group is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GroupAsk {
-    /// The one that occurrences join which share that.
-    Key(GroupKey),
-    /// The one of that identity.
-    Id(RecordId),
+    pub groups: BTreeSet<GroupRef>,
 }
 
 /// A group as it stands.
@@ -67,7 +58,7 @@ struct Inner {
     decided_of: BTreeSet<RecordId>,
     /// Those of them that are known as they are after the whole request that is decided.
     foreseen: BTreeSet<RecordId>,
-    groups: BTreeMap<GroupAsk, Option<GroupAt>>,
+    groups: BTreeMap<GroupRef, Option<GroupAt>>,
     wanted: CauseQuery,
     /// The number of decisions made with them.
     rounds: usize,
@@ -194,7 +185,7 @@ impl Causes {
     }
 
     /// The group that is asked for; none when there is none.
-    pub(super) fn group(&self, ask: GroupAsk) -> Option<GroupAt> {
+    pub(super) fn group(&self, ask: GroupRef) -> Option<GroupAt> {
         let mut inner = self.inner();
         let known = inner.groups.get(&ask).copied();
         if known.is_none() {
@@ -245,7 +236,7 @@ impl Causes {
     }
 
     /// Notes the group that was asked for.
-    pub fn learn_group(&self, ask: GroupAsk, found: Option<GroupAt>) {
+    pub fn learn_group(&self, ask: GroupRef, found: Option<GroupAt>) {
         self.inner().groups.insert(ask, found);
     }
 

@@ -156,6 +156,8 @@ pub fn hand_over(
         .filter(is_flapping)
         .map(|it| it.rule)
         .collect();
+    before.move_last_notified();
+    let state = before.state();
     let own = ThreadOf {
         key: before.key,
         number: before.number,
@@ -164,8 +166,10 @@ pub fn hand_over(
         if !rules.contains(&entry.rule) {
             continue;
         }
+        let known = entry.last_notified.unwrap_or(state);
         next.notified.push(Notified {
             thread: entry.thread.or(Some(own)),
+            last_notified: (known != next.state()).then_some(known),
             ..entry.clone()
         });
         entry.cleared = true;

@@ -12,7 +12,7 @@ use super::{
     grouping::{group_key, shared_value},
 };
 use crate::{
-    calendar::Span,
+    calendar::{Cron, Span, zone},
     domain::{Heartbeat, Occurrence, RecordId, hold::SharedValue},
     matching::{self, CompiledQuery, field::Field},
 };
@@ -25,7 +25,7 @@ pub struct LoadedHeartbeat {
     /// The heartbeat as stored.
     pub heartbeat: Heartbeat,
     query: Option<CompiledQuery>,
-    calendar: Option<Arc<LoadedCalendar>>,
+    windows: Option<Windows>,
     texts: AlarmTexts,
     fields: Vec<(String, Field)>,
     /// The key where all beats count as one.
@@ -34,13 +34,37 @@ pub struct LoadedHeartbeat {
     quiet_ms: AtomicI64,
 }
 
+/// The windows in which beats are expected.
+#[derive(Debug)]
+enum Windows {
+    Calendar(Arc<LoadedCalendar>),
+    Cron(Cron),
+}
+
+/// Parses the cron expression of a heartbeat.
+///
+/// # Errors
+/// Returns the field and what is wrong with it.
+pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)> {
+    let named = if time_zone.is_empty() {
+        "UTC"
+    } else {
+        time_zone
+    };
+    let zone = zone(named).map_err(|missing| ("timeZone", missing.to_string()))?;
+    Cron::parse(text, zone).map_err(|fault| ("cron", fault))
+}
+
 impl LoadedHeartbeat {
     /// Makes a heartbeat ready; none when what is stored cannot be asked, or its calendar: nothing is expected
     /// of it.
     pub fn new(heartbeat: Heartbeat, calendars: &Calendars) -> Option<Self> {
-        let calendar = match &heartbeat.calendar {
-            Some(name) => Some(Arc::clone(calendars.get(name)?)),
-            None => None,
+        let windows = match &heartbeat.calendar {
+            Some(name) => Some(Windows::Calendar(Arc::clone(calendars.get(name)?))),
+            None if heartbeat.cron.is_empty() => None,
+            None => Some(Windows::Cron(
+                cron(&heartbeat.cron, &heartbeat.time_zone).ok()?,
+            )),
         };
         let query = heartbeat.query.as_ref();
         let query = query.map(|query| matching::compile(query).ok());
@@ -57,7 +81,7 @@ impl LoadedHeartbeat {
                 .is_empty()
                 .then(|| group_key(heartbeat.id, false, &[])),
             quiet_ms: AtomicI64::new(i64::MIN),
-            calendar,
+            windows,
             texts: AlarmTexts::new(&heartbeat),
             heartbeat,
         })
@@ -68,36 +92,38 @@ impl LoadedHeartbeat {
         &self.texts
     }
 
-    /// The last window of its calendar that begins after one moment and not after another.
+    /// The last window that begins after one moment and not after another.
     pub fn window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
-        let spans = self
-            .calendar
-            .as_ref()?
-            .between(after_ms, until_ms + 1)
-            .spans;
+        let spans = self.windows(after_ms, until_ms + 1)?;
         let mut begun = spans.into_iter().rev();
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
     }
 
-    /// The first window of its calendar that begins after one moment and not after another.
+    /// The first window that begins after one moment and not after another.
     pub fn first_window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
-        let spans = self
-            .calendar
-            .as_ref()?
-            .between(after_ms, until_ms + 1)
-            .spans;
+        let spans = self.windows(after_ms, until_ms + 1)?;
         let mut begun = spans.into_iter();
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
     }
 
-    /// The windows of its calendar that hold at some moment from one up to and without another.
+    /// Returns the windows that hold at some moment from `start_ms` to before `end_ms`.
     pub fn windows(&self, start_ms: i64, end_ms: i64) -> Option<Vec<Span>> {
-        Some(self.calendar.as_ref()?.between(start_ms, end_ms).spans)
+        Some(match self.windows.as_ref()? {
+            Windows::Calendar(calendar) => calendar.between(start_ms, end_ms).spans,
+            Windows::Cron(cron) => cron.between(start_ms, end_ms),
+        })
     }
 
-    /// The first window of its calendar that begins after a moment.
+    /// Returns the first window that begins after a moment.
     pub fn window_after(&self, after_ms: i64) -> Option<Span> {
-        let calendar = self.calendar.as_ref()?;
+        let calendar = match self.windows.as_ref()? {
+            Windows::Calendar(calendar) => calendar,
+            Windows::Cron(cron) => {
+                let start_ms = cron.after(after_ms)?;
+                let found = cron.between(start_ms, start_ms.saturating_add(1));
+                return found.into_iter().find(|it| it.start_ms == start_ms);
+            }
+        };
         let status = calendar.at(after_ms);
         let start_ms = match status.changes_ms? {
             end_ms if status.in_window => calendar.at(end_ms).changes_ms?,
@@ -107,7 +133,7 @@ impl LoadedHeartbeat {
         found.spans.into_iter().find(|it| it.start_ms == start_ms)
     }
 
-    /// Whether a window of its calendar begins at that moment; how long it is, in milliseconds.
+    /// Whether a window begins at that moment; how long it is, in milliseconds.
     pub fn window_at(&self, start_ms: i64) -> Option<i64> {
         let found = self.window_begun(start_ms - 1, start_ms)?;
         Some(found.end_ms - found.start_ms)

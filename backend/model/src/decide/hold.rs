@@ -9,8 +9,8 @@ mod group;
 mod inhibition;
 mod silence;
 
-use super::{Calendars, LoadedSilence, Tense};
-use crate::domain::{Earlier, HeldBy, HoldKind, Name, Rule};
+use super::{Calendars, LoadedSilence, Snapshot, Tense};
+use crate::domain::{Earlier, HeldBy, HoldKind, Name, Occurrence, Pending, Rule, Status};
 
 /// Something that is to be sent by one rule about one occurrence.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +39,48 @@ pub struct Sending<'a> {
     pub first_ms: i64,
     /// When it is decided, in milliseconds since 1970.
     pub now_ms: i64,
+}
+
+/// What a rule is to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendKind {
+    /// Its first message about the occurrence.
+    Opening,
+    /// A repeat of what is open.
+    Repeat,
+    /// An update.
+    Update,
+}
+
+impl<'a> Sending<'a> {
+    /// What a rule is to send about an occurrence, of which something may wait already. The silences in force that
+    /// cover the occurrence, what holds it as an effect, and its group are left to be set.
+    pub fn new(
+        (rule_name, rule): (&'a Name, Option<&'a Rule>),
+        (kind, waits): (SendKind, Option<&'a Pending>),
+        occurrence: &'a Occurrence,
+        snapshot: &'a Snapshot,
+        now_ms: i64,
+    ) -> Self {
+        // What is closed already is reported when it matches, or never.
+        let is_open = occurrence.status != Status::Closed;
+        Self {
+            rule_name,
+            rule,
+            covering: &[],
+            inhibited: &[],
+            calendars: snapshot.calendars(),
+            earlier: &occurrence.earlier,
+            flapping: None,
+            group: None,
+            is_opening: kind == SendKind::Opening && is_open,
+            is_repeat: kind == SendKind::Repeat && is_open,
+            first_ms: waits
+                .filter(|it| it.is_opening)
+                .map_or(now_ms, |it| it.since_ms),
+            now_ms,
+        }
+    }
 }
 
 impl Sending<'_> {

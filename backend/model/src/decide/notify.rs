@@ -3,10 +3,10 @@
 mod groups;
 mod paging;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Case, LoadedSilence, Match, Sending, Snapshot, Step, StepKind, Verdict,
+    Case, LoadedSilence, Match, SendKind, Sending, Snapshot, Step, StepKind, Verdict,
     condition::would_pass_again,
     content::{of_update, rule_content, trigger_of_update},
     flapping::{self, flaps, has_settled},
@@ -14,11 +14,12 @@ use super::{
     waiting::Waiting,
 };
 use crate::domain::{
-    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, LastNotified, MemberChange,
-    Name, Notified, Occurrence, Opening, PagedContact, RecordId, Rule, Status, ThreadOf, Trigger,
+    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, MemberChange, Name,
+    Notified, Occurrence, Opening, PagedContact, RecordId, Rule, Status, ThreadOf, Trigger,
     delivery::RuleContent,
 };
 
+use paging::Receiver;
 pub use paging::Unanswered;
 
 /// What a step causes.
@@ -53,8 +54,8 @@ pub fn notify(
     snapshot: &Snapshot,
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
-    let taken_back = paging::take_back(occurrence, step);
-    let step = taken_back.as_ref().unwrap_or(step);
+    occurrence.move_last_notified();
+    paging::take_back(occurrence, step.now_ms);
     let evaluation = Evaluation {
         at_ms: step.now_ms,
         rules_ms: snapshot.newest_edit_ms(),
@@ -110,6 +111,7 @@ pub fn notify(
     writer.openings(&mut notified, &updated);
     writer.settling(&notified);
     writer.respond(&mut notified);
+    writer.forget_last_notified(&mut notified);
     let (notices, waiting) = (writer.notices, writer.waiting);
     let changes = waiting.finish(occurrence, step, snapshot);
     if !step.kind.is_look() || changes || !notices.deliveries.is_empty() {
@@ -142,26 +144,8 @@ struct News {
     clear: bool,
     /// Whether it waits for nothing.
     is_owed: bool,
-    /// What they were notified of last; none for an opening.
-    last_notified: Option<LastNotified>,
-}
-
-/// What a rule is to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SendKind {
-    Opening,
-    Repeat,
-    Update,
-}
-
-impl SendKind {
-    fn of_news(is_opening: bool) -> Self {
-        if is_opening {
-            Self::Opening
-        } else {
-            Self::Update
-        }
-    }
+    /// Whether they are notified of what is open again.
+    is_opening: bool,
 }
 
 impl Writer<'_> {
@@ -169,13 +153,14 @@ impl Writer<'_> {
     /// answers the rules that did.
     fn updates(&mut self, notified: &mut [Notified]) -> BTreeSet<RecordId> {
         let mut updated = BTreeSet::new();
+        let mut replaced = self.replaced(notified);
         for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
             let Some(news) = self.news(entry, rule) else {
                 continue;
             };
             let clear = news.clear;
-            let is_opening = news.last_notified.is_none() && !news.is_owed;
+            let is_opening = news.is_opening;
             let group = if is_opening {
                 rule.and_then(|it| self.joining(it))
             } else {
@@ -186,15 +171,19 @@ impl Writer<'_> {
                 flaps.or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
-                self.held_by(named, SendKind::of_news(is_opening), group.as_ref())
+                let kind = if is_opening {
+                    SendKind::Opening
+                } else {
+                    SendKind::Update
+                };
+                self.held_by(named, kind, group.as_ref())
             };
             if !held_by.is_empty() {
                 let named = (entry.rule, &entry.rule_name);
-                let before = self.step.transition.before.unwrap_or(self.current());
-                let notified_of = news.last_notified.or(news.is_owed.then_some(before));
-                self.waiting.wait(named, notified_of, false, held_by);
+                self.waiting.wait(named, is_opening, false, held_by);
                 continue;
             }
+            entry.last_notified = None;
             entry.cleared = self.occurrence.status == Status::Closed;
             if !clear {
                 entry.last_ms = self.step.now_ms;
@@ -227,9 +216,36 @@ impl Writer<'_> {
             let in_force = (self.snapshot, self.step.past);
             let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
             let about = (entry.rule, &content, trigger.as_ref());
-            self.update_receivers(entry, about, (clear, is_opening), end);
+            let others = replaced.remove(&entry.rule).unwrap_or_default();
+            self.update_receivers(entry, about, (clear, is_opening), end, &others);
         }
         updated
+    }
+
+    /// By deleted rule, the receivers that get the closing in the same thread by a later rule of its name: the rule
+    /// was created again.
+    fn replaced(&self, notified: &[Notified]) -> BTreeMap<RecordId, BTreeSet<Receiver>> {
+        if self.occurrence.status != Status::Closed {
+            return BTreeMap::new();
+        }
+        let of = |(at, entry): (usize, &Notified)| {
+            let later = notified.iter().skip(at + 1).filter(|it| {
+                let is_same = it.rule_name == entry.rule_name && it.thread == entry.thread;
+                is_same && it.group.is_none() && !it.shadow && !it.cleared && self.closes(it)
+            });
+            let receivers = later.flat_map(paging::receivers).collect();
+            (entry.rule, receivers)
+        };
+        let deleted = notified.iter().enumerate();
+        let deleted = deleted.filter(|(_, it)| self.snapshot.rule(it.rule).is_none());
+        deleted.map(of).collect()
+    }
+
+    /// Whether receivers are notified of the end of what a rule notified of.
+    fn closes(&self, entry: &Notified) -> bool {
+        let rule = self.snapshot.rule(entry.rule);
+        let last = rule.or_else(|| self.step.past.deleted(entry.rule));
+        last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
     /// What receivers that a rule notified before are to be notified of in this step, or of what
@@ -245,31 +261,24 @@ impl Writer<'_> {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
                 });
                 let owed = (transition.closed || waits) && !entry.cleared;
-                let last = rule.or_else(|| self.step.past.deleted(entry.rule));
-                let sends = last.map_or(entry.send_updates, |it| it.send_updates);
-                (owed && sends).then_some(News {
+                (owed && self.closes(entry)).then_some(News {
                     clear: true,
                     is_owed: true,
-                    last_notified: None,
+                    is_opening: false,
                 })
             }
             Status::Open if entry.cleared => Some(News {
                 clear: false,
                 is_owed: false,
-                last_notified: None,
+                is_opening: true,
             }),
             Status::Open => {
-                let follows = rule.is_some_and(|it| it.enabled && it.send_updates);
-                let waited = self.waiting.before(entry.rule);
-                let last_notified = waited.and_then(|it| it.last_notified);
-                let last_notified = last_notified.or(transition.before);
-                let current = self.current();
-                let is_other = last_notified.is_some_and(|it| it != current);
+                let is_other = entry.last_notified.is_some();
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
-                ((is_other || has_settled) && follows).then_some(News {
+                ((is_other || has_settled) && follows(rule)).then_some(News {
                     clear: true,
                     is_owed: false,
-                    last_notified: last_notified.or(Some(current)),
+                    is_opening: false,
                 })
             }
             Status::Suppressed => None,
@@ -285,8 +294,17 @@ impl Writer<'_> {
             let rule = self.snapshot.rule(entry.rule).filter(|it| it.send_updates);
             if let Some(flaps) = self.flaps(rule) {
                 let named = (entry.rule, &entry.rule_name);
-                let notified_of = Some(self.current());
-                self.waiting.wait(named, notified_of, false, vec![flaps]);
+                self.waiting.wait(named, false, false, vec![flaps]);
+            }
+        }
+    }
+
+    /// Forgets which state was last notified where no update follows any more.
+    fn forget_last_notified(&self, notified: &mut [Notified]) {
+        for entry in notified {
+            let is_suppressed = self.occurrence.status == Status::Suppressed;
+            if !is_suppressed && !self.waiting.holds_update(entry.rule) {
+                entry.last_notified = None;
             }
         }
     }
@@ -294,14 +312,6 @@ impl Writer<'_> {
     /// What holds back what a rule is to tell while the event flaps.
     fn flaps(&self, rule: Option<&Rule>) -> Option<HeldBy> {
         flaps(self.occurrence, rule, self.step.now_ms)
-    }
-
-    /// The state in notifications.
-    fn current(&self) -> LastNotified {
-        LastNotified {
-            severity: self.occurrence.severity,
-            acknowledged: self.occurrence.acknowledged,
-        }
     }
 
     /// The group of a rule that a message is being made about.
@@ -322,22 +332,14 @@ impl Writer<'_> {
         if self.step.kind == StepKind::Release(rule) {
             return Vec::new();
         }
-        let waited = self.waiting.before(rule).filter(|it| it.is_opening);
-        let is_closed = self.occurrence.status == Status::Closed;
+        let named = (rule_name, self.snapshot.rule(rule));
+        let what = (kind, self.waiting.before(rule));
+        let now_ms = self.step.now_ms;
         let sending = Sending {
-            rule_name,
-            rule: self.snapshot.rule(rule),
             covering: self.silences,
             inhibited: self.inhibited,
-            calendars: self.snapshot.calendars(),
-            earlier: &self.occurrence.earlier,
-            flapping: None,
             group,
-            // What is closed already is reported when it matches, or never.
-            is_opening: kind == SendKind::Opening && !is_closed,
-            is_repeat: kind == SendKind::Repeat && !is_closed,
-            first_ms: waited.map_or(self.step.now_ms, |it| it.since_ms),
-            now_ms: self.step.now_ms,
+            ..Sending::new(named, what, self.occurrence, self.snapshot, now_ms)
         };
         sending.held_by()
     }
@@ -402,10 +404,9 @@ impl Writer<'_> {
             if clear {
                 self.waiting.spare(rule.id, held_by);
             } else if known.is_some() && !(place.joins && rule.group.is_some()) {
-                let notified_of = self.step.transition.before.or(Some(self.current()));
-                self.waiting.wait(named, notified_of, true, held_by);
+                self.waiting.wait(named, false, true, held_by);
             } else {
-                self.waiting.wait(named, None, false, held_by);
+                self.waiting.wait(named, true, false, held_by);
             }
             return;
         }
@@ -497,6 +498,11 @@ impl Writer<'_> {
     }
 }
 
+/// Whether a rule notifies of changes.
+fn follows(rule: Option<&Rule>) -> bool {
+    rule.is_some_and(|it| it.enabled && it.send_updates)
+}
+
 /// How a delivery begins, and when it ended: what is only recorded ends immediately.
 pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64>) {
     if is_shadow {
@@ -551,6 +557,7 @@ fn keep(
             shadow: rule.shadow,
             thread: None,
             response: None,
+            last_notified: None,
         });
     };
     if rule.shadow && !entry.shadow {
@@ -558,6 +565,7 @@ fn keep(
         entry.last_ms = now_ms;
         return None;
     }
+    entry.last_notified = None;
     if entry.cleared || entry.opening.is_none() {
         entry.opening = Some(opening());
     }

@@ -1,6 +1,8 @@
 //! Who is on call: the newest override in force, else the last layer that has someone, else no one.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
+
+use jiff::{civil::DateTime, tz::TimeZone};
 
 use super::{Calendars, LoadedCalendar};
 use crate::{
@@ -23,6 +25,8 @@ pub struct LoadedSchedule {
 struct LoadedLayer {
     rotation: Rotation,
     calendar: Option<Arc<LoadedCalendar>>,
+    /// The time in which it applies, in milliseconds since 1970.
+    applies_ms: Range<i64>,
 }
 
 /// Who is on call at a moment.
@@ -56,6 +60,9 @@ pub struct Shift {
     pub contacts: Vec<Name>,
     /// What put them on call.
     pub source: OnCallSource,
+    /// Time at which the turn or override began, in milliseconds since 1970: the shift starts later when
+    /// something else went first.
+    pub begin_ms: i64,
 }
 
 /// The shifts of a range.
@@ -84,6 +91,8 @@ impl LoadedSchedule {
                 .calendar
                 .as_ref()
                 .and_then(|it| calendars.get(it).cloned()),
+            applies_ms: moment(layer.from, &zone).unwrap_or(i64::MIN)
+                ..moment(layer.until, &zone).unwrap_or(i64::MAX),
         });
         Ok(Self {
             layers: layers.collect(),
@@ -115,6 +124,37 @@ impl LoadedSchedule {
         })
     }
 
+    /// Returns the time of the last edit of the schedule or of a calendar of its layers, in milliseconds since
+    /// 1970.
+    pub fn update_ms(&self) -> i64 {
+        let calendars = self.layers.iter().filter_map(|it| it.calendar.as_ref());
+        let edits = calendars.map(|it| it.calendar.update_ms);
+        edits.fold(self.schedule.update_ms, i64::max)
+    }
+
+    /// Whether a layer has no one from a moment on, by its end or by that of its hand-offs.
+    pub fn has_ended(&self, layer: usize, at_ms: i64) -> bool {
+        self.layers.get(layer).is_some_and(|it| {
+            let turns_end_ms = it.rotation.end_ms().unwrap_or(i64::MAX);
+            it.applies_ms.end.min(turns_end_ms) <= at_ms
+        })
+    }
+
+    /// Returns the time at which the turn or override of a moment began.
+    fn begin_ms(&self, at_ms: i64, source: OnCallSource) -> i64 {
+        let found = match source {
+            OnCallSource::NoOne => None,
+            OnCallSource::Override => {
+                let mut overrides = self.schedule.overrides.iter();
+                overrides
+                    .rfind(|it| (it.start_ms..it.end_ms).contains(&at_ms))
+                    .map(|it| it.start_ms)
+            }
+            OnCallSource::Layer(at) => self.layers.get(at).map(|it| it.begin_ms(at_ms)),
+        };
+        found.unwrap_or(at_ms)
+    }
+
     /// The shifts of a range, at most so many.
     pub fn shifts(&self, start_ms: i64, end_ms: i64, most: usize) -> Shifts {
         let mut moments = self.changes(start_ms, end_ms);
@@ -142,6 +182,7 @@ impl LoadedSchedule {
                         end_ms,
                         contacts: now.contacts.to_vec(),
                         source: now.source,
+                        begin_ms: self.begin_ms(at_ms, now.source),
                     });
                 }
             }
@@ -177,6 +218,9 @@ impl LoadedSchedule {
         };
         for layer in &self.layers {
             moments.all.extend(layer.rotation.between(start_ms, end_ms));
+            moments.all.extend(layer.rotation.end_ms());
+            let Range { start, end } = layer.applies_ms;
+            moments.all.extend([start, end]);
             if let Some(calendar) = &layer.calendar {
                 let found = calendar.between(start_ms, end_ms);
                 let edges = found.spans.iter().flat_map(|it| [it.start_ms, it.end_ms]);
@@ -198,17 +242,36 @@ struct Moments {
     stopped_ms: Option<i64>,
 }
 
+/// The moment of a local time: the first of two, and with the offset before for one that the clocks skip.
+fn moment(local: Option<DateTime>, zone: &TimeZone) -> Option<i64> {
+    let at = zone.to_ambiguous_timestamp(local?).compatible().ok()?;
+    Some(at.as_millisecond())
+}
+
 impl LoadedLayer {
-    /// Whose turn it is at a moment.
+    /// Returns the time at which the turn of a moment began, within its calendar and its bounds.
+    fn begin_ms(&self, at_ms: i64) -> i64 {
+        let window = self.calendar.as_ref().and_then(|it| {
+            let spans = it.between(at_ms, at_ms.saturating_add(1)).spans;
+            spans.first().map(|it| it.start_ms)
+        });
+        let starts = [self.rotation.last(at_ms), window];
+        let starts = starts.into_iter().flatten();
+        starts.fold(self.applies_ms.start, i64::max)
+    }
+
+    /// Returns the contacts whose turn it is at a moment; `None` if the layer has no one then.
     fn contacts<'a>(&self, layer: &'a Layer, at_ms: i64) -> Option<&'a [Name]> {
+        self.applies_ms.contains(&at_ms).then_some(())?;
         if layer.calendar.is_some() {
             let calendar = self.calendar.as_ref()?;
             calendar.at(at_ms).in_window.then_some(())?;
         }
-        let turn = self.rotation.count(at_ms).checked_sub(1)?;
+        let turn = self.rotation.turn(at_ms)?;
         let slots = u64::try_from(layer.slots.len()).ok()?;
         let slot = usize::try_from(turn.checked_rem(slots)?).ok()?;
-        Some(&layer.slots.get(slot)?.contacts)
+        let contacts = &layer.slots.get(slot)?.contacts;
+        (!contacts.is_empty()).then_some(contacts)
     }
 }
 

@@ -51,10 +51,6 @@ impl LoadedSilence {
 
     /// When it ceases to hold, in milliseconds since 1970; none when no time ends it.
     pub fn ends_ms(&self, now_ms: i64) -> Option<i64> {
-        if let Some(flexible) = self.silence.flexible.filter(|_| self.silence.is_armed()) {
-            // What it covers now begins it.
-            return Some(now_ms.saturating_add(flexible.duration_ms));
-        }
         let ends = [self.silence.ends_ms(), self.changes_ms(now_ms)];
         ends.into_iter().flatten().min()
     }
@@ -100,14 +96,8 @@ impl LoadedSilence {
         names.is_empty() || names.contains(rule)
     }
 
-    /// Whether it holds at that moment what it covers; one that is to begin automatically does by
-    /// that.
+    /// Whether it holds at that moment what it covers.
     pub fn is_in_force(&self, now_ms: i64) -> bool {
-        let silence = &self.silence;
-        if silence.is_armed() {
-            let is_over = silence.state(now_ms) == SilenceState::Expired;
-            return now_ms >= silence.start_ms && !is_over;
-        }
         let is_inside = match (&self.silence.calendar, &self.calendar) {
             (None, _) => true,
             (Some(_), calendar) => calendar.as_ref().is_some_and(|it| it.at(now_ms).in_window),

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Snapshot, Step, StepKind};
 use crate::{
-    domain::{
-        HeldBy, HoldChange, HoldOutcome, LastNotified, Name, Occurrence, Pending, RecordId, Status,
-    },
+    domain::{HeldBy, HoldChange, HoldOutcome, Name, Occurrence, Pending, RecordId, Status},
     limits::HOLD_CHANGES_MAX,
 };
 
@@ -37,11 +35,11 @@ impl Waiting {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    /// Lets something of a rule wait, or wait on: an opening, where no one was notified before.
+    /// Lets something of a rule wait, or wait on.
     pub(super) fn wait(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
-        last_notified: Option<LastNotified>,
+        is_opening: bool,
         repeat_due: bool,
         mut held_by: Vec<HeldBy>,
     ) {
@@ -63,18 +61,21 @@ impl Waiting {
         if !is_as_before {
             self.note(rule, HoldOutcome::Waits, held_by.clone());
         }
-        let notified_before = before.as_ref().and_then(|it| it.last_notified);
-        // Of what is sent in this step they know now.
-        let notified_before = notified_before.filter(|_| !self.sent.contains(&rule));
         self.after.push(Pending {
             rule,
             rule_name: rule_name.clone(),
-            is_opening: last_notified.is_none(),
+            is_opening,
             since_ms: before.as_ref().map_or(self.now_ms, |it| it.since_ms),
             repeat_due: repeat_due || before.is_some_and(|it| it.repeat_due),
-            last_notified: last_notified.and(notified_before.or(last_notified)),
+            last_notified: None,
             held_by,
         });
+    }
+
+    /// Whether an update of a rule waits after this step.
+    pub(super) fn holds_update(&self, rule: RecordId) -> bool {
+        let mut after = self.after.iter();
+        after.any(|it| it.rule == rule && !it.is_opening)
     }
 
     /// Notes that something of a rule is sent.

@@ -23,6 +23,8 @@ pub struct Contact {
     pub subject: String,
     /// How it is notified, in the author's order; never empty.
     pub methods: Vec<ContactMethod>,
+    /// Number of the current address of its feed; 0 before the first was replaced.
+    pub feed_number: u32,
     /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.

@@ -47,6 +47,11 @@ pub struct Delivery {
     pub content: Content,
     /// Whether its place in its thread is noted; not for what earlier versions decided and had ended.
     pub in_thread: bool,
+    /// The message of its thread, or the digest with that message, that has to end before it. It has no due time
+    /// meanwhile.
+    pub behind: Option<RecordId>,
+    /// Whether the receiver may have it from an attempt of unknown outcome.
+    pub may_have_arrived: bool,
 }
 
 /// The standing of a delivery towards those after it in its thread. Numbers are written to disk.
@@ -60,6 +65,10 @@ pub enum ThreadStanding {
     Folded = 3,
     /// It arrived; later ones report changes of it.
     Arrived = 4,
+    /// It ended without success, and may have arrived nevertheless.
+    Uncertain = 5,
+    /// It waits for the end of another delivery, whose identity replaces the thread in the index.
+    Behind = 6,
 }
 
 impl Delivery {
@@ -89,6 +98,8 @@ impl Delivery {
             recipients: Recipients::default(),
             content,
             in_thread: true,
+            behind: None,
+            may_have_arrived: false,
         }
     }
 }
@@ -99,6 +110,12 @@ impl Delivery {
     pub fn place(&self) -> (RecordId, RecordId) {
         let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
         (origin, self.id)
+    }
+
+    /// Returns the time at which it is due, in milliseconds since 1970; `None` if it has ended or waits for the end
+    /// of another.
+    pub fn due_ms(&self) -> Option<i64> {
+        self.state.due_ms().filter(|_| self.behind.is_none())
     }
 
     /// What its receiver sees as one matter: an occurrence, or a group.
@@ -125,6 +142,9 @@ impl Delivery {
             }),
             DeliveryState::Folded => Some(ThreadStanding::Folded),
             DeliveryState::Delivered if !self.content.clear => Some(ThreadStanding::Arrived),
+            DeliveryState::Dead | DeliveryState::Cancelled if self.may_have_arrived => {
+                Some(ThreadStanding::Uncertain)
+            }
             DeliveryState::Delivered
             | DeliveryState::Dead
             | DeliveryState::Cancelled

@@ -103,6 +103,17 @@ pub struct Health {
     /// Since when attempts fail, in milliseconds since 1970, be it that some are delivered in between; none
     /// when they do not. `since_ms` is when the last attempt was other than the one before.
     pub failing_since_ms: Option<i64>,
+    /// The messages that were rejected alike since one arrived.
+    pub alike: AlikeRefusals,
+}
+
+/// Messages that a receiver rejected alike, with none accepted between them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AlikeRefusals {
+    /// What the rejections have in common.
+    pub kind: String,
+    /// The messages.
+    pub messages: Vec<RecordId>,
 }
 
 /// A mail address that the mail server refused, while the destination has it.
@@ -141,6 +152,7 @@ impl Health {
             refused: Vec::new(),
             asked_until_ms: None,
             failing_since_ms: None,
+            alike: AlikeRefusals::default(),
         }
     }
 
@@ -206,6 +218,7 @@ impl Health {
             refused: Vec::new(),
             asked_until_ms: None,
             failing_since_ms: None,
+            alike: AlikeRefusals::default(),
             ..self
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::domain::{EventId, Report, Value, value::Fields};
+use crate::domain::{EventId, RecordId, Report, Value, value::Fields};
 
 /// What the events name as their source which the service makes of itself, and no others. The
 /// dimension that shows who sent an event.
@@ -186,6 +186,17 @@ pub struct IncomingEvent {
     pub expire_ms: Option<i64>,
     /// Of what it is a report.
     pub report: Report,
+}
+
+/// An event of the service's own that is stored with the change that causes it, until it is ingested.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnEvent {
+    /// Its identity as a record.
+    pub id: RecordId,
+    /// The event.
+    pub event: IncomingEvent,
+    /// The rules that led to it, oldest first.
+    pub chain: Vec<RecordId>,
 }
 
 /// The dimensions of an event that the service reports about itself, with what it concerns.

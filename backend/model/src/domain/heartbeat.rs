@@ -6,6 +6,12 @@ use crate::domain::{EventId, Name, Query, RecordId, Severity, hold::SharedValue}
 
 /// The least time between two beats that are stored of a heartbeat with a calendar, in milliseconds.
 const STORED_APART_IN_WINDOWS_MS: i64 = 5_000;
+/// Time between two flushes of beats that are not stored yet, in milliseconds.
+pub const FLUSHED_EVERY_MS: i64 = 1_000;
+/// Outages of which the record of the time of service has a note.
+pub const OUTAGES_MAX: usize = 32;
+/// The identity under which the time of service is stored, beside what heartbeats expect.
+pub const SERVICE: RecordId = RecordId::from_bytes([0; 16]);
 /// Times between beats that are kept of an expectation.
 pub const GAPS_MAX: usize = 20;
 
@@ -26,10 +32,14 @@ pub struct Heartbeat {
     pub query: Option<Query>,
     /// The fields whose values distinguish beats.
     pub by: Vec<String>,
-    /// The longest time between two beats, in milliseconds; 0 where a calendar has the windows of beats.
+    /// The longest time between two beats, in milliseconds; 0 with a calendar or a cron expression.
     pub every_ms: i64,
     /// The calendar in each window of which a beat is expected.
     pub calendar: Option<Name>,
+    /// The cron expression of the times after which a beat is expected; empty if there is none.
+    pub cron: String,
+    /// The time zone of the cron expression; empty for UTC.
+    pub time_zone: String,
     /// The longest time between the start of a run and its end, in milliseconds; none for any.
     pub max_run_ms: Option<i64>,
     /// How much later a beat may be, in milliseconds.
@@ -68,12 +78,20 @@ impl Heartbeat {
         self.every_ms.saturating_add(self.grace_ms)
     }
 
-    /// The least time between two beats that are stored. What a crash loses of them is less than the grace.
+    /// The least time between two beats that are stored: with the time until the next flush, a beat is stored
+    /// within a tenth of the time between two and half of the grace. A crash loses no more.
     pub fn stored_apart_ms(&self) -> i64 {
-        match self.calendar {
-            Some(_) => STORED_APART_IN_WINDOWS_MS,
-            None => (self.every_ms / 10).min(self.grace_ms / 2),
-        }
+        let within_ms = if self.has_windows() {
+            STORED_APART_IN_WINDOWS_MS
+        } else {
+            self.every_ms / 10
+        };
+        (within_ms.min(self.grace_ms / 2) - FLUSHED_EVERY_MS).max(0)
+    }
+
+    /// Whether beats are expected in windows: of a calendar, or of a cron expression.
+    pub fn has_windows(&self) -> bool {
+        self.calendar.is_some() || !self.cron.is_empty()
     }
 }
 
@@ -105,6 +123,17 @@ pub struct Expectation {
     pub gaps_ms: Vec<i64>,
     /// The window in which a beat is expected; of what belongs to a whole heartbeat.
     pub window: Option<ExpectedWindow>,
+    /// The newest outages of the service, the oldest first; of the record of the time of service.
+    pub outages: Vec<Outage>,
+}
+
+/// A time in which the service accepted no events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    /// The time of service at which it began and ended, in milliseconds.
+    pub service_ms: i64,
+    /// Its length, in milliseconds; [`i64::MAX`] if not known.
+    pub away_ms: i64,
 }
 
 /// A run that was started and has not ended. Its times are those of service.
@@ -172,6 +201,11 @@ pub enum Standing {
 }
 
 impl Expectation {
+    /// Whether it is the record of the time of service: `beat_service_ms` was stored at `last_ms`.
+    pub fn is_of_service(&self) -> bool {
+        self.heartbeat == SERVICE && self.key == SERVICE
+    }
+
     /// How it stands, as far as that does not follow from the time.
     pub fn standing(&self) -> Standing {
         match self.open {

@@ -91,7 +91,8 @@ pub struct Pending {
     pub since_ms: i64,
     /// Whether a repeat fell due meanwhile.
     pub repeat_due: bool,
-    /// For what is no opening: what those who know were notified of last.
+    /// For an update, the state that was last notified, as earlier versions noted it;
+    /// [`Notified::last_notified`](super::Notified::last_notified) replaces it.
     pub last_notified: Option<LastNotified>,
     /// What holds it back, in the order in which it was asked; never empty.
     pub held_by: Vec<HeldBy>,
@@ -101,6 +102,16 @@ impl Pending {
     /// What it waits for together with others of its group; none where it does not.
     pub fn group_hold(&self) -> Option<&HeldBy> {
         self.held_by.iter().find(|it| it.kind == HoldKind::Group)
+    }
+
+    /// The group whose next message it waits for; `None` if it waits for none.
+    pub fn group(&self) -> Option<GroupRef> {
+        let id = self.group_hold()?.id;
+        Some(if self.is_opening {
+            GroupRef::Key(id)
+        } else {
+            GroupRef::Id(id)
+        })
     }
 
     /// Whether it waits until the event settles.
@@ -116,6 +127,15 @@ impl Pending {
         let last = ends.collect::<Option<Vec<_>>>()?.into_iter().max()?;
         Some(last)
     }
+}
+
+/// A reference to a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupRef {
+    /// The group that occurrences join which share that.
+    Key(RecordId),
+    /// The group of that identity.
+    Id(RecordId),
 }
 
 /// The state that receivers know.

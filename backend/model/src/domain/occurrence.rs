@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    CauseMark, EventId, Flapping, HoldChange, Name, OccurrenceId, Pending, RecordId, Reports,
-    Response, RevisionId, Rule, Severity, Status, ThreadOf, TraceContext,
+    CauseMark, EventId, Flapping, HoldChange, LastNotified, Name, OccurrenceId, Pending, RecordId,
+    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOf, TraceContext,
     value::{Fields, json_bytes},
 };
 
@@ -89,6 +89,9 @@ pub struct Occurrence {
     pub trace: Option<TraceContext>,
     /// Until when the acknowledgement counts, in milliseconds since 1970; none when no time ends it.
     pub acknowledged_until_ms: Option<i64>,
+    /// By how much the clock was set since its newest event or its end, in milliseconds: its age counts from
+    /// that later.
+    pub age_shift_ms: i64,
 }
 
 impl Occurrence {
@@ -125,6 +128,41 @@ impl Occurrence {
         let responses = responses.filter_map(|it| it.look_ms);
         let all = causes.chain(responses).chain(self.acknowledged_until_ms);
         all.min()
+    }
+
+    /// The state in notifications.
+    pub fn state(&self) -> LastNotified {
+        LastNotified {
+            severity: self.severity,
+            acknowledged: self.acknowledged,
+        }
+    }
+
+    /// Notes that severity or acknowledgement were others before; with `is_silent`, receivers are taken to know of
+    /// the acknowledgement.
+    pub fn note_change(&mut self, before: LastNotified, is_silent: bool) {
+        self.move_last_notified();
+        let state = self.state();
+        for entry in &mut self.notified {
+            let mut known = entry.last_notified.unwrap_or(before);
+            if is_silent {
+                known.acknowledged = state.acknowledged;
+            }
+            entry.last_notified = (known != state).then_some(known);
+        }
+    }
+
+    /// Moves what earlier versions stored with what waits to the entries of the rules.
+    pub fn move_last_notified(&mut self) {
+        let state = self.state();
+        for pending in &mut self.pending {
+            let known = pending.last_notified.take().filter(|it| *it != state);
+            let mut notified = self.notified.iter_mut();
+            let entry = notified.find(|it| it.rule == pending.rule);
+            if let (Some(entry), Some(known)) = (entry, known) {
+                entry.last_notified = Some(known);
+            }
+        }
     }
 
     /// The identity that callers see.
@@ -272,6 +310,10 @@ impl Field {
 }
 
 /// That a rule notified about an occurrence.
+#[expect(
+    clippy::struct_field_names,
+    reason = "the state of the last notification"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notified {
     /// The rule, by identity.
@@ -297,6 +339,9 @@ pub struct Notified {
     pub thread: Option<ThreadOf>,
     /// How far its escalation has come; none without a policy.
     pub response: Option<Box<Response>>,
+    /// The state that was last notified, while the occurrence has another one and its receivers are to be notified
+    /// of that: something holds the update, or the occurrence is suppressed.
+    pub last_notified: Option<LastNotified>,
 }
 
 impl Notified {

@@ -1,5 +1,7 @@
 //! Schedules: who is on call when.
 
+use jiff::civil::DateTime;
+
 use crate::domain::{Name, RecordId, calendar::Window};
 
 /// Defines who is on call at any time.
@@ -42,12 +44,16 @@ pub struct Layer {
     pub hand_offs: Window,
     /// The calendar inside whose windows it has someone; none for at any time.
     pub calendar: Option<Name>,
+    /// The local time from which it applies; `None` if from its first hand-off.
+    pub from: Option<DateTime>,
+    /// The local time at which it ends; `None` if never.
+    pub until: Option<DateTime>,
 }
 
 /// Those who are on call together for one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// The contacts; never empty.
+    /// The contacts; empty if the layer has no one in this turn.
     pub contacts: Vec<Name>,
 }
 

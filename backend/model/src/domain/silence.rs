@@ -23,10 +23,7 @@ pub struct Silence {
     pub rule_names: Vec<Name>,
     /// The calendar inside whose windows it holds, within its bounds; none for all the time.
     pub calendar: Option<Name>,
-    /// How it begins automatically; none when it begins at its start.
-    pub flexible: Option<Flexible>,
-    /// The first moment at which it holds, or from which on it may begin automatically, in
-    /// milliseconds since 1970.
+    /// The first moment at which it holds, in milliseconds since 1970.
     pub start_ms: i64,
     /// The first moment at which it does not any more, in milliseconds since 1970; [`NEVER_MS`] when
     /// no time ends it.
@@ -53,19 +50,6 @@ pub struct Silence {
     pub update_ms: i64,
 }
 
-/// How a silence begins automatically: at the first moment in a span at which it covers something
-/// open.
-#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flexible {
-    /// The first moment at which it may begin, in milliseconds since 1970.
-    pub start_ms: i64,
-    /// The first moment at which it may not any more, in milliseconds since 1970.
-    pub end_ms: i64,
-    /// How long it lasts from where it begins, in milliseconds.
-    pub duration_ms: i64,
-}
-
 /// A note on a silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
@@ -89,8 +73,6 @@ pub struct Progress {
     /// Since when it covers nothing that is open, having covered something, in milliseconds since
     /// 1970.
     pub idle_since_ms: Option<i64>,
-    /// Whether it has begun automatically.
-    pub has_begun: bool,
 }
 
 /// How far the event that reports on a silence is. Numbers are written to disk.
@@ -134,24 +116,10 @@ impl Silence {
     pub fn state(&self, now_ms: i64) -> SilenceState {
         if now_ms >= self.end_ms || self.progress.stage == Stage::Over {
             SilenceState::Expired
-        } else if now_ms < self.start_ms || self.is_armed() {
+        } else if now_ms < self.start_ms {
             SilenceState::Scheduled
         } else {
             SilenceState::Active
-        }
-    }
-
-    /// Whether it is to begin automatically, and has not yet.
-    pub fn is_armed(&self) -> bool {
-        self.flexible.is_some() && !self.progress.has_begun
-    }
-
-    /// Begins automatically at a moment, in milliseconds since 1970.
-    pub fn begin(&mut self, at_ms: i64) {
-        if let Some(flexible) = self.flexible {
-            self.start_ms = at_ms;
-            self.end_ms = at_ms.saturating_add(flexible.duration_ms);
-            self.progress.has_begun = true;
         }
     }
 
@@ -162,7 +130,7 @@ impl Silence {
 
     /// When it warns of its end, in milliseconds since 1970; none when it does not.
     pub fn warns_ms(&self) -> Option<i64> {
-        if self.calendar.is_some() || self.is_armed() {
+        if self.calendar.is_some() {
             return None;
         }
         let length_ms = self.end_ms.saturating_sub(self.start_ms);

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use bellwether_proto::text::is_hidden;
 use caseless::Caseless;
 use memchr::memmem::Finder;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// A text folded once, to compare many others with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -78,6 +80,13 @@ impl Part {
     pub fn is_in(&self, folded: &str) -> bool {
         self.finder.find(folded.as_bytes()).is_some()
     }
+}
+
+/// Folds a name: two that differ only in letter case, composition or invisible characters, such as
+/// joiners, are equal afterwards.
+pub fn fold_name(name: &str) -> String {
+    let visible = name.chars().filter(|c| !is_hidden(*c));
+    visible.nfd().default_case_fold().nfd().collect()
 }
 
 /// Folds a text; one that is folded already is not copied.

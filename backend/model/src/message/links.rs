@@ -29,6 +29,9 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
     /// Returns the signature of a link by which a contact acknowledges a thread, as long as that response
     /// lasts.
     fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret;
+
+    /// Records that a message to a contact contains a link to acknowledge a thread.
+    fn issued(&self, _thread: &str, _contact: &Name) {}
 }
 
 /// Links as readers of the API see them: in place of each signature is the mask.
@@ -94,6 +97,9 @@ impl Links {
             return String::new();
         };
         let (thread, response) = (content.occurrence.id(), contact.response);
+        if let Some(signer) = &self.acknowledging {
+            signer.issued(&thread.to_string(), &contact.name);
+        }
         let name = percent_encoded(contact.name.as_str());
         let (url, signature) = (self.url(), signature.reveal());
         format!("{url}/acknowledge/{thread}?response={response}&contact={name}&sign={signature}")

@@ -75,6 +75,9 @@ impl Ledger {
                     let addresses = mail_addresses(&found.kind);
                     next.refused.retain(|it| addresses.contains(&it.address));
                 }
+                if let (Some(next), Some(queue)) = (&mut next, queues.get(destination)) {
+                    next.alike.clone_from(&queue.refusals);
+                }
                 *current = next.or(current.take());
             }
         }

@@ -9,13 +9,15 @@ use crate::{
     delivery::{
         backoff::Tried,
         decide::{self, Circumstances},
+        notice,
         notices::Notices,
         queues::{Queues, Ready},
     },
     destination::Advice,
-    domain::{Attempt, Delivery, DeliveryState, Destination, Folding, RecordId},
+    domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
     limits::CUT_OFFS_MAX,
     ops::{
+        deciding::new_id,
         delivery::{
             attempt::{self, attempt_key},
             sequencing,
@@ -25,7 +27,10 @@ use crate::{
     store::{
         Direction, EngineError, Index, Stored,
         engine::Range,
-        record::bytes::{id_at, moment_at},
+        record::{
+            Ended,
+            bytes::{id_at, moment_at},
+        },
     },
 };
 
@@ -83,16 +88,46 @@ impl Plan {
         }
     }
 
-    /// Has a delivery that is due wait, without an attempt.
-    fn hold_back(&mut self, delivery: &Stored<Delivery>, until_ms: i64) {
-        let mut held = delivery.value.clone();
-        held.state = match held.state {
-            DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: until_ms },
-            _ => DeliveryState::Pending { due_ms: until_ms },
-        };
-        self.changes.update(delivery, &held);
-        self.leave(held.destination, until_ms);
+    /// Lets deliveries that are due wait for the end of an earlier one, which makes them due again.
+    pub(super) fn hold_back(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        // What changes of a delivery goes before what is held by it.
+        held.sort_by_key(|it| it.delivery.value.place());
+        for Held {
+            delivery,
+            earlier,
+            at,
+        } in held
+        {
+            let id = earlier.value.id;
+            if self.changes.ends(id) {
+                // It is free as soon as that is stored.
+                let left = &mut self.left[at];
+                left.is_full = true;
+                left.due_ms = left
+                    .due_ms
+                    .min(delivery.value.state.due_ms().unwrap_or(i64::MAX));
+                continue;
+            }
+            let waiting = Delivery {
+                behind: Some(id),
+                ..delivery.value.clone()
+            };
+            self.changes.update(&delivery, &waiting);
+            self.changes.touch(&earlier);
+            self.touched.push(id);
+            self.waiting.push(delivery.value.id);
+        }
     }
+}
+
+/// A delivery that is due and waits for an earlier one.
+#[derive(Debug)]
+pub(super) struct Held {
+    delivery: Stored<Delivery>,
+    earlier: Stored<Delivery>,
+    /// The place of its destination among what is left.
+    at: usize,
 }
 
 /// A delivery that is due.
@@ -121,6 +156,7 @@ impl Ledger {
             .filter(|it| it.destination.delivery.budget.is_some());
         plan.due = budgeted.filter_map(|due| id_at(&due.key, 0)).collect();
         let (deliveries, unreadable) = self.store.get_readable::<Delivery>(keys).await?;
+        let now_ms = self.clock.now_ms();
         for (due, delivery) in due.into_iter().zip(deliveries) {
             let Some(delivery) = delivery else {
                 if unreadable.contains(&due.key)
@@ -128,9 +164,23 @@ impl Ledger {
                     && let Some(name) = queues.set_aside(due.destination.id, id)
                 {
                     notices.unreadable(id, name);
+                    let ended = Ended {
+                        destination: due.destination.id,
+                        delivery: id,
+                        at_ms: self.clock.now_ms(),
+                    };
+                    let woken = self.store.wake_followers_of(vec![ended], &mut plan.changes);
+                    woken.await?;
                 }
                 continue;
             };
+            let later_ms = delivery.value.state.due_ms().filter(|it| *it > now_ms);
+            if let Some(due_ms) = later_ms.filter(|_| delivery.is_shifted()) {
+                // Its entry is in the time before the clock was set.
+                plan.changes.update(&delivery, &delivery.value);
+                plan.leave(due.destination.id, due_ms);
+                continue;
+            }
             match delivery.value.state {
                 DeliveryState::Leased { .. } => {
                     self.plan_lost(plan, &delivery, &due.destination).await?;
@@ -149,6 +199,7 @@ impl Ledger {
     }
 
     /// Leases a delivery that waits, unless it has to continue waiting or gets no more attempts.
+    #[expect(clippy::too_many_lines, reason = "one check after the other")]
     async fn plan_lease(
         &self,
         plan: &mut Plan,
@@ -160,7 +211,14 @@ impl Ledger {
             let dead = decide::poison(&delivery.value, now_ms);
             plan.changes.update(delivery, &dead);
             plan.note_end(&dead);
-            plan.poison.push((dead.destination, dead.id));
+            let name = due.destination.name.as_str();
+            let said = OwnEvent {
+                id: new_id(now_ms),
+                event: notice::poison(dead.id, name, now_ms),
+                chain: Vec::new(),
+            };
+            plan.changes.insert(&said);
+            plan.poison.push((dead.id, said));
             return Ok(());
         }
         let attempts = delivery.value.attempts;
@@ -182,8 +240,8 @@ impl Ledger {
                 return Ok(());
             }
         }
-        let before = sequencing::before(&self.store, &delivery.value, now_ms).await?;
-        let is_free = before.held_until_ms.is_none() || before.digest.is_some();
+        let before = sequencing::before(&self.store, &delivery.value).await?;
+        let is_free = before.earlier.is_none() || before.digest.is_some();
         let (destination, behind) = (&due.destination, before.digest);
         if is_free
             && !self
@@ -192,8 +250,12 @@ impl Ledger {
         {
             return Ok(());
         }
-        if let Some(until_ms) = before.held_until_ms {
-            plan.hold_back(delivery, until_ms);
+        if let Some(earlier) = before.earlier {
+            plan.held.push(Held {
+                delivery: delivery.clone(),
+                earlier,
+                at: due.at,
+            });
             return Ok(());
         }
         if !plan.left[due.at].admits(&delivery.value) {
@@ -364,7 +426,7 @@ impl Ledger {
         let newest = newest.into_iter().flatten().map(|stored| stored.value);
         let due = newest.filter(|it| {
             let is_free = !self.holds(it.id) && !queues.is_set_aside(it.id);
-            is_free && Some(it.id) != not && it.state.due_ms().is_some_and(|due| due <= now_ms)
+            is_free && Some(it.id) != not && it.due_ms().is_some_and(|due| due <= now_ms)
         });
         // The first of those that were tried least is the newest.
         let youngest = due.min_by_key(|it| it.attempts);

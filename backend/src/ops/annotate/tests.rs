@@ -5,7 +5,11 @@ use std::time::Duration;
 use super::*;
 use crate::{
     domain::EventId,
-    ops::samples::{self, event, name},
+    lifecycle::StateChange,
+    ops::{
+        samples::{self, event, name},
+        set_status::{StatusItem, set_status},
+    },
 };
 
 fn item(annotation: Option<&str>, text: &str) -> AnnotationItem {
@@ -89,4 +93,38 @@ async fn an_occurrence_takes_a_hundred_notes() {
         Err(Error::FailedPrecondition(_))
     ));
     assert_eq!(notes(&deciding).await.len(), ANNOTATIONS_MAX);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn forty_callers_on_one_event_all_succeed_beside_its_sender() {
+    const CALLERS: usize = 40;
+    let (deciding, _) = samples::deciding(samples::store()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    intake.submit(vec![event("a")], None).await.unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for caller in 0..CALLERS {
+        let (deciding, intake) = (deciding.clone(), intake.clone());
+        calls.spawn(async move {
+            let by = name(&format!("user{caller}"));
+            if caller % 2 == 0 {
+                let written = annotate(&deciding, &[item(None, "seen")], &by).await;
+                return written.map(|it| it.iter().all(Result::is_ok));
+            }
+            let change = StateChange {
+                acknowledged: Some(caller % 4 == 1),
+                ..StateChange::default()
+            };
+            let target = OccurrenceTarget::Newest(event("a").id());
+            let items = [StatusItem { target, change }];
+            let done = set_status((&deciding, &intake), &items, &by).await;
+            done.map(|it| it.iter().all(Result::is_ok))
+        });
+    }
+    for _ in 0..CALLERS {
+        intake.submit(vec![event("a")], None).await.unwrap();
+    }
+    while let Some(done) = calls.join_next().await {
+        assert!(done.unwrap().unwrap());
+    }
+    assert_eq!(notes(&deciding).await.len(), CALLERS / 2);
 }

@@ -1,8 +1,8 @@
 //! Groups as decisions see them.
 
 use crate::{
-    decide::{GroupAsk, GroupAt},
-    domain::{Group, GroupKey, RecordId},
+    decide::GroupAt,
+    domain::{Group, GroupKey, GroupRef, RecordId},
     store::{
         Direction, EngineError, Index, Membership, Store, Stored, engine::Range, record::bytes::Key,
     },
@@ -37,16 +37,16 @@ pub async fn joined(store: &Store, key: GroupKey) -> Result<Option<Stored<Group>
 ///
 /// # Errors
 /// Those of the store.
-pub async fn at(store: &Store, ask: GroupAsk) -> Result<Option<GroupAt>, EngineError> {
+pub async fn at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineError> {
     let found = match ask {
-        GroupAsk::Key(key) => joined(store, key).await?,
-        GroupAsk::Id(id) => store.get::<Group>(id.to_bytes().into()).await?,
+        GroupRef::Key(key) => joined(store, key).await?,
+        GroupRef::Id(id) => store.get::<Group>(id.to_bytes().into()).await?,
     };
     let Some(group) = found.map(|it| it.value) else {
         return Ok(None);
     };
     let is_notified_open = any(store, Membership::Open, group.id).await?;
-    if matches!(ask, GroupAsk::Key(_))
+    if matches!(ask, GroupRef::Key(_))
         && !is_notified_open
         && !any(store, Membership::News, group.id).await?
     {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 use super::{Configuration, Document, check};
 use crate::{
@@ -27,8 +27,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Reports what documents would change of who is notified, one at a time.
 #[derive(Debug)]
 pub struct Impacts {
-    pub(super) configuration: Configuration,
-    pub(super) deciding: Deciding,
+    configuration: Configuration,
+    deciding: Deciding,
     turn: Semaphore,
 }
 
@@ -97,7 +97,10 @@ impl Impacts {
         }
         check::documents(documents, prune_owner)?;
         let days = if days == 0 { REPLAY_DAYS } else { days };
-        let _turn = self.turn()?;
+        let _turn = self.turn.try_acquire().map_err(|_busy| Error::Exhausted {
+            message: "another impact is being computed".into(),
+            retry_after: Some(RETRY_AFTER),
+        })?;
         let stored = &self.configuration.store;
         let (staged, _) = self.configuration.staged(documents, prune_owner).await?;
         let drafted = staged.store();
@@ -112,18 +115,10 @@ impl Impacts {
         let after = replay((drafted, &self.deciding), &timeline, until_ms, end()).await?;
         Ok(compared(&timeline, &before, &after, now_ms))
     }
-
-    /// Takes the turn of the one that is computed at a time.
-    pub(super) fn turn(&self) -> Result<SemaphorePermit<'_>, Error> {
-        self.turn.try_acquire().map_err(|_busy| Error::Exhausted {
-            message: "another impact is being computed".into(),
-            retry_after: Some(RETRY_AFTER),
-        })
-    }
 }
 
 /// The shortest time after which a rule repeats what it notified of; none when none does.
-pub(super) async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
+async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
     let mut shortest: Option<Duration> = None;
     let mut pages = store.pages::<Rule>(Range::under(&[]));
     while let Some(page) = pages.next().await? {
@@ -135,12 +130,7 @@ pub(super) async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
 }
 
 /// The difference between two replays of a timeline, as far as both came.
-pub(super) fn compared(
-    timeline: &Timeline,
-    before: &Replayed,
-    after: &Replayed,
-    now_ms: i64,
-) -> Impact {
+fn compared(timeline: &Timeline, before: &Replayed, after: &Replayed, now_ms: i64) -> Impact {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
     let of = |all: &'_ Replayed| {

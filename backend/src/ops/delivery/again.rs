@@ -63,6 +63,8 @@ impl<'a> Templates<'a> {
             retried_as: None,
             folding: Folding::Open,
             in_thread: true,
+            behind: None,
+            may_have_arrived: false,
             // What was delivered is sent to all again, what was given up to those that do not have it.
             recipients: Recipients {
                 reached: match old.value.state {

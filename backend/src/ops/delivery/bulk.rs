@@ -7,7 +7,7 @@ use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     error::Error,
     limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
-    ops::{bounds::own_delivery, commit::commit, deciding::new_id, page::Scope},
+    ops::{commit::commit, deciding::new_id, page::Scope, tag_scope::own_delivery},
     scan,
     store::{Changes, Lane, Store, Stored},
 };

@@ -2,7 +2,7 @@
 //! on a change or an end does not overtake an earlier message that is still to be tried, and the
 //! last word is the newest one, also when an earlier message is sent again.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use crate::{
     clock::millis,
@@ -20,17 +20,14 @@ use crate::{
 
 /// Deliveries that are read at a time.
 const PAGE: usize = 64;
-/// How long a message waits at least for the one before it, in milliseconds.
-const WAIT_MS: i64 = 250;
 /// How far a clock may have been set back since a thread began.
 const SET_BACK_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// What went before a delivery: those of the same rule, destination and thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Before {
-    /// When it may be looked at again, because an earlier one has not ended; none when nothing stands
-    /// before it.
-    pub(crate) held_until_ms: Option<i64>,
+    /// The last delivery that has to end before this one begins: one of its thread, or a digest with one of these.
+    pub(crate) earlier: Option<Stored<Delivery>>,
     /// The digest that includes all that stands before it, where that waits for its first attempt.
     pub(crate) digest: Option<RecordId>,
     /// The first one that arrived, for a message that reports on a change of what that one
@@ -38,67 +35,109 @@ pub(crate) struct Before {
     pub(crate) opening: Option<RecordId>,
 }
 
+impl Before {
+    /// Returns the time at which it may be free, in milliseconds since 1970; `None` if nothing stands before it.
+    pub(crate) fn free_ms(&self, now_ms: i64) -> Option<i64> {
+        let earlier = self.earlier.as_ref()?;
+        Some(match earlier.value.state {
+            DeliveryState::Leased { .. } => now_ms,
+            state => state.due_ms().unwrap_or(now_ms).max(now_ms),
+        })
+    }
+}
+
 /// Reads what went before a delivery that is due.
-pub(crate) async fn before(
-    store: &Store,
-    delivery: &Delivery,
-    now_ms: i64,
-) -> Result<Before, EngineError> {
+pub(crate) async fn before(store: &Store, delivery: &Delivery) -> Result<Before, EngineError> {
     if is_first(delivery) {
         return Ok(Before::default());
     }
-    let before = standing(store, delivery).await?;
-    let before: Vec<_> = before.iter().collect();
-    let digests = digests(store, &before).await?;
-    let standing = before.iter().filter_map(|other| {
-        let digest = other.folding.digest().and_then(|it| digests.get(&it));
-        let state = digest.map_or(other.state, |it| it.state);
-        let until_ms = match state {
-            DeliveryState::Leased { .. } => now_ms,
-            state => state.due_ms()?,
-        };
-        let digest = digest.filter(|_| matches!(state, DeliveryState::Pending { .. }));
-        Some((until_ms, digest.map(|it| it.id)))
-    });
-    let standing: Vec<_> = standing.collect();
-    let until = standing.iter().map(|(until_ms, _)| *until_ms);
-    let digest = standing.first().and_then(|(_, digest)| *digest);
-    let digest = digest.filter(|_| standing.iter().all(|(_, other)| *other == digest));
-    let held_until_ms = until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS);
+    let earlier = unended(store, delivery).await?;
+    let digests = digests(store, delivery).await?;
+    if let Some(last) = digests.first() {
+        let is_only = earlier.is_none() && digests.iter().all(|it| it.value.id == last.value.id);
+        let is_waiting = matches!(last.value.state, DeliveryState::Pending { .. });
+        return Ok(Before {
+            digest: (is_only && is_waiting).then_some(last.value.id),
+            earlier: earlier.or(digests.into_iter().next()),
+            opening: None,
+        });
+    }
     let tells_of_change = delivery.content.clear || delivery.content.group.is_some();
-    let opening = if held_until_ms.is_none() && tells_of_change {
+    let opening = if earlier.is_none() && tells_of_change {
         opening(store, delivery).await?
     } else {
         None
     };
     Ok(Before {
-        held_until_ms,
-        digest,
+        earlier,
+        digest: None,
         opening,
     })
 }
 
-/// The deliveries that have to end before another one of their thread begins, each or by the digest that includes
-/// it. Of very many, the first ones: while there is any, it does not begin.
-async fn standing(store: &Store, delivery: &Delivery) -> Result<Vec<Delivery>, EngineError> {
-    use ThreadStanding::{Closing, Folded, Waiting};
-    let mut keys = Vec::new();
-    for (how, direction) in [
-        (Closing, Direction::Ascending),
-        (Waiting, Direction::Ascending),
-        // Digests are sent in their order.
-        (Folded, Direction::Descending),
-    ] {
-        if how != Waiting || waits_for_all(delivery) {
-            let range = earlier(delivery, how);
-            let engine = store.engine();
-            let found = engine.entries(Index::DeliveryByThread, range, direction, PAGE);
-            keys.extend(found.await?.into_iter().map(|(_, key)| key));
+/// The last delivery of the thread that has to end before another one begins. What opens or repeats waits for an
+/// earlier closing alone: it says the same as an earlier opening.
+async fn unended(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Option<Stored<Delivery>>, EngineError> {
+    let mut last: Option<Stored<Delivery>> = None;
+    for how in [ThreadStanding::Closing, ThreadStanding::Waiting] {
+        if how == ThreadStanding::Closing || waits_for_all(delivery) {
+            let found = last_readable(store, earlier(delivery, how)).await?;
+            last = last
+                .into_iter()
+                .chain(found)
+                .max_by_key(|it| it.value.place());
+        }
+    }
+    Ok(last)
+}
+
+/// The last delivery of a range. What cannot be read stands before nothing.
+async fn last_readable(
+    store: &Store,
+    mut range: Range,
+) -> Result<Option<Stored<Delivery>>, EngineError> {
+    loop {
+        let (index, engine) = (Index::DeliveryByThread, store.engine());
+        let entries = engine.entries(index, range.clone(), Direction::Descending, 1);
+        let Some((entry, key)) = entries.await?.pop() else {
+            return Ok(None);
+        };
+        range.end = Some(entry);
+        let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;
+        if let Some(found) = found.into_iter().flatten().next() {
+            return Ok(Some(found));
+        }
+    }
+}
+
+/// The digests that have not ended and include earlier deliveries of the thread, the last one first: they are sent
+/// in their order.
+async fn digests(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delivery>>, EngineError> {
+    let (index, range) = (
+        Index::DeliveryByThread,
+        earlier(delivery, ThreadStanding::Folded),
+    );
+    let engine = store.engine();
+    let entries = engine.entries(index, range, Direction::Descending, PAGE);
+    let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
+    let (folded, _) = store.get_readable::<Delivery>(keys).await?;
+    let folded = folded.into_iter().flatten().map(|it| it.value);
+    let stand_before = folded.filter(|it| waits_for_all(delivery) || it.is_closing());
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    for digest in stand_before.filter_map(|it| it.folding.digest()) {
+        let key = digest.to_bytes().into();
+        if !keys.contains(&key) {
+            keys.push(key);
         }
     }
     let (found, _) = store.get_readable::<Delivery>(keys).await?;
-    let found = found.into_iter().flatten().map(|it| it.value);
-    Ok(found.filter(|it| stands_before(it, delivery)).collect())
+    let found = found.into_iter().flatten();
+    Ok(found
+        .filter(|it| it.value.state.due_ms().is_some())
+        .collect())
 }
 
 /// Returns the range of the deliveries before this one in its thread that have a standing.
@@ -180,29 +219,6 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
         }
     }
     Ok(found)
-}
-
-/// The digests that include some of these, by identity.
-async fn digests(
-    store: &Store,
-    before: &[&Delivery],
-) -> Result<HashMap<RecordId, Delivery>, EngineError> {
-    let folded = before.iter().filter_map(|it| it.folding.digest());
-    let mut keys: Vec<Vec<u8>> = folded.map(|it| it.to_bytes().into()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    if keys.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let (found, _) = store.get_readable::<Delivery>(keys).await?;
-    let found = found.into_iter().flatten().map(|it| it.value);
-    Ok(found.map(|it| (it.id, it)).collect())
-}
-
-/// Whether a delivery has to end before another one of its thread begins. What opens or repeats waits
-/// for an earlier closing alone: it says the same as an earlier opening.
-fn stands_before(other: &Delivery, delivery: &Delivery) -> bool {
-    other.place() < delivery.place() && (waits_for_all(delivery) || other.is_closing())
 }
 
 fn waits_for_all(delivery: &Delivery) -> bool {

@@ -170,12 +170,12 @@ impl WaitReasons<'_> {
             return waiting(reason.into(), Some(due_ms));
         }
         let before = if looking {
-            sequencing::before(&all.store, delivery, now_ms).await?
+            sequencing::before(&all.store, delivery).await?
         } else {
             sequencing::Before::default()
         };
         let hold = all.holds.of(delivery.destination);
-        if let (Some(until_ms), false) = (before.held_until_ms, hold == Some(Hold::Paused)) {
+        if let (Some(until_ms), false) = (before.free_ms(now_ms), hold == Some(Hold::Paused)) {
             let reason = "behind an earlier message of its thread";
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }

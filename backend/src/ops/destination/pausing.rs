@@ -6,7 +6,7 @@ use super::Destinations;
 use crate::{
     domain::{Delivery, Destination, Health, HealthState, Name},
     error::Error,
-    ops::{bounds::own, commit::commit, delivery::hastened},
+    ops::{commit::commit, delivery::hastened, tag_scope::own},
     store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
 };
 

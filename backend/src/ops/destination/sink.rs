@@ -4,9 +4,12 @@ use async_trait::async_trait;
 
 use crate::{
     destination::EventSink,
-    domain::{IncomingEvent, RecordId},
+    domain::{IncomingEvent, OwnEvent, RecordId},
     error::Error,
-    ops::intake::{Intake, check::check_source},
+    ops::{
+        intake::{Intake, check::check_source},
+        loop_guard::RecordedReports,
+    },
 };
 
 #[async_trait]
@@ -22,5 +25,9 @@ impl EventSink for Intake {
 
     fn report(&self, event: IncomingEvent) {
         Self::report(self, event, Vec::new());
+    }
+
+    fn report_stored(&self, event: OwnEvent) {
+        self.report_all(RecordedReports::of(event));
     }
 }

@@ -21,11 +21,11 @@ use crate::{
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
     ops::{
-        bounds::{Bounds, own},
         commit::commit,
         delivery::attempt,
         destination::tested_drafts::TestedDrafts,
         find,
+        tag_scope::{TagScope, own},
     },
     store::{Changes, Lane, Store, audit},
 };
@@ -423,8 +423,8 @@ impl Works {
                     .await?;
                 let found = found
                     .ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
-                if let Some(bounds) = Bounds::of_caller() {
-                    bounds.check("name", &found.value)?;
+                if let Some(scope) = TagScope::of_caller() {
+                    scope.check("name", &found.value)?;
                 }
                 Ok(Tested {
                     id: found.value.id,

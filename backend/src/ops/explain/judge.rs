@@ -11,7 +11,7 @@ use super::{
     timeline::{PastState, Point},
 };
 use crate::{
-    decide::{Case, LoadedTrigger, Sending, Snapshot, Tense, Verdict, condition::moment},
+    decide::{Case, LoadedTrigger, SendKind, Sending, Snapshot, Tense, Verdict, condition::moment},
     domain::{HeldBy, HoldKind, Name, Notified, RecordId, RevisionId, Rule, Status},
     matching::Explained,
 };
@@ -223,22 +223,21 @@ impl Judge<'_> {
             let held_by = held_by.filter(|it| it.kind == HoldKind::Inhibition);
             held_by.cloned().collect()
         });
+        let kind = match subject.notified {
+            None => SendKind::Opening,
+            Some(_) if rule.repeat => SendKind::Repeat,
+            Some(_) => SendKind::Update,
+        };
+        let (named, what) = ((&rule.name, Some(rule)), (kind, waits));
         let sending = Sending {
-            rule_name: &rule.name,
-            rule: Some(rule),
             covering: &covering,
             inhibited: &inhibited,
-            calendars: self.snapshot.calendars(),
-            earlier: &occurrence.earlier,
             flapping: waits.and_then(|it| {
                 let mut held_by = it.held_by.iter();
                 held_by.find(|it| it.kind == HoldKind::Flapping)
             }),
             group: waits.and_then(|it| it.group_hold()),
-            is_opening: subject.notified.is_none(),
-            is_repeat: subject.notified.is_some() && rule.repeat,
-            first_ms: waits.map_or(point.at_ms, |it| it.since_ms),
-            now_ms: point.at_ms,
+            ..Sending::new(named, what, occurrence, self.snapshot, point.at_ms)
         };
         sending.held_by()
     }

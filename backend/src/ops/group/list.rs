@@ -6,13 +6,13 @@ use crate::{
     lifecycle::StateChange,
     limits::{GROUP_JOINING_MAX, PAGE_TIME_MAX},
     ops::{
-        bounds::Bounds,
         cause_lookup::group::standing,
         deciding::Deciding,
         edit::OccurrenceTarget,
         intake::Intake,
         page::{PageRequest, Scope},
         set_status::{self, StatusItem},
+        tag_scope::TagScope,
     },
     scan,
     store::{
@@ -200,11 +200,11 @@ pub async fn set(
         let open = found.into_iter().flatten().map(|it| it.value);
         Ok::<_, Error>(open.filter(|it| it.status != Status::Closed))
     };
-    if let Some(bounds) = Bounds::of_caller() {
+    if let Some(scope) = TagScope::of_caller() {
         for keys in keys.chunks(GROUP_JOINING_MAX) {
             open(keys)
                 .await?
-                .try_for_each(|it| bounds.check_event(&it))?;
+                .try_for_each(|it| scope.check_event(&it))?;
         }
     }
     let mut count = 0;

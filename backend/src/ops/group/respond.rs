@@ -6,22 +6,21 @@
 use crate::{
     decide::{
         Causes, Notices, Snapshot, Step, StepKind, Transition, Unanswered, as_notified, notify,
+        shown_members,
     },
     domain::{
         Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseHold, ResponseState,
         Status,
     },
     error::Error,
-    limits::{
-        GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE,
-    },
+    limits::{GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE},
     ops::{
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         group::notify::keys,
         intake::Intake,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
     },
@@ -76,7 +75,7 @@ async fn moved(
     deciding: &Deciding,
     key: &[u8],
     causes: &Causes,
-) -> Result<(Changes, (Reports, bool)), Error> {
+) -> Result<(Changes, (RecordedReports, bool)), Error> {
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
     let snapshot = deciding.ruleset.refreshed().await?;
@@ -84,10 +83,10 @@ async fn moved(
     changes.rest_on(&snapshot);
     let mut reports = Reports::default();
     let Some(carrier) = store.get::<Occurrence>(key.to_vec()).await? else {
-        return Ok((changes, (reports, false)));
+        return Ok((changes, (RecordedReports::default(), false)));
     };
     let Some((id, response)) = to_move(&carrier.value, now_ms) else {
-        return Ok((changes, (reports, false)));
+        return Ok((changes, (RecordedReports::default(), false)));
     };
     let mut response = response.clone();
     let was_unanswered = response.is_unanswered;
@@ -102,7 +101,7 @@ async fn moved(
     let mut about = carrier.value.notified.iter();
     let about = about.find(|it| it.group == Some(id));
     let is_left = match (found, &group) {
-        (Candidate::Carrier, _) => return Ok((changes, (reports, false))),
+        (Candidate::Carrier, _) => return Ok((changes, (RecordedReports::default(), false))),
         (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
             if was_unanswered {
                 // The report moves to this member.
@@ -154,6 +153,7 @@ async fn moved(
         .await?;
         changes.update(&carrier, &next);
     }
+    let reports = reports.record(&mut changes);
     Ok((changes, (reports, is_moved)))
 }
 
@@ -295,16 +295,8 @@ async fn content(store: &Store, id: RecordId) -> Result<Option<GroupContent>, En
     let others = keys(store, Membership::Unacknowledged, id, 1).await?;
     let shown = open.iter().take(GROUP_SHOWN_MAX).cloned().collect();
     let shown = store.get_many::<Occurrence>(shown).await?;
-    let mut left_bytes = GROUP_SHOWN_BYTES_MAX;
-    let mut members = Vec::new();
-    for member in shown.into_iter().flatten().map(|it| it.value) {
-        let bytes = member.weight_bytes();
-        if bytes > left_bytes && !members.is_empty() {
-            break;
-        }
-        left_bytes = left_bytes.saturating_sub(bytes);
-        members.push((None, as_notified(&member)));
-    }
+    let shown = shown.into_iter().flatten();
+    let members = shown_members(shown.map(|it| (None, as_notified(&it.value))));
     let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
     Ok(Some(GroupContent {
         id,

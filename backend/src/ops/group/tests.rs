@@ -1,6 +1,6 @@
 //! Groups, on a service without a wire whose clock stands still unless it is moved.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     clock::Clock as _,
@@ -11,6 +11,7 @@ use crate::{
     lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
+        group::notify,
         review::Reviewer,
         samples::{self, DISK_TRIGGER, name, rule, world::World},
         set_status::{StatusItem, set_status},
@@ -442,4 +443,24 @@ async fn a_reopened_last_member_is_notified_in_a_new_group() {
     world.close("a").await;
     world.wait(0).await;
     assert_eq!(world.messages().await[3..], [message(&["-a"], 0, true)]);
+}
+
+#[tokio::test]
+async fn joining_and_news_of_one_group_are_one_due_entry_and_one_message() {
+    let world = World::under(&[gathering()]).await;
+    world.open(&["a", "b"]).await;
+    world.wait(30).await;
+    world.open(&["c"]).await;
+    world.close("a").await;
+    let all = samples::all::<Occurrence>(&world.store).await;
+    let pending = all.iter().flat_map(|it| &it.pending);
+    let due: BTreeSet<_> = pending
+        .filter_map(|it| Some((it.rule, it.group()?)))
+        .collect();
+    assert_eq!(due.len(), 2);
+    let distinct = notify::distinct(&world.store, due).await.unwrap();
+    assert_eq!(distinct.len(), 1);
+    world.wait(300).await;
+    let messages = world.messages().await;
+    assert_eq!(messages[1..], [message(&["+c", "-a", "b"], 2, false)]);
 }

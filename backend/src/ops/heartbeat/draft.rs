@@ -7,11 +7,12 @@ use bellwether_proto::{cloud, v1};
 use super::NAMED;
 use crate::{
     clock::millis,
+    decide::cron,
     domain::{HeartbeatEvent, Severity},
     limits::{
         HEARTBEAT_DIMENSIONS_MAX, HEARTBEAT_EVERY_MAX, HEARTBEAT_EVERY_MIN, HEARTBEAT_FIELDS_MAX,
         HEARTBEAT_FORGET_DEFAULT, HEARTBEAT_FORGET_MAX, HEARTBEAT_GRACE_MAX, HEARTBEAT_GRACE_MIN,
-        HEARTBEAT_RUN_MAX, HEARTBEAT_RUN_MIN,
+        HEARTBEAT_GRACE_OF_CRON, HEARTBEAT_RUN_MAX, HEARTBEAT_RUN_MIN,
     },
     matching::field::Field,
     ops::{
@@ -51,12 +52,17 @@ impl Times {
     pub(super) fn checked(draft: &v1::Heartbeat, faults: &mut Faults) -> Self {
         let every_ms = every(draft, faults);
         let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
+        let usual = if draft.cron.is_empty() {
+            tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)
+        } else {
+            HEARTBEAT_GRACE_OF_CRON
+        };
         let grace_ms = within(
             "grace",
-            draft.grace.as_ref().map_or_else(
-                || millis(tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)),
-                time::length_ms,
-            ),
+            draft
+                .grace
+                .as_ref()
+                .map_or_else(|| millis(usual), time::length_ms),
             (Duration::ZERO, HEARTBEAT_GRACE_MAX),
             faults,
         );
@@ -82,23 +88,37 @@ impl Times {
     }
 }
 
-/// The time between two beats; 0 with a calendar.
+/// Checks `every`, `calendar_name` and `cron`, and returns the time between two beats; 0 without `every`.
 fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
+    if !draft.cron.is_empty()
+        && let Err((field, fault)) = cron(&draft.cron, &draft.time_zone)
+    {
+        faults.add(field, fault);
+    } else if draft.cron.is_empty() && !draft.time_zone.is_empty() {
+        faults.add("timeZone", "is allowed only together with `cron`");
+    }
     let every_ms = draft.every.as_ref().map(time::length_ms);
-    match (every_ms, &*draft.calendar_name) {
-        (Some(every_ms), "") => {
+    match (every_ms, &*draft.calendar_name, &*draft.cron) {
+        (Some(every_ms), "", "") => {
             let range = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
             within("every", every_ms, range, faults)
         }
-        (Some(_), _) => {
-            faults.add("every", "is not allowed together with `calendarName`");
+        (Some(_), ..) => {
+            let fault = "is not allowed together with `calendarName` or `cron`";
+            faults.add("every", fault);
             0
         }
-        (None, "") => {
-            faults.add("every", "or `calendarName` is required, such as `300s`");
+        (None, "", "") => {
+            let fault = "or `calendarName` or `cron` is required, such as `300s`";
+            faults.add("every", fault);
             0
         }
-        (None, _) => 0,
+        (None, calendar, cron) => {
+            if !calendar.is_empty() && !cron.is_empty() {
+                faults.add("cron", "is not allowed together with `calendarName`");
+            }
+            0
+        }
     }
 }
 

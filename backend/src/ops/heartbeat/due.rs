@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use crate::{
     decide::LoadedHeartbeat,
-    domain::{Expectation, Heartbeat, RecordId, heartbeat::ExpectedWindow},
+    domain::{
+        Expectation, Heartbeat, RecordId,
+        heartbeat::{ExpectedWindow, SERVICE},
+    },
     error::Error,
-    ops::{beats::SERVICE, deciding::Deciding},
+    ops::deciding::Deciding,
     store::{EngineError, Store, Stored, record::bytes::Key},
 };
 
@@ -36,7 +39,7 @@ impl Due {
     pub(super) async fn of(deciding: &Deciding, heartbeat: Heartbeat) -> Result<Self, Error> {
         let (clock, beats) = (deciding.clock.as_ref(), &deciding.beats);
         let (mut loaded, mut window) = (None, None);
-        if heartbeat.calendar.is_some() {
+        if heartbeat.has_windows() {
             let snapshot = deciding.ruleset.refreshed().await?;
             let mut all = snapshot.heartbeats().iter();
             loaded = all.find(|it| it.heartbeat.id == heartbeat.id).cloned();
@@ -59,13 +62,14 @@ impl Due {
             let left_ms = due_service_ms.saturating_sub(self.service_ms);
             self.now_ms.saturating_add(left_ms)
         };
-        let beat = match &self.heartbeat.calendar {
-            None => Some(at_ms(
+        let beat = if self.heartbeat.has_windows() {
+            self.of_window(expected, at_ms)
+        } else {
+            Some(at_ms(
                 expected
                     .beat_service_ms
                     .saturating_add(self.heartbeat.silence_ms()),
-            )),
-            Some(_) => self.of_window(expected, at_ms),
+            ))
         };
         let run = expected.run.zip(self.heartbeat.max_run_ms);
         let run = run.map(|(run, max_ms)| at_ms(run.since_service_ms.saturating_add(max_ms)));

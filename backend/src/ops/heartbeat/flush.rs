@@ -5,9 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::millis,
+    domain::heartbeat::FLUSHED_EVERY_MS,
     error::log_failure,
-    limits::BEATS_APART,
     ops::deciding::Deciding,
     store::{EngineError, Lane},
 };
@@ -32,12 +31,9 @@ impl BeatFlush {
                     // They are remembered still.
                     log_failure("failed to store beats", &error);
                 }
-                let next_ms = self
-                    .deciding
-                    .clock
-                    .now_ms()
-                    .saturating_add(millis(BEATS_APART));
-                self.deciding.clock.wait_until(next_ms).await;
+                let clock = &self.deciding.clock;
+                let next_ms = clock.now_ms().saturating_add(FLUSHED_EVERY_MS);
+                clock.wait_until(next_ms).await;
             }
         };
         tokio::select! {

@@ -1,5 +1,6 @@
 //! Looks for missing beats: opens their events, and closes them after the next beat.
 
+mod outages;
 mod windows;
 
 use std::{
@@ -16,14 +17,13 @@ use super::{alarm, due::stored_window};
 use crate::{
     clock::millis,
     decide::{AlarmFacts, Heartbeats, LoadedHeartbeat},
-    domain::{Expectation, OpenAlarm, RecordId, Standing},
+    domain::{
+        Expectation, OpenAlarm, RecordId, Standing,
+        heartbeat::{Outage, SERVICE},
+    },
     error::{Error, log_failure},
     limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
-    ops::{
-        beats::{SERVICE, awaited},
-        deciding::Deciding,
-        intake::Intake,
-    },
+    ops::{beats::awaited, deciding::Deciding, intake::Intake},
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
         engine::Range,
@@ -47,16 +47,14 @@ pub struct HeartbeatWatch {
 }
 
 /// The time of service, as the node that leads counts it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Time {
     now_ms: i64,
     at: Duration,
-    /// How far it is stored.
-    stored_ms: i64,
-    /// When events were accepted again after a time in which they were not.
-    resumed_ms: i64,
-    /// How long they were not accepted before that.
-    away_ms: i64,
+    /// The last time that is stored; none if an outage since then is not.
+    stored_ms: Option<i64>,
+    /// The newest outages, the oldest first.
+    outages: Vec<Outage>,
     steps: Steps,
 }
 
@@ -115,7 +113,7 @@ impl HeartbeatWatch {
             return Ok(());
         }
         let is_quiet = snapshot.settings().is_quiet();
-        let time = self.advance(!heartbeats.is_empty(), is_quiet).await?;
+        let time = &self.advance(!heartbeats.is_empty(), is_quiet).await?;
         if is_quiet {
             return Ok(());
         }
@@ -147,21 +145,11 @@ impl HeartbeatWatch {
         } = &self.deciding;
         let passed = clock.passed();
         let key = Key::new().id(SERVICE).id(SERVICE).build();
-        let mut time = if let Some(time) = self.time {
-            time
+        let mut time = if let Some(time) = &self.time {
+            time.clone()
         } else {
             let stored = store.get::<Expectation>(key.clone()).await?;
-            let stored = stored.map(|it| it.value);
-            let last_ms = stored.as_ref().and_then(|it| it.last_ms);
-            let now_ms = stored.map_or(0, |it| it.beat_service_ms);
-            Time {
-                now_ms,
-                at: passed,
-                stored_ms: now_ms,
-                resumed_ms: now_ms,
-                away_ms: last_ms.map_or(i64::MAX, |it| (clock.now_ms() - it).max(0)),
-                steps: Steps::at(clock.now_ms()),
-            }
+            Time::after_start(stored.map(|it| it.value), clock.now_ms(), passed)
         };
         let since = passed.saturating_sub(time.at);
         let accepts = store.engine().condition().accepts_events() && !is_quiet;
@@ -173,20 +161,17 @@ impl HeartbeatWatch {
                 .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
         }
         if !accepts || since > SERVICE_TIME_INTERVAL {
-            let before_ms = if time.resumed_ms == time.now_ms {
-                time.away_ms
-            } else {
-                0
-            };
-            time.away_ms = before_ms.saturating_add(millis(since));
-            time.resumed_ms = time.now_ms;
+            time.note_outage(millis(since));
         }
         time.steps.look(clock.now_ms(), millis(since), time.now_ms);
         beats.lead(time.now_ms, passed, !accepts);
-        if is_stored && time.now_ms - time.stored_ms >= millis(SERVICE_TIME_INTERVAL) {
+        let interval_ms = millis(SERVICE_TIME_INTERVAL);
+        let is_due = |stored_ms: i64| time.now_ms - stored_ms >= interval_ms;
+        if is_stored && accepts && time.stored_ms.is_none_or(is_due) {
             let stored = store.get::<Expectation>(key).await?;
             let next = Expectation {
                 last_ms: Some(clock.now_ms()),
+                outages: time.outages.clone(),
                 ..awaited(SERVICE, SERVICE, Vec::new(), time.now_ms)
             };
             let mut changes = store.changes();
@@ -195,9 +180,9 @@ impl HeartbeatWatch {
                 None => changes.insert(&next),
             }
             store.apply(Lane::Admin, changes).await?;
-            time.stored_ms = time.now_ms;
+            time.stored_ms = Some(time.now_ms);
         }
-        self.time = Some(time);
+        self.time = Some(time.clone());
         Ok(time)
     }
 
@@ -207,7 +192,7 @@ impl HeartbeatWatch {
         let mut kept: HashSet<RecordId> = ids.collect();
         self.deciding.beats.keep(&kept);
         let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
-        let of_calendars = of_calendars.filter(|it| it.calendar.is_some());
+        let of_calendars = of_calendars.filter(|it| it.has_windows());
         let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
         self.sweep_windows(|it| of_calendars.contains(&it)).await?;
         kept.insert(SERVICE);
@@ -271,12 +256,12 @@ impl HeartbeatWatch {
     }
 
     /// Looks at what a heartbeat expects; answers when to look again, in time of service.
-    async fn look(&self, loaded: &LoadedHeartbeat, time: Time) -> Result<i64, Error> {
+    async fn look(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
             self.expect(loaded, time).await?;
         }
-        let next_ms = if heartbeat.calendar.is_some() {
+        let next_ms = if heartbeat.has_windows() {
             self.look_at_window(loaded, time).await?
         } else {
             let waiting = Waiting {
@@ -312,10 +297,10 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         waiting: Waiting,
-        time: Time,
+        time: &Time,
     ) -> Result<i64, Error> {
         let all = Range::under(&waiting.place);
-        if time.is_settled(loaded) {
+        if time.is_settled(loaded.heartbeat.grace_ms, waiting.length_ms) {
             let until_ms = time.now_ms.saturating_sub(waiting.length_ms);
             let late = Range {
                 end: Some(Key::new().rest(&waiting.place).moment(until_ms).build()),
@@ -336,7 +321,7 @@ impl HeartbeatWatch {
     }
 
     /// Stops expecting what had no beat for a long time.
-    async fn forget(&self, loaded: &LoadedHeartbeat, time: Time) -> Result<(), Error> {
+    async fn forget(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
         let of = |standing| by_beat(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
@@ -345,7 +330,7 @@ impl HeartbeatWatch {
             ..Range::under(&of(Standing::Late).build())
         };
         let mut forgotten = self.found(forgotten).await?;
-        if heartbeat.calendar.is_some() {
+        if heartbeat.has_windows() {
             // Windows may lie further apart than that.
             forgotten.retain(|it| {
                 let open = it.value.open;
@@ -364,7 +349,7 @@ impl HeartbeatWatch {
     }
 
     /// Expects the first beat of a heartbeat whose beats all count as one.
-    async fn expect(&self, loaded: &LoadedHeartbeat, time: Time) -> Result<(), Error> {
+    async fn expect(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;
         let found = store.get::<Expectation>(Key::new().id(id).id(key).build());
@@ -381,7 +366,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: Time,
+        time: &Time,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let event = alarm::event(loaded, &stored.value, AlarmFacts::default(), now_ms).id();
@@ -404,7 +389,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: Time,
+        time: &Time,
     ) -> Result<(), Error> {
         match self.report(loaded, stored, time).await {
             Err(Error::Invalid(faults)) => {
@@ -421,7 +406,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         expected: &Expectation,
-        time: Time,
+        time: &Time,
     ) -> Result<AlarmFacts, Error> {
         let heartbeat = &loaded.heartbeat;
         let run = expected.run.zip(heartbeat.max_run_ms);
@@ -432,7 +417,7 @@ impl HeartbeatWatch {
         };
         let due_ms = if let Some((run, max_ms)) = overrun {
             Some(wall_ms(run.since_service_ms.saturating_add(max_ms)))
-        } else if heartbeat.calendar.is_some() {
+        } else if heartbeat.has_windows() {
             let window = stored_window(&self.deciding.store, heartbeat.id).await?;
             let window = window.and_then(|it| it.value.window);
             window.map(|it| it.start_ms.saturating_add(it.length_ms))
@@ -451,7 +436,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         stored: Stored<Expectation>,
-        time: Time,
+        time: &Time,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let expected = &stored.value;

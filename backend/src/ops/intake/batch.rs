@@ -1,7 +1,7 @@
 //! One batch of events: read what they are about, decide, commit.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -9,7 +9,7 @@ use super::job::{Accepted, Job, Outcome};
 use crate::{
     decide::{Causes, Past, Snapshot, Step, StepKind, Transition, hand_over, notify},
     domain::{
-        Delivery, EventId, Occurrence, OccurrenceId, Receipt, RecordId, Severity, Status,
+        Delivery, EventId, Occurrence, OccurrenceId, OwnEvent, Receipt, RecordId, Severity, Status,
         counter::Subject,
     },
     lifecycle::{self, Arrival, Received, receive},
@@ -18,7 +18,7 @@ use crate::{
         cause_lookup::{Recent, settle},
         deciding::{Deciding, new_id},
         find,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
     },
@@ -140,7 +140,8 @@ pub(super) async fn commit(
     deciding: &Deciding,
     jobs: &[&Job],
     recent: &Recent,
-) -> Result<(Vec<Outcome>, Reports), Failed> {
+) -> Result<(Vec<Outcome>, RecordedReports), Failed> {
+    let _steady = deciding.store.steady().await;
     let causes = recent.causes(&deciding.store).await?;
     loop {
         let decided = decide(deciding, jobs, &causes).await?;
@@ -156,6 +157,7 @@ struct Decided {
     snapshot: Arc<Snapshot>,
     lines: HashMap<EventId, Line>,
     receipts: Receipts,
+    own_events: Vec<Stored<OwnEvent>>,
     outcomes: Vec<Outcome>,
     deliveries: Vec<Delivery>,
     reports: Reports,
@@ -188,9 +190,14 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
         reports: Reports::default(),
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;
+    let own_events = own_events(deciding, jobs).await?;
+    let mut left: HashSet<_> = own_events.iter().map(|it| it.value.id).collect();
     let mut outcomes = Vec::with_capacity(jobs.len());
     for job in jobs {
-        if let Some(earlier) = receipts.earlier(job, now_ms) {
+        let is_ingested = job.stored.is_some_and(|id| !left.remove(&id));
+        let earlier = receipts.earlier(job, now_ms);
+        let earlier = earlier.or_else(|| is_ingested.then(|| Outcome::Earlier(Vec::new())));
+        if let Some(earlier) = earlier {
             outcomes.push(earlier);
             continue;
         }
@@ -203,6 +210,7 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
         snapshot,
         lines,
         receipts,
+        own_events,
         outcomes,
         deliveries,
         reports,
@@ -212,16 +220,31 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
     })
 }
 
+/// Reads the stored events of the service's own that jobs ingest; those that are missing were ingested before.
+async fn own_events(
+    deciding: &Deciding,
+    jobs: &[&Job],
+) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
+    let ids: BTreeSet<_> = jobs.iter().filter_map(|job| job.stored).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys = ids.into_iter().map(|id| id.to_bytes().into()).collect();
+    let (found, _) = deciding.store.get_readable(keys).await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
 /// Stores what was decided.
 async fn store(
     deciding: &Deciding,
     jobs: &[&Job],
     decided: Decided,
-) -> Result<(Vec<Outcome>, Reports), Failed> {
+) -> Result<(Vec<Outcome>, RecordedReports), Failed> {
     let Decided {
         snapshot,
         lines,
         receipts,
+        own_events,
         outcomes,
         deliveries,
         reports,
@@ -243,6 +266,10 @@ async fn store(
     for key in &receipts.new {
         changes.insert(&receipts.known[key]);
     }
+    for ingested in &own_events {
+        changes.delete(ingested);
+    }
+    let reports = reports.record(&mut changes);
     if !changes.is_empty() {
         changes.rest_on(&snapshot);
         changes.use_space(jobs.iter().map(|it| it.space).min().unwrap_or_default());

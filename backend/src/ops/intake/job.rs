@@ -29,6 +29,8 @@ pub(super) struct Job {
     pub(super) trace: Option<TraceContext>,
     /// The free space that it may use.
     pub(super) space: DiskShare,
+    /// The stored event of the service's own that it ingests; it is ingested once.
+    pub(super) stored: Option<RecordId>,
     /// What it takes of the queue's capacity, for as long as it is there.
     pub(super) capacity: Option<OwnedSemaphorePermit>,
 }

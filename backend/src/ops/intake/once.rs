@@ -57,6 +57,7 @@ impl Intake {
             queued: Instant::now(),
             trace: trace::current(),
             space: DiskShare::AboveFloor,
+            stored: None,
         };
         if !self.queue.push(job) {
             return Err(stopping());

@@ -290,6 +290,7 @@ mod tests {
             queued: Instant::now(),
             trace: None,
             space: DiskShare::AboveFloor,
+            stored: None,
             capacity: None,
         };
         assert!(queue.push(job));

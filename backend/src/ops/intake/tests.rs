@@ -11,7 +11,7 @@ use crate::{
         samples::{self, DISK_TRIGGER, event, rule},
         statistics::Counting,
     },
-    store::{Lane, Record as _, Sealer, Store, engine::memory::MemoryEngine},
+    store::{Lane, Record as _, Sealer, engine::memory::MemoryEngine},
     testing::faulty_engine::FaultyEngine,
 };
 

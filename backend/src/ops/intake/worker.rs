@@ -172,6 +172,7 @@ impl Worker {
                 queued: taken.job.queued,
                 trace: taken.job.trace,
                 space: taken.job.space,
+                stored: None,
                 capacity: None,
             });
             Box::pin(self.take_in(vec![alone], until)).await;

@@ -191,7 +191,6 @@ impl World {
             query,
             rule_names: vec!["page".into()],
             calendar: String::new(),
-            flexible_ms: None,
             start_ms: None,
             end_ms: Some(self.clock.now_ms() + minutes * 60_000),
             expire_when_idle_ms: None,
@@ -679,6 +678,7 @@ async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
 mod cancelled;
 mod groups;
 mod noise;
+mod own_events;
 
 /// Edits a rule.
 async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {

@@ -14,8 +14,14 @@ use crate::{
     lifecycle::{Cause, Review, StateChange, review},
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        cause_lookup::settled, commit::commit, deciding::Deciding, intake::Intake,
-        loop_guard::Reports, page_cancel::cancel_pages, revision, silence::event_of,
+        cause_lookup::settled,
+        commit::commit,
+        deciding::Deciding,
+        intake::Intake,
+        loop_guard::{RecordedReports, Reports},
+        page_cancel::cancel_pages,
+        revision,
+        silence::event_of,
     },
     store::{
         Changes, Direction, Duty, Index, Lane, LogPosition, Stored,
@@ -167,7 +173,7 @@ impl Ageing {
         &self,
         records: &[Vec<u8>],
         causes: &Causes,
-    ) -> Result<(Changes, Reports), Error> {
+    ) -> Result<(Changes, RecordedReports), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let found = store.get_many::<Occurrence>(records.to_vec()).await?;
@@ -195,6 +201,7 @@ impl Ageing {
                 changes.update(&stored, &next);
             }
         }
+        let reports = reports.record(&mut changes);
         Ok((changes, reports))
     }
 

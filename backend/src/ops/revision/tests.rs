@@ -6,7 +6,7 @@ use bellwether_proto::v1;
 
 use super::*;
 use crate::{
-    clock::ManualClock,
+    clock::{Clock as _, ManualClock},
     domain::{IncomingEvent, Status},
     ops::{
         intake::Intake,
@@ -125,13 +125,17 @@ async fn revisions_are_kept_as_long_as_an_occurrence_may_rest_on_them() {
     service
         .send(|event| event.status = Some(Status::Closed))
         .await;
-    forget(&service.store).await.unwrap();
+    forget(&service.store, service.clock.now_ms())
+        .await
+        .unwrap();
     assert_eq!(service.kept().await, 1);
     service.clock.advance(40 * 24 * HOUR);
     Reviewer::new(service.deciding.clone(), service.intake.clone())
         .pass()
         .await;
-    forget(&service.store).await.unwrap();
+    forget(&service.store, service.clock.now_ms())
+        .await
+        .unwrap();
     assert_eq!(service.kept().await, 0);
 }
 

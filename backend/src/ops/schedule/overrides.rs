@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{Schedules, contacts};
+use super::{Schedules, layers::contacts};
 use crate::{
     clock::millis,
     domain::{Name, RecordId, Revised, Schedule, schedule::Override},
@@ -36,7 +36,7 @@ impl Schedules {
             let (mut faults, mut changes) = (Faults::default(), self.store.changes());
             let mut refers = Refers::of(self, Some(&found.value), (&mut faults, &mut changes));
             let path = "override.contactNames";
-            let contacts = contacts(&mut refers, path, &draft.contact_names, 0).await?;
+            let contacts = contacts(&mut refers, path, &draft.contact_names).await?;
             let (start_ms, end_ms) = span(draft, now_ms, &mut faults);
             let reason = draft.reason.chars().count();
             if reason > OVERRIDE_REASON_CHARACTERS_MAX {

@@ -239,11 +239,6 @@ impl Silencing {
                 return Err(Error::invalid(field, fault));
             }
             silence.end_ms = end_ms;
-            if silence.is_armed()
-                && let Some(flexible) = &mut silence.flexible
-            {
-                flexible.end_ms = end_ms;
-            }
             Ok(())
         };
         self.change(name, editor, change).await
@@ -395,7 +390,6 @@ impl Silencing {
             query: draft.query.clone(),
             rule_names,
             calendar: None,
-            flexible: None,
             start_ms: 0,
             end_ms: i64::MAX,
             expire_when_idle_ms: None,

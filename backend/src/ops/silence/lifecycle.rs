@@ -76,8 +76,12 @@ pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
         if !is_asked || !loaded.is_in_force(now_ms) {
             continue;
         }
+        // The clock may have been set since the rules were loaded.
+        let Some(stored) = deciding.store.get::<Silence>(silence.key()).await? else {
+            continue;
+        };
         let covers = covers_anything(deciding, silence).await?;
-        let known = silence.progress;
+        let known = stored.value.progress;
         let next = match (covers, known.idle_since_ms) {
             (true, _) => Progress {
                 has_covered: true,

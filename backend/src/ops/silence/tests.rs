@@ -2,13 +2,10 @@
 
 mod edits;
 mod flapping;
-mod flexible;
 mod holds;
 mod inhibitions;
 mod itself;
 mod timing;
-
-use std::sync::Arc;
 
 use bellwether_proto::filter;
 
@@ -20,7 +17,6 @@ use crate::{
         edit::OccurrenceTarget,
         explain::{RuleExplanation, explain},
         pending,
-        review::Reviewer,
         samples::{self, DISK_TRIGGER, START_MS, name, rule, world::World},
     },
     store::Lane,
@@ -41,7 +37,6 @@ impl World {
                 .map(|it| Query { clause: it.clause }),
             rule_names: Vec::new(),
             calendar: String::new(),
-            flexible_ms: None,
             start_ms: None,
             end_ms: Some(self.clock.now_ms() + minutes * MINUTE_MS),
             expire_when_idle_ms: None,

@@ -3,7 +3,7 @@
 use bellwether_proto::cloud;
 use prost_types::value::Kind;
 
-use super::fit::fit;
+use super::truncate::truncate_event;
 use crate::{
     domain::{IncomingEvent, Report, Severity, Status, Value, value::Fields},
     error::Violation,
@@ -26,7 +26,7 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
 /// Returns all violations.
 pub fn fitted(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     event.metadata_fields.iter_mut().for_each(make_finite);
-    checked(event, now_ms, fit)
+    checked(event, now_ms, truncate_event)
 }
 
 fn checked(

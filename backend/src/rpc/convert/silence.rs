@@ -34,36 +34,20 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     if from_event.is_none() && !wire.from_event_id.is_empty() {
         faults.push(Violation::new("fromEventId", NO_EVENT_ID));
     }
-    let mut flexible_ms = None;
-    let (start, end, calendar) = match (wire.span, wire.calendar, wire.flexible) {
-        (Some(_), Some(_), _) | (_, Some(_), Some(_)) => {
-            let fault =
-                "conflicts with another time; send one of `span`, `calendar` and `flexible`";
+    let (start, end, calendar) = match (wire.span, wire.calendar) {
+        (Some(_), Some(_)) => {
+            let fault = "conflicts with `span`; send one of the two";
             faults.push(Violation::new("calendar", fault));
             (None, None, String::new())
         }
-        (Some(_), None, Some(_)) => {
-            let fault = "conflicts with `span`; send one of the two";
-            faults.push(Violation::new("flexible", fault));
-            (None, None, String::new())
-        }
-        (None, None, Some(flexible)) => {
-            if flexible.duration.is_none() {
-                let fault = "is required: how long it lasts from where it begins";
-                faults.push(Violation::new("flexible.duration", fault));
-            }
-            let duration = flexible.duration.as_ref();
-            flexible_ms = Some(duration.map_or(1_000, time::length_ms));
-            (flexible.start_time, flexible.end_time, String::new())
-        }
-        (None, Some(bounds), None) => {
+        (None, Some(bounds)) => {
             if bounds.calendar_name.is_empty() {
                 let fault = "is required: the name of a calendar";
                 faults.push(Violation::new("calendar.calendarName", fault));
             }
             (bounds.start_time, bounds.end_time, bounds.calendar_name)
         }
-        (span, None, None) => {
+        (span, None) => {
             let span = span.unwrap_or_default();
             (span.start_time, span.end_time, String::new())
         }
@@ -76,7 +60,6 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
         query,
         rule_names: wire.rule_names,
         calendar,
-        flexible_ms,
         start_ms: start.as_ref().map(time::millis),
         end_ms: end.as_ref().map(time::millis),
         expire_when_idle_ms: wire.expire_when_idle.as_ref().map(time::length_ms),
@@ -161,8 +144,6 @@ impl From<SilenceView> for v1::Silence {
         };
         let begins = Some(timestamp(silence.start_ms));
         let has_begun = view.state != SilenceState::Scheduled || silence.calendar.is_some();
-        let has_begun = has_begun && !silence.is_armed();
-        let is_span = silence.calendar.is_none() && silence.flexible.is_none();
         let ends = silence.ends_ms().map(timestamp);
         let clause = silence.query.as_ref().map(|it| &it.clause);
         Self {
@@ -173,12 +154,7 @@ impl From<SilenceView> for v1::Silence {
             filter: clause.map(filter::print).unwrap_or_default(),
             query: silence.query.as_ref().map(query::to_wire),
             rule_names: silence.rule_names.iter().map(ToString::to_string).collect(),
-            flexible: silence.flexible.map(|it| v1::SilenceFlexible {
-                start_time: Some(timestamp(it.start_ms)),
-                end_time: Some(timestamp(it.end_ms)),
-                duration: Some(time::length(it.duration_ms)),
-            }),
-            span: is_span.then_some(v1::SilenceSpan {
+            span: silence.calendar.is_none().then_some(v1::SilenceSpan {
                 start_time: begins,
                 end_time: ends,
             }),

@@ -57,8 +57,6 @@ pub(super) struct Occurrence {
 struct Wait {
     /// Whether a repeat fell due meanwhile.
     repeat: bool,
-    /// The severity and the flag that were notified of last; none for an opening.
-    told: Option<(Severity, bool)>,
 }
 
 #[derive(Debug, Clone)]
@@ -66,6 +64,8 @@ struct Note {
     last_ms: i64,
     cleared: bool,
     destinations: BTreeSet<usize>,
+    /// The severity and the flag that were last notified.
+    known: (Severity, bool),
 }
 
 /// A message: rule, destination, host, number of the occurrence, and whether it is an update.
@@ -85,6 +85,8 @@ pub(super) struct Model {
     pub(super) gone: BTreeSet<usize>,
     /// The places that a silence covers.
     pub(super) silenced: BTreeSet<usize>,
+    /// The hosts that a silence covers.
+    pub(super) silenced_hosts: BTreeSet<usize>,
     /// The places where something is open that everything else there is an effect of.
     pub(super) out: BTreeSet<usize>,
 }
@@ -95,8 +97,6 @@ struct Changed {
     is_event: bool,
     /// Nothing changed: only what waits is decided.
     is_look: bool,
-    /// Severity and flag before.
-    before: Option<(Severity, bool)>,
     closed: bool,
 }
 
@@ -203,7 +203,8 @@ impl Model {
 
     fn is_held(&self, host: usize) -> bool {
         let site = site_of(host);
-        self.silenced.contains(&site) || self.out.contains(&site)
+        let is_silenced = self.silenced.contains(&site) || self.silenced_hosts.contains(&host);
+        is_silenced || self.out.contains(&site)
     }
 
     fn tell(&mut self, host: usize, changed: &Changed, now_ms: i64) {
@@ -226,7 +227,6 @@ impl Model {
             let rule = self.rules.get(number);
             let last = rule.or_else(|| self.deleted.get(number));
             let wait = waited.get(number);
-            let mut known = None;
             let clear = if is_closed {
                 let owed = changed.closed && !note.cleared;
                 (owed && last.is_some_and(|rule| rule.updates)).then_some(true)
@@ -234,16 +234,15 @@ impl Model {
                 Some(false)
             } else {
                 let follows = rule.is_some_and(|rule| rule.enabled && rule.updates);
-                known = wait.and_then(|wait| wait.told).or(changed.before);
-                (known.is_some_and(|it| it != now) && follows).then_some(true)
+                (note.known != now && follows).then_some(true)
             };
             let Some(clear) = clear else { continue };
             if is_held && !is_closed {
                 let repeat = wait.is_some_and(|wait| wait.repeat);
-                let told = known;
-                occurrence.waits.insert(*number, Wait { repeat, told });
+                occurrence.waits.insert(*number, Wait { repeat });
                 continue;
             }
+            note.known = now;
             note.cleared = is_closed;
             if !clear {
                 note.last_ms = now_ms;
@@ -262,6 +261,14 @@ impl Model {
                 waited: &waited,
             };
             self.open(host, &asked);
+        }
+        let line = self.lines.get_mut(&host).expect("the host is known");
+        let occurrence = line.last_mut().expect("it has an occurrence");
+        for (number, note) in &mut occurrence.notes {
+            if !occurrence.waits.contains_key(number) {
+                // What is not reported now is never reported.
+                note.known = now;
+            }
         }
     }
 
@@ -306,14 +313,10 @@ impl Model {
                 _ if rule.destinations.is_empty() => {}
                 Some(note) if asked.updated.contains(number) => note.last_ms = now_ms,
                 known if is_held => {
-                    let now = (occurrence.severity, occurrence.acknowledged);
-                    let told = wait.and_then(|wait| wait.told);
-                    let told = told.or(asked.changed.before).or(Some(now));
-                    let told = told.filter(|_| known.is_some());
                     let repeat = known.is_some();
                     if !is_closed {
                         let waits = occurrence.waits.entry(*number);
-                        let waits = waits.or_insert(Wait { repeat, told });
+                        let waits = waits.or_insert(Wait { repeat });
                         waits.repeat |= repeat;
                     }
                 }
@@ -328,6 +331,7 @@ impl Model {
                         last_ms: now_ms,
                         cleared: is_closed && rule.updates,
                         destinations,
+                        known: (occurrence.severity, occurrence.acknowledged),
                     };
                     occurrence.notes.insert(*number, note);
                 }
@@ -350,7 +354,6 @@ fn alter(
     Changed {
         is_event: false,
         is_look: false,
-        before: Some((old.severity, old.acknowledged)),
         closed: occurrence.status == Status::Closed && old.status != Status::Closed,
     }
 }

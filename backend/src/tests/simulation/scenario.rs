@@ -361,7 +361,6 @@ impl Scenario {
         let text = Literal::Text(format!("s{site}"));
         SilenceDraft {
             calendar: String::new(),
-            flexible_ms: None,
             name: format!("q{}", self.silences),
             description: String::new(),
             tags: Vec::new(),
@@ -537,10 +536,10 @@ impl Scenario {
 }
 
 /// The name of an event that everything else in its place is an effect of.
-const OUTAGE: &str = "outage";
+pub(super) const OUTAGE: &str = "outage";
 
 /// Holds everything in a place while there is an outage in it.
-fn inhibition() -> Inhibition {
+pub(super) fn inhibition() -> Inhibition {
     let named = |name: &str| Query {
         clause: Clause::Equals("name".into(), Literal::Text(name.into())),
     };
@@ -589,7 +588,7 @@ pub(in crate::tests) fn event_of(host: usize) -> IncomingEvent {
     }
 }
 
-fn incoming(event: &model::Event) -> IncomingEvent {
+pub(super) fn incoming(event: &model::Event) -> IncomingEvent {
     IncomingEvent {
         severity: event.severity,
         status: event.status,
@@ -599,7 +598,8 @@ fn incoming(event: &model::Event) -> IncomingEvent {
     }
 }
 
-fn trigger_draft(number: usize, trigger: Trigger) -> v1::Trigger {
+/// What a trigger matches.
+pub(super) fn trigger_query(trigger: Trigger) -> Query {
     let text = |text: &str| Literal::Text(text.into());
     let site = text(&format!("s{}", trigger.site));
     let level = text(trigger.level.word());
@@ -610,9 +610,13 @@ fn trigger_draft(number: usize, trigger: Trigger) -> v1::Trigger {
     if trigger.closed {
         clauses.push(Clause::Equals("status".into(), text("closed")));
     }
-    let query = Query {
+    Query {
         clause: Clause::And(clauses),
-    };
+    }
+}
+
+fn trigger_draft(number: usize, trigger: Trigger) -> v1::Trigger {
+    let query = trigger_query(trigger);
     v1::Trigger {
         name: format!("t{number}"),
         r#type: Some(event_type(&query)),

@@ -88,8 +88,9 @@ impl Content {
         (self.bytes.len() as u64, crc32c::crc32c(&self.bytes))
     }
 
-    pub(super) fn whole_sum(&self) -> u32 {
-        crc32c::crc32c(self.bytes.get(..self.whole_bytes).unwrap_or_default())
+    /// The whole steps, from the start of the piece.
+    pub(super) fn whole(&self) -> &[u8] {
+        self.bytes.get(..self.whole_bytes).unwrap_or_default()
     }
 
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = Option<Step>> {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
-    io::{self, Seek, SeekFrom, Write},
+    io::{self, Write},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
@@ -166,8 +166,13 @@ impl BackupFolder {
             fs::rename(&draft, &path)?;
             folder.sync_all()
         };
-        write().map_err(BackupError::io("write", &path))?;
-        remove(&self.folder.join(UNFINISHED))?;
+        if let Err(error) = write() {
+            // A manifest would say that there is nothing to resume.
+            drop(fs::remove_file(&path));
+            return Err(BackupError::io("write", &path)(error));
+        }
+        // The manifest alone decides whether a backup is finished.
+        drop(fs::remove_file(self.folder.join(UNFINISHED)));
         drop(self.unfinished);
         Ok(manifest)
     }
@@ -186,11 +191,13 @@ impl BackupFolder {
                 return Err(BackupError::Older(self.folder.clone()));
             }
             let place = newest.map(|step| step.place);
-            let is_full = content.is_whole() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
             if place.is_some() {
                 self.place = place;
             }
-            if is_full {
+            let is_full = content.is_whole() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
+            let is_last = !self.folder.join(piece::name(number + 1)).exists();
+            if is_full && !is_last {
+                // It was synced before the next piece was begun.
                 let (bytes, checksum) = content.sum();
                 let name = piece::name(number);
                 self.done.push(Piece {
@@ -200,13 +207,19 @@ impl BackupFolder {
                 });
                 continue;
             }
-            // The last valid piece: its damaged part and all later pieces are removed.
-            if content.newest_first().next().is_some() {
-                let taken_up = Open::take_up(&path, piece::name(number), &content);
-                self.open = Some(taken_up.map_err(BackupError::io("write", &path))?);
+            // The last piece that counts: what is not whole in it goes, and what comes after it.
+            if content.newest_first().next().is_none() {
+                return self.remove_pieces_from(number);
+            }
+            let resumed = Open::resume(&path, piece::name(number), content.whole());
+            let resumed = resumed.map_err(BackupError::io("write", &path))?;
+            if !is_full {
+                self.open = Some(resumed);
                 return self.remove_pieces_from(number + 1);
             }
-            return self.remove_pieces_from(number);
+            let closed = resumed.close();
+            self.done
+                .push(closed.map_err(BackupError::io("write", &path))?);
         }
         self.remove_pieces_from(self.done.len() + 1)
     }
@@ -234,17 +247,18 @@ impl Open {
         Ok(open)
     }
 
-    fn take_up(path: &Path, name: String, content: &Content) -> io::Result<Self> {
-        let mut file = private_file().open(path)?;
-        let bytes = content.whole_bytes as u64;
-        file.set_len(bytes)?;
-        file.seek(SeekFrom::Start(bytes))?;
-        Ok(Self {
-            file,
+    /// Writes the content of an interrupted piece again: after a failed sync, the next one does not write
+    /// what was written before it.
+    fn resume(path: &Path, name: String, content: &[u8]) -> io::Result<Self> {
+        let mut open = Self {
+            file: private_file().open(path)?,
             name,
-            bytes,
-            checksum: content.whole_sum(),
-        })
+            bytes: 0,
+            checksum: 0,
+        };
+        open.write(content)?;
+        open.file.set_len(open.bytes)?;
+        Ok(open)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {

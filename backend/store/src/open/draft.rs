@@ -128,12 +128,20 @@ impl Draft {
     pub(crate) fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
         let Self { folder, store, .. } = self;
         drop(store);
-        if let Some(admin_key) = admin_key {
-            folder.write_private(ADMIN_KEY, admin_key)?;
+        let finish = || {
+            if let Some(admin_key) = admin_key {
+                folder.write_private(ADMIN_KEY, admin_key)?;
+            }
+            format::write_file(&folder)?;
+            folder.finish()
+        };
+        if let Err(error) = finish() {
+            clear(&folder);
+            return Err(error);
         }
-        format::write_file(&folder)?;
-        folder.finish()?;
-        folder.remove(MARKER)
+        // Beside a store it has no meaning.
+        drop(folder.remove(MARKER));
+        Ok(())
     }
 
     pub(crate) fn discard(self) {

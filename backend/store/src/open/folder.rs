@@ -171,7 +171,12 @@ impl Folder {
             // The other files of the store are durable before the store itself.
             folder.sync_all()?;
             fs::rename(&unfinished, &path)?;
-            folder.sync_all()
+            let synced = folder.sync_all();
+            if synced.is_err() {
+                // What is reported as not made is not there.
+                fs::rename(&path, &unfinished)?;
+            }
+            synced
         };
         finish().map_err(|error| OpenError::io("make", path, error))
     }

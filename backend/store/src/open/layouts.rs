@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{OpenError, open_to_read, rotate_key};
+use super::{OpenError, faults::Faults, open_to_read, rotate_key};
 use crate::{
     domain::{
         Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Receipt,
@@ -284,6 +284,43 @@ async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
     }
 }
 
+#[tokio::test]
+async fn upgrade_or_rotation_that_fails_at_any_call_loses_nothing() {
+    let (mut failed, mut hit) = (0, 0);
+    // Input or output error, no space left on device; steps that meet different calls.
+    for (error, step) in [(5, 17), (28, 23)] {
+        for failures in [1, u64::MAX] {
+            for calls in (0..).step_by(step) {
+                let context = format!("error {error} from call {calls} on, {failures} times");
+                let folder = folder_of(&LAYOUT_2);
+                let config = Location::folder(folder.path());
+                let faults = Faults::after(folder.path(), calls, failures, error);
+                let rotated = rotate_key(&config, true).await;
+                let was_hit = faults.was_hit();
+                drop(faults);
+                (failed, hit) = (
+                    failed + usize::from(rotated.is_err()),
+                    hit + usize::from(was_hit),
+                );
+                let keys = fs::read_to_string(folder.path().join("secret.key")).unwrap();
+                if rotated.is_ok() {
+                    assert!(keys.starts_with("2 ") || keys.contains("\n2 "), "{context}");
+                    assert!(!keys.starts_with("1 "), "{context}: the old key is there");
+                }
+                has_all(&folder).await;
+                let again = released(async || rotate_key(&config, true).await).await;
+                assert!(again.is_ok(), "{context}: {again:?}");
+                has_all(&folder).await;
+                if !was_hit {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(failed > hit / 2, "{failed} of {hit} were noticed");
+}
+
+/// Opens a folder in which [`write`] wrote.
 async fn has_all(folder: &TempDir) {
     let store = open(&Location::folder(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
@@ -317,6 +354,7 @@ async fn has_all(folder: &TempDir) {
         Kind::Contact,
         Kind::Schedule,
         Kind::Policy,
+        Kind::OwnEvent,
     ];
     // Layout 5 has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);

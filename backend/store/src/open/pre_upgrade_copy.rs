@@ -69,7 +69,12 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
             file => file?,
         };
         let mut copy = new_file(&to.join(name))?;
-        io::copy(&mut file, &mut copy)?;
+        // The system's own copying does not retry, and continues where it was interrupted.
+        while let Err(error) = io::copy(&mut file, &mut copy) {
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
         copy.sync_all()?;
     }
     File::open(to)?.sync_all()

@@ -9,7 +9,7 @@ use std::{fmt::Write, sync::LazyLock};
 
 use super::{Proven, Record, chained, proven_since};
 use crate::{
-    domain::{AuditEntry, DeliveryState, Revised, Revision},
+    domain::{AuditEntry, DeliveryState, Revised, Revision, Silence},
     engine::{Index, Kind},
     samples,
     seal::Sealer,
@@ -154,6 +154,9 @@ fn on_call(differences: &mut Differences) {
     differences.record("policy", &samples::policy("database"), false);
     differences.record("paging rule", &samples::paging_rule(), false);
     differences.record("escalated occurrence", &samples::escalated(), false);
+    let rotated = samples::rotated_schedule("rotated");
+    differences.record("schedule with another feed", &rotated, false);
+    differences.record("held response", &samples::held_response(), false);
 }
 
 fn digests(differences: &mut Differences) {
@@ -165,11 +168,21 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
+/// What deliveries in a thread and rejections leave behind.
+fn threads(differences: &mut Differences) {
+    differences.record("alike health", &samples::alike_health(), false);
+    differences.record("behind delivery", &samples::behind_delivery(), false);
+    let uncertain = samples::uncertain_delivery();
+    differences.record("uncertain delivery", &uncertain, false);
+}
+
+/// What a flapping event leaves behind.
 fn flaps(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
     let flapping = samples::flapping_occurrence();
     differences.record("flapping occurrence", &flapping, false);
     differences.record("delivery of a thread", &samples::thread_delivery(), false);
+    differences.record("waiting delivery", &samples::waiting_delivery(), false);
 }
 
 fn occurrences(differences: &mut Differences) {
@@ -185,6 +198,9 @@ fn occurrences(differences: &mut Differences) {
     differences.record("assigned occurrence", &assigned, false);
     let traced = samples::traced_occurrence();
     differences.record("traced occurrence", &traced, false);
+    let changed = samples::changed_occurrence();
+    differences.record("changed occurrence", &changed, false);
+    differences.record("own event", &samples::own_event(), false);
     let reported = samples::reported_occurrence();
     let reported_again = samples::reported_again_occurrence();
     differences.record("reported occurrence", &reported, false);
@@ -194,8 +210,6 @@ fn occurrences(differences: &mut Differences) {
 fn silences(differences: &mut Differences) {
     differences.record("silence", &samples::silence("db patch"), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);
-    let flexible = samples::flexible_silence();
-    differences.record("flexible silence", &flexible, false);
     let was = Revision {
         was: Revised::Silence(samples::silence("db patch")),
         until_ms: 9,
@@ -204,6 +218,22 @@ fn silences(differences: &mut Differences) {
     differences.record("revision of a silence", &was, false);
 }
 
+#[test]
+fn flexible_silence_is_read_as_a_span() {
+    let mut expected = samples::silence("flexible");
+    expected.start_ms += 60_000;
+    expected.end_ms = expected.start_ms + 7_200_000;
+    let unproven = frozen("flexible silence value").unwrap();
+    let proven = proven_since(Kind::Silence, &unproven, &SEALER).unwrap();
+    for value in [
+        proven,
+        frozen("flexible silence value since layout 5").unwrap(),
+    ] {
+        assert!(Silence::decode(&value, &SEALER).unwrap() == expected);
+    }
+}
+
+/// What a rule that groups leaves behind.
 fn groups(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);
@@ -214,6 +244,7 @@ fn groups(differences: &mut Differences) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of all kinds")]
 fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     let mut differences = Differences::default();
     differences.record("trigger", &samples::trigger("disk"), false);
@@ -261,6 +292,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     silences(&mut differences);
     shadows(&mut differences);
     flaps(&mut differences);
+    threads(&mut differences);
     digests(&mut differences);
     differences.record("timed rule", &samples::timed_rule(), false);
     differences.record("inhibition", &samples::inhibition("dead host"), false);
@@ -278,6 +310,11 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     for (revision, of) in samples::revisions().into_iter().zip(["trigger", "rule"]) {
         differences.record(&format!("revision of a {of}"), &revision, false);
     }
+    let bounded = samples::bounded_schedule();
+    differences.record("bounded schedule", &bounded, false);
+    differences.record("followed contact", &samples::followed_contact(), false);
+    let in_cron = samples::cron_heartbeat("nightly");
+    differences.record("heartbeat of a cron expression", &in_cron, false);
     let differences = differences.0;
     assert!(
         differences.is_empty(),

@@ -6,13 +6,14 @@ mod occurrence;
 mod resource;
 mod trace;
 
-pub use delivery::in_thread;
+pub use delivery::{behind, in_thread, of_thread};
 pub use heartbeat::{RUNNING, by_beat, by_start};
 pub use occurrence::by_response;
 pub use resource::uses;
 pub(crate) use trace::proven_again;
 
 use super::{
+    Record,
     bytes::Key,
     table::{Reader, Secrets, Table, Unreadable, Writer, record},
 };
@@ -47,6 +48,7 @@ macro_rules! with_record {
             $crate::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
             $crate::Kind::Expectation => with_record!(@ Expectation, $record => $then),
             $crate::Kind::Budget => with_record!(@ BudgetWindow, $record => $then),
+            $crate::Kind::OwnEvent => with_record!(@ OwnEvent, $record => $then),
             $crate::Kind::Meta | $crate::Kind::Counter => $otherwise,
         }
     };
@@ -134,6 +136,37 @@ struct Identified {
 }
 
 record! { Identified { 1 id } }
+
+/// The shift that the times of a record include, which is a field of every kind that has such times.
+struct Shifted {
+    shift_ms: i64,
+}
+
+record! { Shifted { 1_000 shift_ms } }
+
+/// The bytes of a record with a note that its times include a shift.
+pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &Sealer) -> Vec<u8> {
+    if !T::MOVES || shift_ms == 0 {
+        return value;
+    }
+    let mut to = Writer::new(Secrets::LeftOut);
+    Shifted { shift_ms }.write(&mut to);
+    value.extend(to.bytes);
+    match value.split_at_checked(1 + PROOF_BYTES) {
+        Some(([PROVEN, ..], message)) => with_proof(T::KIND, message, sealer),
+        _ => value,
+    }
+}
+
+/// The shift that the times of a record include.
+pub(super) fn shift_of<T: Record>(value: &[u8]) -> Result<i64, EngineError> {
+    let head = match value.first() {
+        Some(&PROVEN) => 1 + PROOF_BYTES,
+        _ => 1,
+    };
+    let fields = value.get(head..).unwrap_or_default();
+    read(fields, Secrets::LeftOut, T::KIND, Shifted::read).map(|it| it.shift_ms)
+}
 
 fn proven(record: &impl Table, id: RecordId, kind: Kind, sealer: &Sealer) -> Vec<u8> {
     let mut to = Writer::new(Secrets::Of(id, sealer));

@@ -25,3 +25,13 @@ fn what_the_service_does_for_itself_waits_in_a_lane_of_its_own() {
         }
     }
 }
+
+#[test]
+#[should_panic(expected = "two changes of one Trigger in a commit")]
+#[cfg(debug_assertions)]
+fn second_change_of_a_record_in_one_commit_is_refused() {
+    let store = Store::in_memory();
+    let mut changes = store.changes();
+    changes.insert(&crate::samples::trigger("disk"));
+    changes.insert(&crate::samples::trigger("disk"));
+}

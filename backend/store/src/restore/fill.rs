@@ -12,7 +12,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, Outcome},
     engine::{Action, Change, EngineError, Expect, Kind, Lane},
     open::is_of_keys,
-    record::{Changes, Proven, Record, Store, counters, proven_since, with_record},
+    record::{Changes, Proven, Record, Store, counters, is_of_clock, proven_since, with_record},
     verify::Findings,
 };
 
@@ -136,7 +136,9 @@ impl Filling<'_> {
         value: &[u8],
     ) -> Result<(), EngineError> {
         match kept.kind {
-            Kind::Meta if is_of_keys(&kept.key) => return self.plain(kept, value).await,
+            Kind::Meta if is_of_keys(&kept.key) || is_of_clock(&kept.key) => {
+                return self.plain(kept, value).await;
+            }
             Kind::Counter if counters::is_kept(&kept.key) => return self.plain(kept, value).await,
             // The layout is that of this version, and deliveries are counted as they are written.
             Kind::Meta | Kind::Counter => {}
@@ -192,6 +194,10 @@ impl Filling<'_> {
         let attempts = kept.attempts.iter();
         let attempts = attempts.map(|value| self.read::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
+        if delivery.behind.take().is_some() {
+            // The message before it may be missing: it is evaluated again when it is due.
+            value = delivery.encode(self.store.sealer());
+        }
         let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
         let is_held = due_ms
             .zip(self.hold_due_by_ms)
@@ -225,6 +231,7 @@ fn cut_off(attempt: &mut Attempt) {
 }
 
 fn hold(delivery: &mut Delivery, now_ms: i64) {
+    delivery.may_have_arrived |= matches!(delivery.state, DeliveryState::Leased { .. });
     let due_ms = now_ms.saturating_add(HELD_MS);
     delivery.state = match delivery.attempts {
         0 => DeliveryState::Pending { due_ms },

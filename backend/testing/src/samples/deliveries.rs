@@ -5,8 +5,12 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{AT_MS, destinations, id, name, occurrence, trigger};
 use crate::domain::{
     Attempt, Content, Delivery, DeliveryState, Folding, Health, HealthState, Outcome,
-    TemplateLanguage, Transcript, delivery::Recipients, delivery::Request, delivery::Response,
-    delivery::RuleContent, destination::RefusedRecipient, destination::Tried,
+    TemplateLanguage, Transcript,
+    delivery::Recipients,
+    delivery::Request,
+    delivery::Response,
+    delivery::RuleContent,
+    destination::{AlikeRefusals, RefusedRecipient, Tried},
 };
 
 /// A delivery that was tried once.
@@ -52,6 +56,8 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
             contact: None,
         },
         in_thread: false,
+        behind: None,
+        may_have_arrived: false,
     }
 }
 
@@ -113,6 +119,7 @@ pub fn health() -> Health {
         refused: Vec::new(),
         asked_until_ms: None,
         failing_since_ms: None,
+        alike: AlikeRefusals::default(),
     }
 }
 
@@ -130,6 +137,36 @@ pub fn alternating_health() -> Health {
         state: HealthState::Healthy,
         failing_since_ms: Some(AT_MS + 1),
         ..health()
+    }
+}
+
+/// The same of a receiver that rejects messages alike.
+pub fn alike_health() -> Health {
+    Health {
+        alike: AlikeRefusals {
+            kind: "400".into(),
+            messages: vec![id(61), id(62)],
+        },
+        ..health()
+    }
+}
+
+/// A delivery that waits for the end of another one, and may have arrived.
+pub fn behind_delivery() -> Delivery {
+    Delivery {
+        in_thread: true,
+        behind: Some(id(61)),
+        may_have_arrived: true,
+        ..delivery(7, DeliveryState::Retry { due_ms: 3 })
+    }
+}
+
+/// A delivery that ended without success, and may have arrived.
+pub fn uncertain_delivery() -> Delivery {
+    Delivery {
+        in_thread: true,
+        may_have_arrived: true,
+        ..delivery(8, DeliveryState::Dead)
     }
 }
 

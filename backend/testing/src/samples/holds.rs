@@ -4,9 +4,9 @@
 use super::{AT_MS, delivery, id, name, occurrence, rule, trigger};
 use crate::domain::{
     CauseMark, Clause, Comment, Delivery, DeliveryState, EqualFields, Flapping, FlappingLimits,
-    Flexible, Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, Inhibition,
-    LastNotified, Literal, MemberChange, Occurrence, Pending, Progress, Query, Rule, Severity,
-    Silence, Stage, Status, ThreadOf,
+    Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, IncomingEvent,
+    Inhibition, LastNotified, Literal, MemberChange, Occurrence, OwnEvent, Pending, Progress,
+    Query, Rule, Severity, Silence, Stage, Status, ThreadOf,
 };
 
 /// An occurrence of which something waits under a silence, and something else was skipped.
@@ -51,6 +51,32 @@ pub fn held_occurrence() -> Occurrence {
     }
 }
 
+/// A suppressed occurrence whose receivers know another state.
+pub fn changed_occurrence() -> Occurrence {
+    let mut occurrence = occurrence(9);
+    occurrence.notified[0].cleared = false;
+    occurrence.notified[0].last_notified = Some(LastNotified {
+        severity: Severity::Warning,
+        acknowledged: true,
+    });
+    occurrence
+}
+
+/// An event of the service's own that is not ingested yet.
+pub fn own_event() -> OwnEvent {
+    let mut event = IncomingEvent::own("no one responded", "escalation", [("rule", "page")], AT_MS);
+    event.metadata = occurrence(1).metadata;
+    event.summary = "no one responded".into();
+    event.body = "The rule is page.".into();
+    event.severity = Some(Severity::Critical);
+    event.status = Some(Status::Closed);
+    OwnEvent {
+        id: id(95),
+        event,
+        chain: vec![id(31)],
+    }
+}
+
 /// A silence.
 pub fn silence(called: &str) -> Silence {
     Silence {
@@ -62,7 +88,6 @@ pub fn silence(called: &str) -> Silence {
         query: Some(trigger("disk").query),
         rule_names: vec![name("page")],
         calendar: None,
-        flexible: None,
         start_ms: AT_MS,
         end_ms: AT_MS + 90,
         expire_when_idle_ms: Some(0),
@@ -80,7 +105,6 @@ pub fn silence(called: &str) -> Silence {
             counted_revision: 1,
             has_covered: true,
             idle_since_ms: Some(AT_MS + 8),
-            has_begun: false,
         },
         revision: 2,
         create_ms: AT_MS,
@@ -95,18 +119,6 @@ pub fn nightly_silence() -> Silence {
         end_ms: i64::MAX,
         ..silence("nightly")
     }
-}
-
-/// A silence that began automatically.
-pub fn flexible_silence() -> Silence {
-    let mut silence = silence("flexible");
-    silence.flexible = Some(Flexible {
-        start_ms: AT_MS,
-        end_ms: AT_MS + 3_600_000,
-        duration_ms: 7_200_000,
-    });
-    silence.begin(AT_MS + 60_000);
-    silence
 }
 
 /// An inhibition.
@@ -308,6 +320,14 @@ pub fn thread_delivery() -> Delivery {
     delivery.content.thread = Some(thread());
     delivery.content.occurrence.flapping = flapping_occurrence().flapping;
     delivery
+}
+
+/// A delivery that waits for the earlier ones of its thread.
+pub fn waiting_delivery() -> Delivery {
+    Delivery {
+        in_thread: true,
+        ..delivery(902, DeliveryState::Pending { due_ms: 1 })
+    }
 }
 
 /// A rule that only records.

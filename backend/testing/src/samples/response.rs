@@ -3,9 +3,10 @@
 use super::{AT_MS, id, name, occurrence, rule};
 use crate::domain::{
     Clause, Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep,
-    EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, Occurrence, OpenAlarm,
-    Paged, PagedContact, Query, QueuedMethod, Response, Rule, Schedule, Severity,
-    calendar::{Window, WindowText},
+    EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, HoldKind, Occurrence,
+    OpenAlarm, Paged, PagedContact, Query, QueuedMethod, Response, ResponseState, Rule, Schedule,
+    Severity,
+    calendar::{Window, WindowText, date_time},
     heartbeat::{ExpectedWindow, HeartbeatRun},
     schedule::{Layer, Override, Slot},
 };
@@ -27,6 +28,7 @@ pub fn contact(called: &str) -> Contact {
             min_severity: Some(Severity::Error),
             calendar: Some(name("office hours")),
         }],
+        feed_number: 0,
         revision: 2,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
@@ -68,6 +70,8 @@ pub fn schedule(called: &str) -> Schedule {
             ],
             hand_offs,
             calendar: Some(name("office hours")),
+            from: None,
+            until: None,
         }],
         gaps_allowed: true,
         overrides: vec![Override {
@@ -82,6 +86,32 @@ pub fn schedule(called: &str) -> Schedule {
         revision: 4,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
+    }
+}
+
+/// A schedule with a layer that has a start, an end and an empty slot.
+pub fn bounded_schedule() -> Schedule {
+    let mut schedule = schedule("summer");
+    let layer = &mut schedule.layers[0];
+    layer.from = date_time("2027-06-01T09:00:00").ok();
+    layer.until = date_time("2027-09-01T00:00:00").ok();
+    layer.slots[0].contacts.clear();
+    schedule
+}
+
+/// A contact whose feed has another address.
+pub fn followed_contact() -> Contact {
+    Contact {
+        feed_number: 3,
+        ..contact("ana")
+    }
+}
+
+/// A schedule whose feed has a later address than its first.
+pub fn rotated_schedule(called: &str) -> Schedule {
+    Schedule {
+        feed_number: 2,
+        ..schedule(called)
     }
 }
 
@@ -160,6 +190,16 @@ pub fn escalated() -> Occurrence {
     occurrence
 }
 
+/// The same occurrence, while a silence and a cause hold its response.
+pub fn held_response() -> Occurrence {
+    let mut occurrence = escalated();
+    if let Some(response) = &mut occurrence.notified[0].response {
+        response.state = ResponseState::Held;
+        response.held_by = vec![(HoldKind::Silence, id(80)), (HoldKind::Inhibition, id(81))];
+    }
+    occurrence
+}
+
 /// A heartbeat that has all that one can have.
 pub fn heartbeat(called: &str) -> Heartbeat {
     Heartbeat {
@@ -174,6 +214,8 @@ pub fn heartbeat(called: &str) -> Heartbeat {
         by: vec!["host".into(), "dimensions.job".into()],
         every_ms: 86_400_000,
         calendar: None,
+        cron: String::new(),
+        time_zone: String::new(),
         max_run_ms: None,
         grace_ms: 600_000,
         forget_ms: 864_000_000,
@@ -212,6 +254,7 @@ pub fn expectation() -> Expectation {
         run_ms: None,
         gaps_ms: Vec::new(),
         window: None,
+        outages: Vec::new(),
     }
 }
 
@@ -225,7 +268,17 @@ pub fn window_heartbeat(called: &str) -> Heartbeat {
     }
 }
 
-/// What that heartbeat expects, while it runs.
+/// A heartbeat with a beat after each time of a cron expression.
+pub fn cron_heartbeat(called: &str) -> Heartbeat {
+    Heartbeat {
+        every_ms: 0,
+        cron: "0 3 * * *".into(),
+        time_zone: "Europe/Berlin".into(),
+        ..heartbeat(called)
+    }
+}
+
+/// What a heartbeat with a calendar expects, while it runs.
 pub fn running_expectation() -> Expectation {
     Expectation {
         has_failed: false,

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::visitors::Visit;
+use super::connection_quota::Visit;
 
 /// The activity of a connection.
 #[derive(Debug)]

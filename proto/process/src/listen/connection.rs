@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Limits, Peer, Serve,
     activity::{Activity, UnderWay},
+    connection_quota::Visit,
     streams::Streams,
-    visitors::Visit,
 };
 
 /// Grace period of an idle connection at shutdown, long enough to send an HTTP/2 client GOAWAY.

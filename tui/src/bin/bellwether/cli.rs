@@ -41,7 +41,7 @@ pub(crate) struct Cli {
     pub(crate) wall: bool,
 
     /// Draw one frame of a screen as text and exit: overview, events, triggers, destinations, rules,
-    /// deliveries, clients, map or reference.
+    /// deliveries, clients or reference.
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 

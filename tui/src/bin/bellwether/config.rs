@@ -33,7 +33,7 @@ use tracing_subscriber::filter::Targets;
 
 pub(crate) use self::contexts::Context;
 use self::entry::Setting;
-use crate::{cli::Flags, mode::Mode};
+use crate::{cli::Flags, permissions::Permissions};
 
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -316,7 +316,7 @@ impl Settings {
         let shown = path.display();
         let unread = |error| ConfigError(format!("--config: cannot read {shown}: {error}"));
         let file = plain_file::open(path).map_err(unread)?;
-        let mode = Mode::of(&file).map_err(unread)?;
+        let mode = Permissions::of(&file).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
                 "--config: everybody may write to {shown} (mode {mode}); `chmod 600` it"

@@ -9,7 +9,7 @@ use bellwether_process::plain_file;
 use crate::{
     config::{KeySource, Settings},
     failure::Failure,
-    mode::Mode,
+    permissions::Permissions,
     sign_ins,
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
              BELLWETHER_KEY, or sign in with `bellwether login`"
         ))
     })?;
-    if let Some(mode) = Mode::at(&path).filter(|mode| mode.lets_others_in()) {
+    if let Some(mode) = Permissions::at(&path).filter(|mode| mode.lets_others_in()) {
         tracing::warn!("other users may read {shown} (mode {mode}): `chmod 600` it");
     }
     match text.trim() {

@@ -20,7 +20,7 @@ use crate::{
     config::Settings,
     failure::Failure,
     ready,
-    sign_ins::{self, SignIn, SignInFile},
+    sign_ins::{self, SignIn, TokenFile},
     tls,
 };
 
@@ -31,7 +31,7 @@ use crate::{
 /// gives the user no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = SignInFile::of(settings)?;
+    let kept = TokenFile::of(settings)?;
     let message = ask(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
@@ -66,7 +66,7 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
 /// Returns an error if they cannot be deleted.
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = SignInFile::of(settings)?;
+    let kept = TokenFile::of(settings)?;
     let lock = kept.lock().await?;
     let message = if kept.remove(&lock, &address)? {
         format!("Signed out of {address}.")

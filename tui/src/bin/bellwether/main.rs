@@ -12,12 +12,10 @@ mod log;
 mod login;
 #[cfg(feature = "embedded")]
 mod maintenance;
-#[cfg(feature = "embedded")]
-mod manager;
 mod memory;
-mod mode;
 mod operate;
 mod output;
+mod permissions;
 mod ready;
 mod script;
 #[cfg(feature = "embedded")]
@@ -25,6 +23,8 @@ mod serve;
 mod sign_ins;
 #[cfg(feature = "embedded")]
 mod store_client;
+#[cfg(feature = "embedded")]
+mod systemd;
 mod tls;
 mod version;
 

@@ -9,7 +9,7 @@ use crate::{
     embedded::{Parts, Service},
     failure::Failure,
     log,
-    manager::Manager,
+    systemd::Notifier,
     version,
 };
 
@@ -23,7 +23,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     log::to_standard_error(settings);
     let shutdown = CancellationToken::new();
     let mut signals = Signals::listen()?;
-    let manager = Manager::of_this_process();
+    let notifier = Notifier::of_this_process();
     let service = Service::bind(settings, parts).await?;
     let (ready, renewal) = (service.ready(), service.renewal());
     let mut serving = Box::pin(service.serve(settings, parts, shutdown.clone()));
@@ -39,24 +39,24 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     // the line and connects immediately is served.
     writeln!(io::stdout(), "{}", ready.line())
         .map_err(|error| Failure::new(format!("cannot write the ready line: {error}")))?;
-    Manager::ready();
+    Notifier::ready();
     loop {
         tokio::select! {
             ended = &mut serving => return ended,
-            () = manager.next_sign_of_life() => Manager::sign_of_life(),
+            () = notifier.next_watchdog_ping() => Notifier::watchdog_ping(),
             asked = signals.next() => match asked {
                 SignalRequest::Reload => {
-                    Manager::reloading();
+                    Notifier::reloading();
                     tracing::info!("looking for renewed files");
                     renewal.notify_one();
-                    Manager::ready();
+                    Notifier::ready();
                 }
                 SignalRequest::End => break,
             }
         }
     }
     tracing::info!("draining");
-    Manager::stopping();
+    Notifier::stopping();
     shutdown.cancel();
     serving.await
 }

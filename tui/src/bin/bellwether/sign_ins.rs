@@ -1,20 +1,20 @@
 //! Sign-ins of this user at services: stored per service, and renewed before they expire.
 
-mod kept;
 mod renew;
+mod token_file;
 
 use bellwether_process::{oidc::Provider, plain_file};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 pub(crate) use self::{
-    kept::{SignIn, SignInFile},
     renew::token,
+    token_file::{SignIn, TokenFile},
 };
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
 /// Whether a sign-in is stored for this address, and no key is set explicitly.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
-    let kept = SignInFile::of(settings).and_then(|kept| kept.get(address));
+    let kept = TokenFile::of(settings).and_then(|kept| kept.get(address));
     settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())
 }
 

@@ -7,7 +7,7 @@ use crate::{
     client::{Call, EventFilter, StatusChange, events, whole},
     data::{BulkTally, EventRow, Status, Word},
     limits,
-    model::{done_events::DoneEvents, then::BulkStep},
+    model::{done_events::DoneEvents, reply_purpose::BulkStep},
     text,
     theme::Token,
 };

@@ -1,15 +1,14 @@
-//! The noise report and its suggestions.
+//! The noise report.
 
 use bellwether_proto::{
-    filter, json,
-    v1::{GetNoiseResponse, GetSuggestionsResponse, NoiseBy, NoiseRow, Suggestion, SuggestionKind},
+    filter,
+    v1::{GetNoiseResponse, NoiseBy, NoiseRow},
 };
-use serde_json::Value;
 
 use crate::{
-    data::{Kind, Object, millis},
+    data::{Kind, millis},
     document::{Document, Link, span},
-    kind,
+    keymap::Action,
     model::Model,
     route::Route,
     text,
@@ -63,7 +62,7 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
             span(Token::Link, &padded(name)),
             span(Token::Text, &numbers(row)),
         ];
-        match route(found.by(), &row.name) {
+        match link(found.by(), &row.name) {
             Some(link) => into.linked(line, link),
             None => into.line(line),
         }
@@ -80,6 +79,9 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
     if left_out > 0 {
         into.text(Token::Warning, 0, &format!("{left_out} more rows"));
     }
+    into.blank();
+    let hint = "Enter edits a resource. `bellwether diff -f FILE --impact 7d` replays 7 days with a change.";
+    into.text(Token::Dim, 0, hint);
 }
 
 fn padded(name: &str) -> String {
@@ -107,7 +109,8 @@ fn numbers(row: &NoiseRow) -> String {
     cells.concat()
 }
 
-fn route(by: NoiseBy, name: &str) -> Option<Link> {
+/// The link of a row: the form of the resource, in which the noise is reduced, or the events of the name.
+fn link(by: NoiseBy, name: &str) -> Option<Link> {
     let kind = match by {
         _ if name.is_empty() => return None,
         NoiseBy::EventName => {
@@ -118,56 +121,6 @@ fn route(by: NoiseBy, name: &str) -> Option<Link> {
         NoiseBy::Destination => Kind::Destination,
         NoiseBy::Contact => Kind::Contact,
     };
-    Some(Link::Go(Route::Object(kind, name.to_owned())))
-}
-
-pub(super) fn about_suggestions(into: &mut Document) {
-    let answer = "Changes that would have sent less in the last 7 days, by a replay. Nothing is changed \
-                  until you save a draft.";
-    into.text(Token::Dim, 0, answer);
-}
-
-pub(super) fn suggestions(into: &mut Document, found: &GetSuggestionsResponse) {
-    if found.suggestions.is_empty() {
-        into.text(Token::Good, 0, "no suggestions");
-    }
-    for suggestion in &found.suggestions {
-        into.heading(&format!("{}: {}", what(suggestion.kind()), suggestion.name));
-        into.text(Token::Text, 0, &suggestion.evidence);
-        into.text(Token::Good, 0, &suggestion.effect);
-        if let Some(draft) = draft(suggestion) {
-            let line = vec![span(Token::Link, "open the draft")];
-            into.linked(line, Link::Draft(Box::new(draft)));
-        } else {
-            let link = Link::Go(Route::Object(Kind::Silence, suggestion.name.clone()));
-            into.link("silence", &suggestion.name, link);
-        }
-    }
-    if found.stopped_early {
-        into.blank();
-        let answer = "stopped early: not every change was replayed";
-        into.text(Token::Warning, 0, answer);
-    }
-}
-
-fn what(kind: SuggestionKind) -> &'static str {
-    match kind {
-        SuggestionKind::Unspecified => "Change",
-        SuggestionKind::Delay => "Delay of rule",
-        SuggestionKind::Group => "Group of rule",
-        SuggestionKind::Inhibition => "New inhibition",
-        SuggestionKind::UnusedRule => "Dry run of rule",
-        SuggestionKind::IdleSilence => "End of silence",
-    }
-}
-
-/// Returns the changed resource of a suggestion.
-fn draft(suggestion: &Suggestion) -> Option<Object> {
-    let wire = json::to_json(suggestion.draft.as_ref()?).ok()?;
-    let mut read: Value = serde_json::from_slice(&wire).ok()?;
-    let kinds = Kind::ALL.iter();
-    let kind = *kinds.clone().find(|it| read.get(it.word()).is_some())?;
-    kind::spec(kind).update?;
-    let json = read[kind.word()].take();
-    Some(Object { kind, json })
+    let route = Route::Object(kind, name.to_owned());
+    Some(Link::Act(route, Action::Edit))
 }

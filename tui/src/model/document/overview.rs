@@ -7,7 +7,7 @@ use crate::{
     document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
     kind::response,
-    model::{Model, steps::Step, wall},
+    model::{Model, setup_checklist::SetupStep, wall},
     route::Route,
     text,
     theme::Token,
@@ -43,13 +43,13 @@ fn first_steps(into: &mut Document, model: &Model) {
             continue;
         }
         let link = match step {
-            Step::Destination => Link::Act(Route::List(Kind::Destination), Action::New),
-            Step::Event => Link::Go(Route::Events),
-            Step::Trigger if steps[1].1 => Link::Go(Route::Events),
-            Step::Trigger => Link::Act(Route::List(Kind::Trigger), Action::New),
-            Step::Rule => Link::Act(Route::List(Kind::Rule), Action::New),
-            Step::Enable => Link::Go(Route::List(Kind::Rule)),
-            Step::Delivered => Link::Go(Route::Deliveries),
+            SetupStep::Destination => Link::Act(Route::List(Kind::Destination), Action::New),
+            SetupStep::Event => Link::Go(Route::Events),
+            SetupStep::Trigger if steps[1].1 => Link::Go(Route::Events),
+            SetupStep::Trigger => Link::Act(Route::List(Kind::Trigger), Action::New),
+            SetupStep::Rule => Link::Act(Route::List(Kind::Rule), Action::New),
+            SetupStep::Enable => Link::Go(Route::List(Kind::Rule)),
+            SetupStep::Delivered => Link::Go(Route::Deliveries),
         };
         let mark = if next == Some(index) {
             span(Token::Key, "→ ")

@@ -69,7 +69,6 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
         Some(Outcome::Noise(found)) => insight::noise(into, model, found),
-        Some(Outcome::Suggestions(found)) => insight::suggestions(into, found),
         Some(Outcome::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
     }
@@ -130,10 +129,6 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Inquiry::Noise(by) => {
             insight::about_noise(into, model, *by);
-            None
-        }
-        Inquiry::Suggestions => {
-            insight::about_suggestions(into);
             None
         }
         Inquiry::Trigger { .. } | Inquiry::Contact(_) => None,

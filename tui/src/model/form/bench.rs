@@ -190,7 +190,7 @@ impl Form {
         if let Input::Section(is_open) = &mut self.inputs[at] {
             *is_open = true;
         }
-        (self.focus, self.part) = (at, 0);
+        self.focus = at;
     }
 
     pub(crate) fn lead(&self) -> Option<Lead> {

@@ -212,14 +212,6 @@ impl Input {
             _ => None,
         }
     }
-
-    /// Returns the number of focusable parts.
-    pub(super) fn parts(&self) -> usize {
-        match self {
-            Self::Clause(clause) => clause.parts(),
-            _ => 1,
-        }
-    }
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {

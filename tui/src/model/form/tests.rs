@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{clauses::Row, *};
+use super::*;
 use crate::{
     data::{FailureKind, FieldError},
     model::field::TextField,
@@ -44,85 +44,21 @@ fn an_object_goes_through_a_form_unchanged() {
     }
 }
 
-/// The tree as lines: what is in each row, further in by two spaces a step.
-fn tree(input: &ClauseInput) -> Vec<String> {
-    let row = |row: &Row| {
-        let not = if row.negated { "not " } else { "" };
-        let what = match &row.node {
-            Node::Group { any: true } => "any of",
-            Node::Group { any: false } => "all of",
-            Node::Part(field) => field.text(),
-        };
-        format!("{}{not}{what}", "  ".repeat(row.depth))
-    };
-    input.tree().iter().map(row).collect()
-}
-
 #[test]
-fn a_condition_is_a_line_and_a_tree_and_each_follows_the_other() {
-    let mut input = ClauseInput::typed("severity>=error disk (host=a or host=b) env!=lab").unwrap();
-    let lines = [
-        "all of",
-        "  severity>=error",
-        "  disk",
-        "  any of",
-        "    host=a",
-        "    host=b",
-        "  not env=lab",
-    ];
-    assert_eq!(tree(&input), lines);
-    // Into the tree: the line says the same.
-    *input.text_mut(2).unwrap() = TextField::new("severity=critical");
-    input.follow(2);
-    assert!(input.turn(4));
-    assert_eq!(input.negate(4), 4);
-    let line = "severity=critical disk -(host=a host=b) env!=lab";
-    assert_eq!(input.line.text(), line);
-    // Into the line: the tree says the same.
-    input.line = TextField::new("a=1 or b=2");
-    input.follow(0);
-    assert_eq!(tree(&input), ["any of", "  a=1", "  b=2"]);
-    let written = input.write();
-    // What means nothing changes nothing but what is reported.
-    input.line = TextField::new("a=1 or");
-    input.follow(0);
-    assert!(input.error(false).unwrap().starts_with("at character 7"));
-    assert_eq!(input.write(), written);
-}
-
-#[test]
-fn parts_are_added_joined_taken_out_and_removed() {
+fn invalid_line_keeps_the_condition_and_is_reported() {
     let mut input = ClauseInput::read(None);
     assert!(input.error(true).is_some() && input.error(false).is_none());
-    assert_eq!(input.add(0), Ok(0));
-    let type_at = |input: &mut ClauseInput, part: usize, text: &str| {
-        input.text_mut(part).unwrap().insert(text);
-        input.follow(part);
-    };
-    type_at(&mut input, 0, "a=1");
-    assert!(tree(&input).is_empty(), "a single part is the line");
-    assert_eq!(input.add(0), Ok(3));
-    type_at(&mut input, 3, "b=2");
-    assert_eq!(input.add(3), Ok(4));
-    type_at(&mut input, 4, "c=3");
-    assert_eq!(input.line.text(), "a=1 b=2 c=3");
-    assert!(input.nest(2).is_err(), "nothing is before it");
-    assert_eq!(input.nest(4), Ok(5));
-    let joined = ["all of", "  a=1", "  any of", "    b=2", "    c=3"];
-    assert_eq!(tree(&input), joined);
-    assert_eq!(input.line.text(), "a=1 (b=2 or c=3)");
-    assert_eq!(input.unnest(4), Ok(5));
-    assert_eq!(input.line.text(), "a=1 c=3 b=2");
-    assert_eq!(input.unnest(4), Ok(3), "the group is left empty, and goes");
-    assert_eq!(tree(&input), ["all of", "  a=1", "  c=3", "  b=2"]);
-    assert!(input.unnest(2).is_err(), "it is in no group");
-    assert_eq!(input.remove(2), 2);
-    assert_eq!(input.remove(2), 0);
-    assert_eq!(input.line.text(), "b=2");
-    assert_eq!(input.negate(0), 0);
-    assert_eq!(input.line.text(), "b!=2");
-    assert_eq!(input.remove(0), 0);
-    assert_eq!((input.line.text(), input.write()), ("", None));
+    input.line = TextField::new("a=1 or b=2");
+    input.follow();
+    let written = input.write();
+    assert!(written.is_some());
+    input.line = TextField::new("a=1 or");
+    input.follow();
+    assert!(input.error(false).unwrap().starts_with("at character 7"));
+    assert_eq!(input.write(), written);
+    input.line = TextField::default();
+    input.follow();
+    assert_eq!((input.error(false), input.write()), (None, None));
 }
 
 #[test]
@@ -228,8 +164,8 @@ fn what_is_wrong_is_unfolded_when_it_is_to_be_saved_and_counts_nothing() {
         _ => None,
     });
     let query = query.unwrap();
-    query.text_mut(0).unwrap().insert(" or");
-    query.follow(0);
+    query.line.insert(" or");
+    query.follow();
     form.changed(0);
     assert!(
         form.live.made.is_none(),

@@ -19,7 +19,7 @@ use crate::{
         filter,
         message::Effect,
         overlay::Overlay,
-        then::{BulkStep, Then, Updating},
+        reply_purpose::{BulkStep, ReplyPurpose, Updating},
         undo::Back,
     },
     theme::Token,
@@ -117,7 +117,7 @@ fn ask_updates(
 ) {
     updating.calls += 1;
     let call = Call::of("DeliveryService", &updating.asked).long();
-    let then = Then::Bulk(BulkStep::Updates(updating));
+    let then = ReplyPurpose::Bulk(BulkStep::Updates(updating));
     bulk.waiting = Some(self::call(model, call, then, effects));
 }
 
@@ -169,7 +169,7 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((call, step)) = model.bulk_mut().map(|bulk| bulk.call()) else {
         return;
     };
-    let ticket = self::call(model, call, Then::Bulk(step), effects);
+    let ticket = self::call(model, call, ReplyPurpose::Bulk(step), effects);
     if let Some(bulk) = model.bulk_mut() {
         bulk.waiting = Some(ticket);
     }
@@ -280,7 +280,7 @@ pub(super) fn heard(
             Ok(v1::CountEventsResponse { count, .. }) => {
                 events.found = count.map(i64::from);
                 let (call, step) = events.page(String::new());
-                bulk.waiting = Some(self::call(model, call, Then::Bulk(step), effects));
+                bulk.waiting = Some(self::call(model, call, ReplyPurpose::Bulk(step), effects));
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return false;
             }

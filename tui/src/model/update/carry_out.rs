@@ -3,7 +3,9 @@
 use super::{navigate, report, send};
 use crate::{
     client::whole,
-    model::{Model, message::Effect, overlay::Consequence, then::Then, write::Write},
+    model::{
+        Model, message::Effect, overlay::Consequence, reply_purpose::ReplyPurpose, write::Write,
+    },
     theme::Token,
 };
 
@@ -23,7 +25,7 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
                 return model.say(Token::Bad, "not connected; nothing was changed");
             }
             let read = call.taken.unwrap_or(whole);
-            let ticket = send(model, *call, Then::Write(write, read), effects);
+            let ticket = send(model, *call, ReplyPurpose::Write(write, read), effects);
             if let Some(form) = model.page.form_mut() {
                 form.waiting = Some(ticket);
             }

@@ -6,7 +6,7 @@ use super::call;
 use crate::{
     client::{Answer, Call, EventFilter, Ticket, message},
     data::{Back, Counted, FailureKind},
-    model::{Model, message::Effect, then::Then},
+    model::{Model, message::Effect, reply_purpose::ReplyPurpose},
 };
 
 /// Groups shown in the overview.
@@ -23,12 +23,12 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let request = v1::GetStatisticsRequest { span: Some(span) };
     let call = Call::of("OverviewService", &request);
-    ask(model, call, Then::Statistics(back), effects);
+    ask(model, call, ReplyPurpose::Statistics(back), effects);
     model.store.counted_revision = model.store.overview.revision;
     model.store.counted_from_ms = model.now_ms;
 }
 
-fn ask(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) {
+fn ask(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) {
     model.store.wall.waiting = Some(self::call(model, call, then, effects));
 }
 
@@ -39,7 +39,7 @@ fn count(model: &mut Model, counted: Box<Counted>, by: &'static str, effects: &m
         ..EventFilter::default()
     };
     let call = open.group(by, GROUPS);
-    ask(model, call, Then::Noisiest(counted, by), effects);
+    ask(model, call, ReplyPurpose::Noisiest(counted, by), effects);
 }
 
 pub(super) fn statistics(

@@ -24,7 +24,7 @@ struct Completion {
 fn typed(model: &Model) -> Option<&TextField> {
     let form = model.page.form()?;
     let field = match form.input() {
-        Input::Clause(clause) => clause.text(form.part)?,
+        Input::Clause(clause) => &clause.line,
         Input::Text(field) if matches!(form.spec().kind, FieldKind::Text | FieldKind::Lines) => {
             field
         }
@@ -111,9 +111,8 @@ pub(super) fn complete(model: &mut Model) -> bool {
     let Some(form) = model.page.form_mut() else {
         return false;
     };
-    let part = form.part;
     let field = match form.input_mut() {
-        Input::Clause(clause) => clause.text_mut(part),
+        Input::Clause(clause) => Some(&mut clause.line),
         Input::Text(field) => Some(field),
         _ => None,
     };

@@ -5,7 +5,7 @@ use bellwether_proto::v1;
 
 use super::carry_out::{carry_out, take_back};
 use crate::{
-    client::{Call, StatusChange, deliveries, events, resources, whole},
+    client::{Answer, Call, StatusChange, deliveries, events, message, resources, whole},
     data::{Kind, Object, Status, Transition, Word},
     document::difference,
     kind,
@@ -269,8 +269,26 @@ pub(super) fn silence(
     ask(model, confirm.line(Token::Dim, after));
 }
 
-/// Adds what a silence covers to the question; for a broad one, Yes allows that.
-pub(super) fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
+/// Adds what a preview found to the question whether to save.
+pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: Answer) {
+    match kind {
+        Kind::Silence => {
+            if let Ok(found) = message(answer) {
+                cover(confirm, found);
+            }
+        }
+        Kind::Schedule => {
+            let found = message::<v1::PreviewScheduleResponse>(answer);
+            let warnings = found.map(|it| it.warnings).unwrap_or_default().into_iter();
+            let lines = warnings.map(|it| (Token::Warning, format!("It {it}.")));
+            confirm.lines.splice(0..0, lines);
+        }
+        _ => {}
+    }
+}
+
+/// Adds what a silence covers to the question; where it is broad, a Yes allows that.
+fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     let scope = SilenceScope::of_form(found);
     let mut lines = scope.lines();
     if scope.is_broad() {

@@ -12,7 +12,7 @@ use crate::{
         message::Effect,
         overlay::{Menu, MenuItem, Overlay, What},
         page::Content,
-        then::Then,
+        reply_purpose::ReplyPurpose,
     },
     route::Route,
     text,
@@ -66,7 +66,7 @@ pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
         What::Field(_) | What::View(_) => {}
         What::Text(text) => put(model, text, effects),
         What::Event(id) => {
-            let ticket = send(model, events::get(&id), Then::Copy, effects);
+            let ticket = send(model, events::get(&id), ReplyPurpose::Copy, effects);
             model.copies = Some(ticket);
             model.say(Token::Dim, "…");
         }
@@ -101,9 +101,6 @@ impl Model {
     /// Returns the id or name of what is selected or shown; empty if there is none.
     fn id_here(&self) -> String {
         match &self.page.route {
-            Route::Map => self
-                .map_node()
-                .map_or_else(String::new, |node| node.name().to_owned()),
             route if route.is_list() => self.selected().unwrap_or_default(),
             route => route.object().to_owned(),
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{call, completion, confirm, navigate, read, report};
 use crate::{
-    client::{Answer, Ticket, message, resources},
+    client::{Answer, Ticket, resources},
     data::{FailureKind, Kind, Object},
     editor,
     kind::{self, FieldKind},
@@ -13,12 +13,12 @@ use crate::{
     model::{
         Model, document,
         field::TextField,
-        form::{ClauseInput, Form, Input, curl},
+        form::{Form, Input, curl},
         inquiry::Inquiry,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page},
-        then::{Saving, Then},
+        reply_purpose::{ReplyPurpose, Saving},
         write::TextEdit,
     },
     route::Route,
@@ -73,15 +73,6 @@ pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
         draft.set("enabled", None);
         open(model, Form::new(draft.kind, None, draft.json), effects);
     }
-}
-
-pub(super) fn suggested(model: &mut Model, suggested: &Object, effects: &mut Vec<Effect>) {
-    let (name, etag) = (suggested.name().to_owned(), suggested.etag().to_owned());
-    let stored = (!etag.is_empty()).then_some((name, etag));
-    let Object { kind, json } = kind::draft(suggested);
-    let mut form = Form::new(kind, stored, json);
-    form.changed(model.now_ms);
-    open(model, form, effects);
 }
 
 pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -179,7 +170,6 @@ enum Typed {
 }
 
 fn typed(form: &mut Form, key: KeyEvent) -> Typed {
-    let part = form.part;
     let turns = matches!(
         key.code,
         KeyCode::Char(' ') | KeyCode::Left | KeyCode::Right
@@ -198,12 +188,7 @@ fn typed(form: &mut Form, key: KeyEvent) -> Typed {
             *at = if forward { *at + 1 } else { *at + choices - 1 } % choices;
             return Typed::Changed;
         }
-        Input::Clause(clause) => {
-            if turns && clause.turn(part) {
-                return Typed::Changed;
-            }
-            clause.text_mut(part)
-        }
+        Input::Clause(clause) => Some(&mut clause.line),
         Input::Section(is_open) if turns || key.code == KeyCode::Enter => {
             *is_open = !*is_open;
             return Typed::Moved;
@@ -230,10 +215,9 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     let Some(form) = model.page.form_mut() else {
         return;
     };
-    let part = form.part;
     let field = match form.input_mut() {
         Input::Text(field) => Some(field),
-        Input::Clause(clause) => clause.text_mut(part),
+        Input::Clause(clause) => Some(&mut clause.line),
         _ => None,
     };
     if let Some(field) = field {
@@ -253,7 +237,7 @@ pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     }
 }
 
-/// Moves the focus to the next or previous part.
+/// Moves the focus to the next or the previous field.
 pub(super) fn step(model: &mut Model, forward: bool) {
     if let Some(form) = model.page.form_mut() {
         form.step(forward);
@@ -338,35 +322,7 @@ pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::go(model, route, effects);
 }
 
-/// Changes the condition of the form and focuses it, or shows why it cannot be changed.
-pub(super) fn clause(
-    model: &mut Model,
-    change: impl FnOnce(&mut ClauseInput, usize) -> Result<usize, String>,
-) {
-    let now_ms = model.now_ms;
-    let Some(form) = model.page.form_mut() else {
-        return;
-    };
-    let is_clause = |at: &usize| form.specs[*at].kind == FieldKind::Clause && form.is_shown(*at);
-    let focused = Some(form.focus).filter(is_clause);
-    let Some(at) = focused.or_else(|| (0..form.specs.len()).find(is_clause)) else {
-        return model.say(Token::Info, "nothing in this form is a condition");
-    };
-    let part = if form.focus == at { form.part } else { 0 };
-    form.focus = at;
-    let Input::Clause(clause) = &mut form.inputs[at] else {
-        return;
-    };
-    match change(clause, part) {
-        Ok(part) => {
-            form.part = part;
-            form.changed(now_ms);
-        }
-        Err(message) => model.say(Token::Warning, message),
-    }
-}
-
-/// Asks whether to save the form, once the service has validated it.
+/// Asks whether to save the form, once the service finds nothing wrong with it.
 pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(draft) = draft(model) else { return };
     let is_up = model.is_up();
@@ -383,6 +339,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let check = match draft.kind {
         _ if !is_up => None,
         Kind::Silence => Some(resources::preview_silence(&draft)),
+        Kind::Schedule if stored.is_some() => Some(resources::preview_schedule(&draft)),
         _ if form.checked => None,
         _ => resources::validate(&draft, stored.is_some()),
     };
@@ -394,7 +351,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
         stored,
         before,
     };
-    let ticket = call(model, check, Then::Save(Box::new(saving)), effects);
+    let ticket = call(model, check, ReplyPurpose::Save(Box::new(saving)), effects);
     if let Some(form) = model.page.form_mut() {
         form.saving = Some(ticket);
     }
@@ -424,11 +381,10 @@ pub(super) fn looked_at(
         }
         // Other errors are reported when saving.
         answer => {
-            let is_silence = draft.kind == Kind::Silence;
+            let kind = draft.kind;
             confirm::save(model, draft, stored.as_ref(), &before, None);
-            let found = message(answer).ok().filter(|_| is_silence);
-            if let (Some(found), Some(Overlay::Confirm(confirm))) = (found, &mut model.overlay) {
-                confirm::cover(confirm, found);
+            if let Some(Overlay::Confirm(confirm)) = &mut model.overlay {
+                confirm::add_preview(confirm, kind, answer);
             }
         }
     }
@@ -540,7 +496,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         form.checked = true;
         return;
     };
-    let ticket = call(model, validate, Then::Check, effects);
+    let ticket = call(model, validate, ReplyPurpose::Check, effects);
     if let Some(form) = model.page.form_mut() {
         form.checking = Some((ticket, version));
     }
@@ -570,7 +526,7 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         form.live.made = None;
         return;
     };
-    let ticket = call(model, live, Then::Live, effects);
+    let ticket = call(model, live, ReplyPurpose::Live, effects);
     if let Some(form) = model.page.form_mut() {
         form.live.waiting = Some(ticket);
     }

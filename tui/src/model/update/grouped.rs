@@ -8,7 +8,7 @@ use crate::{
         Model, filter,
         message::Effect,
         overlay::{Menu, MenuItem, Overlay, What},
-        then::Then,
+        reply_purpose::ReplyPurpose,
     },
     route::Route,
     theme::Token,
@@ -75,7 +75,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
         model.store.event_groups.clear();
         model.store.event_groups_of = Some(route);
     }
-    let ticket = call(model, group, Then::Grouped, effects);
+    let ticket = call(model, group, ReplyPurpose::Grouped, effects);
     model.store.event_groups.waiting = Some(ticket);
 }
 

@@ -57,7 +57,7 @@ fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>
     if model.page.route.is_list() {
         // The first line of a list is its heading.
         if let Some(below) = (row - body).checked_sub(1) {
-            list_row(model, column, below, effects);
+            list_row(model, below, effects);
         }
         return;
     }
@@ -89,23 +89,16 @@ fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-fn list_row(model: &mut Model, column: usize, below: usize, effects: &mut Vec<Effect>) {
+/// Selects a row; opens it when it was selected before.
+fn list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let index = model.page.list.top + below;
     if index >= model.rows().len() {
         return;
     }
-    let before = (
-        model.page.list.index,
-        model.map_node().map(|node| node.route),
-    );
-    if model.page.route == Route::Map {
-        let columns = crate::model::map::COLUMNS;
-        let at = column * columns / model.columns().max(1);
-        model.page.list.column = at.min(columns - 1);
-    }
-    let by = isize::try_from(index).unwrap_or(0) - isize::try_from(before.0).unwrap_or(0);
+    let before = model.page.list.index;
+    let by = isize::try_from(index).unwrap_or(0) - isize::try_from(before).unwrap_or(0);
     navigate::move_by(model, by, effects);
-    if before == (index, model.map_node().map(|node| node.route)) {
+    if before == index {
         navigate::open_row(model, effects);
     }
 }

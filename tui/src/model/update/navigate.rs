@@ -13,7 +13,6 @@ use crate::{
         Model, document,
         filter::{self, held::HeldFilter},
         list::List,
-        map::{self, Node},
         message::Effect,
         page::{Content, DocumentCursor, Page},
     },
@@ -167,8 +166,8 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             go(model, route, effects);
             model.follow.push_back(action);
         }
-        // Prompts, which are opened where the link is followed.
-        Link::Restore(_) | Link::Draft(_) | Link::Shift(..) => {}
+        // Those are questions, which are asked where the link is opened.
+        Link::Restore(_) | Link::Shift(..) => {}
     }
 }
 
@@ -228,9 +227,6 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
 }
 
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(node) = model.map_node() {
-        return go(model, node.route, effects);
-    }
     if matches!(model.page.route, Route::EventGroups { .. }) {
         if let Some(filter) = grouped::unfolded(model) {
             go_filtered(model, Route::Events, filter, effects);
@@ -263,25 +259,7 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     }
 }
 
-/// Moves the cursor of the map to the next thing on its row.
-pub(super) fn step(model: &mut Model, by: isize) {
-    let map = model.map();
-    let list = &mut model.page.list;
-    let Some(row) = map.rows.get(list.index) else {
-        return;
-    };
-    let columns = isize::try_from(map::COLUMNS).unwrap_or(isize::MAX);
-    let start = isize::try_from(row.column(list.column)).unwrap_or(0);
-    let mut steps = (1..columns).map(|step| (start + by * step).rem_euclid(columns));
-    let next = steps.find_map(|at| {
-        usize::try_from(at)
-            .ok()
-            .filter(|at| row.nodes[*at].is_some())
-    });
-    list.column = next.unwrap_or(list.column);
-}
-
-/// Moves to the end. For events, pages are read until the end or the next key.
+/// Goes to the end. Of events pages are read until there are no more, unless a key comes before.
 pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
     move_by(model, isize::MAX / 2, effects);
     let reading = model.store.events.waiting.is_some();
@@ -323,7 +301,7 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     model.page.list.filter = text;
     if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
         model.page.list.marks.clear();
-        model.page.list.following.restart(false);
+        model.page.list.anchor.restart(false);
         read::refresh(model, effects);
     }
 }
@@ -373,16 +351,7 @@ impl Model {
         }
     }
 
-    /// What the cursor is on, if the map is on the screen.
-    pub(crate) fn map_node(&self) -> Option<Node> {
-        if self.page.route != Route::Map {
-            return None;
-        }
-        let list = &self.page.list;
-        let map = self.map();
-        map.rows.get(list.index)?.node(list.column).cloned()
-    }
-
+    /// The selected row's id in the list on the screen.
     pub(crate) fn selected(&self) -> Option<String> {
         self.page.list.selected_in(&*self.rows())
     }

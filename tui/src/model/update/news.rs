@@ -15,8 +15,8 @@ use crate::{
         message::Effect,
         overlay::Overlay,
         page::Content,
+        reply_purpose::{Inquired, ReplyPurpose, Saving},
         store::Loaded,
-        then::{Inquired, Saving, Then},
         undo::Back,
         write::{TextEdit, Write},
     },
@@ -172,39 +172,41 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
     let now = model.now_ms;
     let store = &mut model.store;
     model.touched = match then {
-        Then::Overview => read::overview_came(model, answer),
-        Then::Statistics(back) => charts::statistics(model, ticket, back, answer, effects),
-        Then::Noisiest(counted, by) => {
+        ReplyPurpose::Overview => read::overview_came(model, answer),
+        ReplyPurpose::Statistics(back) => charts::statistics(model, ticket, back, answer, effects),
+        ReplyPurpose::Noisiest(counted, by) => {
             charts::noisiest(model, ticket, counted, by, answer, effects)
         }
-        Then::List(kind, before) => listed(model, kind, before, answer, effects),
-        Then::One(kind) => store.replace(kind, resources::got(kind, answer), now),
-        // They have since been requested with another filter.
-        Then::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        Then::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
-        Then::DeliveryCounts { of_all } => counted(model, ticket, of_all, answer),
-        Then::LastHour => store.last_hour.set(message(answer), now),
-        Then::Events { .. } if store.events.waiting != Some(ticket) => false,
-        Then::Events { more } => {
+        ReplyPurpose::List(kind, before) => listed(model, kind, before, answer, effects),
+        ReplyPurpose::One(kind) => store.replace(kind, resources::got(kind, answer), now),
+        // With another filter they were asked for again meanwhile.
+        ReplyPurpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
+        ReplyPurpose::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
+        ReplyPurpose::DeliveryCounts { of_all } => counted(model, ticket, of_all, answer),
+        ReplyPurpose::LastHour => store.last_hour.set(message(answer), now),
+        ReplyPurpose::Events { .. } if store.events.waiting != Some(ticket) => false,
+        ReplyPurpose::Events { more } => {
             events(model, more, client::events::found(answer), effects);
             true
         }
-        Then::EventTotal { generation } => event_total(model, generation, answer),
-        Then::Matching => {
+        ReplyPurpose::EventTotal { generation } => event_total(model, generation, answer),
+        ReplyPurpose::Matching => {
             let found = client::events::estimated(answer);
             model.page.list.matching.heard(ticket, found)
         }
-        Then::Grouped => grouped(model, ticket, message(answer)),
-        Then::Copy => copy::event_came(model, ticket, event_of(answer), effects),
-        Then::Event => fill(model, ticket, event_of(answer), |content| match content {
+        ReplyPurpose::Grouped => grouped(model, ticket, message(answer)),
+        ReplyPurpose::Copy => copy::event_came(model, ticket, event_of(answer), effects),
+        ReplyPurpose::Event => fill(model, ticket, event_of(answer), |content| match content {
             Content::Event { detail, .. } => Some(&mut **detail),
             _ => None,
         }),
-        Then::Explanation => fill(model, ticket, message(answer), |content| match content {
-            Content::Event { explanation, .. } => Some(explanation),
-            _ => None,
-        }),
-        Then::Delivery => {
+        ReplyPurpose::Explanation => {
+            fill(model, ticket, message(answer), |content| match content {
+                Content::Event { explanation, .. } => Some(explanation),
+                _ => None,
+            })
+        }
+        ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
             let found = found.map(|it| it.delivery.unwrap_or_default());
             fill(model, ticket, found, |content| match content {
@@ -212,25 +214,25 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
                 _ => None,
             })
         }
-        Then::Shifts => fill(model, ticket, message(answer), |content| match content {
+        ReplyPurpose::Shifts => fill(model, ticket, message(answer), |content| match content {
             Content::Shifts(shifts) => Some(shifts),
             _ => None,
         }),
-        Then::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
-        Then::FormTest => form_tested(model, ticket, message(answer), effects),
-        Then::TestQuestion(asked) => {
+        ReplyPurpose::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
+        ReplyPurpose::FormTest => form_tested(model, ticket, message(answer), effects),
+        ReplyPurpose::TestQuestion(asked) => {
             report::question(model, *asked, message(answer));
             true
         }
-        Then::Silence => silencing::counted(model, ticket, message(answer), effects),
-        Then::Check => checked(model, ticket, answer),
-        Then::Save(saving) => looked_at(model, ticket, *saving, answer, effects),
-        Then::Live => match model.page.form_mut() {
+        ReplyPurpose::Silence => silencing::counted(model, ticket, message(answer), effects),
+        ReplyPurpose::Check => checked(model, ticket, answer),
+        ReplyPurpose::Save(saving) => looked_at(model, ticket, *saving, answer, effects),
+        ReplyPurpose::Live => match model.page.form_mut() {
             Some(form) => form.hear_live(ticket, answer),
             None => false,
         },
-        Then::Bulk(step) => bulk::heard(model, ticket, step, answer, effects),
-        Then::Write(write, read) => {
+        ReplyPurpose::Bulk(step) => bulk::heard(model, ticket, step, answer, effects),
+        ReplyPurpose::Write(write, read) => {
             written(model, *write, read(answer), effects);
             true
         }
@@ -450,10 +452,10 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
     match answer {
         Ok(_) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
-            // A validation in the background must not move the focus.
-            let focus = (form.focus, form.part);
+            // A check on a pause does not move the focus under a user's hands.
+            let focus = form.focus;
             form.take_failure(&failure);
-            (form.focus, form.part) = focus;
+            form.focus = focus;
         }
         // Other errors are reported when saving.
         Err(_) => {}

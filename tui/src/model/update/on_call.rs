@@ -9,7 +9,7 @@ use super::{
     navigate,
 };
 use crate::{
-    client::{Call, StatusChange, events, whole},
+    client::{Call, StatusChange, Taken, events, message, whole},
     data::{Kind, Object, when},
     document::Link,
     model::{
@@ -17,6 +17,7 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Prompt, PromptPurpose},
+        write::Write,
     },
     route::Route,
     theme::Token,
@@ -106,7 +107,46 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
     format!(" from {} until {}", typed(start_ms), typed(end_ms))
 }
 
-/// Returns the action of an answered prompt.
+/// Shows the address of the feed of a schedule or a contact. That is recorded, so it is asked.
+pub(super) fn feed(model: &mut Model) {
+    let words =
+        "Anyone who knows it can read the shifts without a key. It is recorded who requested it.";
+    let methods = ["GetScheduleFeed", "GetContactFeed"];
+    ask_feed(model, methods, "Show", words);
+}
+
+/// Revokes the address of the feed of a schedule or a contact, and shows the new one.
+pub(super) fn revoke_feed(model: &mut Model) {
+    let words = "The address before is no longer accepted: calendars that use it stop updating.";
+    let methods = ["RotateScheduleFeed", "RotateContactFeed"];
+    ask_feed(model, methods, "Revoke", words);
+}
+
+fn ask_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, words: &str) {
+    let named = [Kind::Schedule, Kind::Contact].map(|kind| Some((kind, model.chosen(kind)?)));
+    let Some((kind, name)) = named.into_iter().flatten().next() else {
+        return;
+    };
+    let (service, method) = match kind {
+        Kind::Contact => ("ContactService", methods[1]),
+        _ => ("ScheduleService", methods[0]),
+    };
+    // Both kinds have the same response.
+    let call = Call::new(service, method, json!({"name": name})).writes(|answer| {
+        let found: v1::GetScheduleFeedResponse = message(answer)?;
+        Ok(Taken::Key {
+            name: "the feed".to_owned(),
+            key: found.url,
+        })
+    });
+    let write = Write::new(format!("the address of the feed of {name}"));
+    let then = Consequence::Write(Box::new(call), Box::new(write));
+    let title = format!("{verb} the address of the feed of {name}?");
+    let confirm = Confirm::new(title, verb, then).line(Token::Text, words);
+    model.overlay = Some(Overlay::Confirm(confirm));
+}
+
+/// What the answer to a question makes.
 ///
 /// # Errors
 /// Returns a message with the accepted form if the input is invalid.

@@ -7,7 +7,9 @@ use crate::{
     client::{Answer, Call, Command, EventFilter, Ticket, deliveries, events, message, resources},
     data::{Kind, Object},
     kind, limits,
-    model::{Model, filter, message::Effect, page::Content, sort::Sort, then::Then},
+    model::{
+        Model, filter, message::Effect, page::Content, reply_purpose::ReplyPurpose, sort::Sort,
+    },
     route::Route,
     theme::Token,
 };
@@ -34,7 +36,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Object(kind, name) => {
             if kind::spec(kind).detail.is_some() {
                 let get = resources::get(kind, &name);
-                let ticket = call(model, get, Then::One(kind), effects);
+                let ticket = call(model, get, ReplyPurpose::One(kind), effects);
                 model.store.of_mut(kind).waiting = Some(ticket);
             } else {
                 resources(model, &[kind], effects);
@@ -42,7 +44,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             resources(model, kind::spec(kind).beside, effects);
             shifts(model, name, effects);
         }
-        Route::Map | Route::Form => resources(model, &JOINED, effects),
+        Route::Form => resources(model, &JOINED, effects),
         Route::Deliveries => {
             deliveries(model, effects);
             count_deliveries(model, effects);
@@ -74,7 +76,7 @@ fn page_of(
     effects: &mut Vec<Effect>,
 ) {
     let list = resources::list(kind, page_token);
-    let ticket = call(model, list, Then::List(kind, before), effects);
+    let ticket = call(model, list, ReplyPurpose::List(kind, before), effects);
     model.store.of_mut(kind).waiting = Some(ticket);
 }
 
@@ -146,7 +148,7 @@ pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
     let overview = Call::of("OverviewService", &v1::GetOverviewRequest {});
-    let ticket = call(model, overview, Then::Overview, effects);
+    let ticket = call(model, overview, ReplyPurpose::Overview, effects);
     model.store.overview.waiting = Some(ticket);
     count_all_deliveries(model, effects);
 }
@@ -208,9 +210,14 @@ fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
 }
 
 fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
-    let asked = call(model, events::get(id), Then::Event, effects);
-    // The timeline also shows who was notified when.
-    let explained = call(model, events::explain(id), Then::Explanation, effects);
+    let asked = call(model, events::get(id), ReplyPurpose::Event, effects);
+    // Who was notified when stands on the timeline too.
+    let explained = call(
+        model,
+        events::explain(id),
+        ReplyPurpose::Explanation,
+        effects,
+    );
     if let Content::Event {
         detail,
         explanation,
@@ -231,14 +238,14 @@ fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
         ..v1::ListShiftsRequest::default()
     };
     let asked = Call::of("ScheduleService", &request);
-    let ticket = call(model, asked, Then::Shifts, effects);
+    let ticket = call(model, asked, ReplyPurpose::Shifts, effects);
     if let Content::Shifts(shifts) = &mut model.page.content {
         shifts.waiting = Some(ticket);
     }
 }
 
 fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
-    let ticket = call(model, deliveries::get(id), Then::Delivery, effects);
+    let ticket = call(model, deliveries::get(id), ReplyPurpose::Delivery, effects);
     if let Content::Delivery(delivery) = &mut model.page.content {
         delivery.waiting = Some(ticket);
     }
@@ -266,7 +273,7 @@ fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = call(
         model,
         count,
-        Then::DeliveryCounts { of_all: false },
+        ReplyPurpose::DeliveryCounts { of_all: false },
         effects,
     );
     model.store.delivery_counts.waiting = Some(ticket);
@@ -284,7 +291,12 @@ fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     let count = deliveries::count(String::new());
-    let ticket = call(model, count, Then::DeliveryCounts { of_all: true }, effects);
+    let ticket = call(
+        model,
+        count,
+        ReplyPurpose::DeliveryCounts { of_all: true },
+        effects,
+    );
     model.store.all_deliveries.waiting = Some(ticket);
     model.store.all_deliveries_from_ms = model.now_ms;
 }
@@ -293,7 +305,7 @@ fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.last_hour.waiting.is_none() {
         let request = v1::GetStatisticsRequest::default();
         let asked = Call::of("OverviewService", &request);
-        let ticket = call(model, asked, Then::LastHour, effects);
+        let ticket = call(model, asked, ReplyPurpose::LastHour, effects);
         model.store.last_hour.waiting = Some(ticket);
     }
 }
@@ -312,7 +324,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     let more = false;
     let list = deliveries::list(filter, String::new());
-    let ticket = call(model, list, Then::Deliveries { more }, effects);
+    let ticket = call(model, list, ReplyPurpose::Deliveries { more }, effects);
     model.store.deliveries.waiting = Some(ticket);
 }
 
@@ -377,7 +389,7 @@ fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Ve
 pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     let more = false;
     let search = model.store.events.filter.search(String::new());
-    let ticket = call(model, search, Then::Events { more }, effects);
+    let ticket = call(model, search, ReplyPurpose::Events { more }, effects);
     model.store.events.waiting = Some(ticket);
 }
 
@@ -385,7 +397,12 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
     let events = &model.store.events;
     let (count, generation) = (events.filter.count(), events.generation);
-    call(model, count, Then::EventTotal { generation }, effects);
+    call(
+        model,
+        count,
+        ReplyPurpose::EventTotal { generation },
+        effects,
+    );
 }
 
 /// Requests the number of events that match the filter being typed, after a pause in typing.
@@ -409,7 +426,7 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
             open_only: model.store.events.filter.open_only,
             ..EventFilter::default()
         };
-        let ticket = call(model, filter.estimate(), Then::Matching, effects);
+        let ticket = call(model, filter.estimate(), ReplyPurpose::Matching, effects);
         model.page.list.matching.waiting = Some(ticket);
     }
 }
@@ -430,7 +447,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
             }
             let more = true;
             let search = events.filter.search(events.next.clone());
-            let ticket = call(model, search, Then::Events { more }, effects);
+            let ticket = call(model, search, ReplyPurpose::Events { more }, effects);
             model.store.events.waiting = Some(ticket);
         }
         Route::Deliveries => {
@@ -458,6 +475,6 @@ fn deliveries_page(model: &mut Model, page_token: String, effects: &mut Vec<Effe
     };
     let more = !page_token.is_empty();
     let list = deliveries::list(filter, page_token);
-    let ticket = call(model, list, Then::Deliveries { more }, effects);
+    let ticket = call(model, list, ReplyPurpose::Deliveries { more }, effects);
     model.store.deliveries.waiting = Some(ticket);
 }

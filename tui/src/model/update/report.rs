@@ -15,8 +15,8 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick, Prompt, PromptPurpose},
         page::{Content, Page, Report},
+        reply_purpose::{Inquired, ReplyPurpose, TestQuestion},
         store::Loaded,
-        then::{Inquired, TestQuestion, Then},
     },
     route::Route,
     theme::Token,
@@ -110,20 +110,15 @@ pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     again(model, effects);
 }
 
+/// Opens the noise report; the forms of its rows need the resources.
 pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
+    let counted = [Kind::Rule, Kind::Trigger, Kind::Destination, Kind::Contact];
+    read::resources(model, &counted, effects);
     let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
     report(model, "Noise".to_owned(), inquiry, effects);
 }
 
-pub(super) fn suggestions(model: &mut Model, effects: &mut Vec<Effect>) {
-    report(
-        model,
-        "Suggestions".to_owned(),
-        Inquiry::Suggestions,
-        effects,
-    );
-}
-
+/// Counts by the next of what can be counted by.
 pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -325,7 +320,12 @@ fn asks_first(
         inquiry: inquiry.clone(),
     };
     model.say(Token::Dim, "… finding out who would be notified");
-    call(model, render, Then::TestQuestion(Box::new(asked)), effects);
+    call(
+        model,
+        render,
+        ReplyPurpose::TestQuestion(Box::new(asked)),
+        effects,
+    );
     true
 }
 
@@ -434,7 +434,7 @@ pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<
 /// Runs the test of the form on the screen.
 pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
     let call = inquiry.call(model.now_ms, None);
-    let ticket = self::call(model, call, Then::FormTest, effects);
+    let ticket = self::call(model, call, ReplyPurpose::FormTest, effects);
     if let Some(form) = model.page.form_mut() {
         form.testing(ticket);
     }
@@ -474,7 +474,12 @@ fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Tick
     let call = inquired
         .inquiry
         .call(model.now_ms, inquired.before.as_ref());
-    self::call(model, call, Then::Report(Box::new(inquired)), effects)
+    self::call(
+        model,
+        call,
+        ReplyPurpose::Report(Box::new(inquired)),
+        effects,
+    )
 }
 
 /// Handles a response; for lists, continues with the next page as needed.

@@ -8,7 +8,7 @@ use crate::{
     client::StatusChange,
     data::{Status, Transition},
     keymap::{self, Action},
-    model::{Model, access, form::ClauseInput, message::Effect},
+    model::{Model, access, message::Effect},
     route::Route,
     theme::Token,
 };
@@ -64,7 +64,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::GoOnCall => navigate::go_screen(model, Route::OnCall, effects),
         Action::GoEvents => navigate::go_screen(model, Route::Events, effects),
         Action::GoDeliveries => navigate::go_screen(model, Route::Deliveries, effects),
-        Action::GoMap => navigate::go_screen(model, Route::Map, effects),
         Action::GoReference => navigate::go_screen(model, Route::Reference, effects),
         Action::Go(kind) => navigate::go_screen(model, Route::List(kind), effects),
         Action::GoCriticals => {
@@ -72,9 +71,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             navigate::go_filtered(model, Route::Events, filter, effects);
         }
         Action::LongerCharts => screen::longer_charts(model, effects),
-        Action::MapLeft => navigate::step(model, -1),
-        Action::MapRight => navigate::step(model, 1),
-        Action::MapAround => screen::map_around(model, effects),
         Action::Search => screen::search(model),
         Action::NextMatch => navigate::next_match(model, true),
         Action::MatchBefore => navigate::next_match(model, false),
@@ -124,6 +120,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::AcknowledgeFor => on_call::ask_acknowledge_for(model),
         Action::Escalate => on_call::escalate(model),
         Action::Override => on_call::ask_override(model),
+        Action::Feed => on_call::feed(model),
+        Action::RevokeFeed => on_call::revoke_feed(model),
         Action::ForgetExpectation => heartbeats::ask_forget(model),
         Action::RotateHeartbeat => heartbeats::rotate(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
@@ -156,7 +154,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::NoiseReport => report::noise(model, effects),
         Action::NoiseBy => report::noise_by(model, effects),
-        Action::Suggestions => report::suggestions(model, effects),
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
         Action::SendWaiting => confirm::send_waiting(model, effects),
@@ -172,10 +169,5 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::FormText => forms::as_text(model, effects),
         Action::FormReveal => forms::reveal(model),
         Action::FormReference => forms::reference(model, effects),
-        Action::FormAddClause => forms::clause(model, ClauseInput::add),
-        Action::FormRemoveClause => forms::clause(model, |clause, part| Ok(clause.remove(part))),
-        Action::FormNegateClause => forms::clause(model, |clause, part| Ok(clause.negate(part))),
-        Action::FormNestClause => forms::clause(model, ClauseInput::nest),
-        Action::FormUnnestClause => forms::clause(model, ClauseInput::unnest),
     }
 }

@@ -1,6 +1,6 @@
 //! Actions that only affect the screen: tabs, marks, filters, sorting, the clipboard.
 
-use super::{charts, confirm, forms, grouped, navigate, read};
+use super::{charts, confirm, grouped, navigate, read};
 use crate::{
     client::Command,
     document::Link,
@@ -10,7 +10,7 @@ use crate::{
     model::{
         Connection, Model,
         field::TextField,
-        filter, map,
+        filter,
         matching::Matching,
         message::Effect,
         overlay::{Overlay, Palette, Pick, Prompt, PromptPurpose},
@@ -22,13 +22,7 @@ use crate::{
     theme::Token,
 };
 
-/// Leaves on the map what touches the node under the cursor.
-pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(node) = model.map_node() {
-        navigate::set_filter(model, map::around(&node), effects);
-    }
-}
-
+/// Shows the deliveries of the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     let (typed, clock) = (&model.page.list.filter, model.clock());
     let next = filter::delivery_tab(typed, &clock).map_or(0, |tab| tab + 1);
@@ -275,7 +269,6 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     } else {
         match model.linked() {
             Some(Link::Restore(version)) => confirm::restore(model, *version),
-            Some(Link::Draft(draft)) => forms::suggested(model, &draft, effects),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
             _ => navigate::follow_link(model, effects),
         }

@@ -15,8 +15,8 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::Overlay,
+        reply_purpose::ReplyPurpose,
         silencing::{LENGTHS, SilenceChoice, SilenceScope},
-        then::Then,
     },
 };
 
@@ -58,7 +58,7 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
     let body = json!({"silence": fields});
     let preview = Call::new("SilenceService", "PreviewSilence", body).long();
-    let ticket = call(model, preview, Then::Silence, effects);
+    let ticket = call(model, preview, ReplyPurpose::Silence, effects);
     if let Some(choice) = choice_mut(model) {
         choice.waiting.push((ticket, at));
     }

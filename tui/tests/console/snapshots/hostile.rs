@@ -21,8 +21,8 @@ const TEXTS: [&str; 8] = [
     "a̶̧̛͕͎̩̺̰̬̖̫͎̤͓͇̙̎̈́̂͐͒̎̑̊͌̉̚͠͝b",
 ];
 
-/// Keys pressed to reach each scene.
-pub(super) const SCENES: [&str; 23] = [
+/// What is pressed on it.
+pub(super) const SCENES: [&str; 22] = [
     "1",
     "2",
     "2<Enter>",
@@ -40,7 +40,6 @@ pub(super) const SCENES: [&str; 23] = [
     "5jjd",
     ":rule",
     "4t",
-    "8",
     "O",
     "6A",
     "5jjpv",

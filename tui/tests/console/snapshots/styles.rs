@@ -113,12 +113,11 @@ fn steady(mut cells: Vec<(&str, char)>) -> Vec<(&str, char)> {
     cells
 }
 
-/// How a line of the map is drawn without colours.
+/// How a drawn line is shown without colours.
 fn in_signs(line: &str) -> Option<&'static str> {
     Some(match line {
         "─" => "-",
         "┬" | "┤" | "├" => "+",
-        "┘" => "'",
         "└" => "`",
         "▶" => ">",
         _ => return None,

@@ -43,6 +43,9 @@ async fn is_there(engine: &RedbEngine, number: u32) -> bool {
 async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     let context = format!("operation {operation}, {failures} times");
     let disk = SimulatedDisk::default();
+    if operation.is_multiple_of(3) {
+        disk.evict_failed_pages();
+    }
     let engine = open_with(&disk, settings).unwrap();
     let (mut done, mut not_done) = (Vec::new(), Vec::new());
     disk.fail_some_after(operation, failures);
@@ -62,8 +65,8 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     };
     let healed = tokio::time::timeout(PATIENCE, healed).await;
     healed.unwrap_or_else(|_late| panic!("{context}: it does not go on"));
-    let check = async |engine: &RedbEngine, when: &str| {
-        for number in &done {
+    let check = async |engine: &RedbEngine, done: &[u32], when: &str| {
+        for number in done {
             assert!(
                 is_there(engine, *number).await,
                 "{context}, {when}: {number} is lost"
@@ -76,10 +79,26 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
             );
         }
     };
-    check(&engine, "meanwhile").await;
+    check(&engine, &done, "meanwhile").await;
+    let dark = disk.without_unsynced();
+    check(&open_with(&dark, settings).unwrap(), &done, "without power").await;
+    if failures.is_multiple_of(2) {
+        disk.kill();
+    }
     drop(engine);
-    check(&open_with(&disk, settings).unwrap(), "after a start").await;
-    u32::from(done.len() < 25)
+    let engine = open_with(&disk, settings).unwrap();
+    check(&engine, &done, "after a start").await;
+    // What was read from pages that no sync has written must be on disk before anything builds on it.
+    insert(&engine, 101).await.unwrap();
+    done.push(101);
+    let dark = disk.without_unsynced();
+    check(
+        &open_with(&dark, settings).unwrap(),
+        &done,
+        "without power after a start",
+    )
+    .await;
+    u32::from(done.len() < 26)
 }
 
 #[tokio::test]
@@ -109,15 +128,17 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     let is_closed = engine.close().await.is_ok();
     drop(engine);
     disk.fail_after(u64::MAX);
-    if is_closed {
-        // What was closed needs no log.
-        disk.edit(1, Vec::clear);
-        disk.edit(2, Vec::clear);
-    }
-    let engine = open_with(&disk, settings).unwrap();
-    for number in done {
-        let is_there = is_there(&engine, number).await;
-        assert!(is_there, "{context}: {number} is lost, closed: {is_closed}");
+    for disk in [disk.without_unsynced(), disk] {
+        if is_closed {
+            // What was closed needs no log.
+            disk.edit(1, Vec::clear);
+            disk.edit(2, Vec::clear);
+        }
+        let engine = open_with(&disk, settings).unwrap();
+        for number in &done {
+            let is_there = is_there(&engine, *number).await;
+            assert!(is_there, "{context}: {number} is lost, closed: {is_closed}");
+        }
     }
     is_closed
 }

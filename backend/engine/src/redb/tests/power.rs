@@ -57,6 +57,9 @@ async fn live(seed: u64) {
         fan: random.random_range(2..5),
         ..SETTINGS
     };
+    if seed.is_multiple_of(3) {
+        disk.evict_failed_pages();
+    }
     let open = || open_with(&disk, settings);
     let mut model = Model::new();
     // A crash while the file is made is up to the caller that creates it under another name.
@@ -70,6 +73,11 @@ async fn live(seed: u64) {
         let mut under_way = Vec::new();
         if let Ok(engine) = open() {
             disk.fail_power_after(operations);
+            if random.random_bool(0.4) {
+                // Syncs fail before the power does.
+                let failures = random.random_range(1..5);
+                disk.fail_some_after(random.random_range(0..=operations), failures);
+            }
             under_way = work(&engine, &mut model, &mut random).await;
         }
         if random.random_bool(0.3) {

@@ -3,10 +3,12 @@
 use super::Writer;
 use crate::{
     decide::{
-        GroupAsk, GroupAt,
+        GroupAt,
         grouping::{group_key, shared_text, shared_values},
     },
-    domain::{HeldBy, HoldKind, MemberChange, Name, Notified, Pending, RecordId, Rule, Status},
+    domain::{
+        GroupRef, HeldBy, HoldKind, MemberChange, Name, Notified, Pending, RecordId, Rule, Status,
+    },
 };
 
 /// Where what a rule notifies of stands to its groups.
@@ -71,7 +73,7 @@ impl Writer<'_> {
             // What was released together goes immediately, in as many messages as it takes.
             None => since_ms,
             Some(grouping) => {
-                let group = self.step.past.causes().group(GroupAsk::Key(hold.id));
+                let group = self.step.past.causes().group(GroupRef::Key(hold.id));
                 let first_ms = since_ms.saturating_add(grouping.wait_ms);
                 group.map_or(first_ms, |it| it.next_ms)
             }
@@ -103,7 +105,7 @@ impl Writer<'_> {
 
     /// The group that it was reported with, unless that is over.
     pub(super) fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
-        let group = self.step.past.causes().group(GroupAsk::Id(entry.group?));
+        let group = self.step.past.causes().group(GroupRef::Id(entry.group?));
         group.filter(|it| !it.is_over)
     }
 

@@ -1,14 +1,16 @@
 //! Escalation: who is notified beside the destinations of a rule, while no one acknowledges.
 
-use super::{SendKind, Writer};
+use std::collections::BTreeSet;
+
+use super::Writer;
 use crate::{
     decide::{
-        Asked, Page, Step, StepKind, advance, condition::would_pass_again, content::rule_content,
-        sending_state, trigger_of_update,
+        Asked, Page, SendKind, StepKind, advance, condition::would_pass_again,
+        content::rule_content, sending_state, trigger_of_update,
     },
     domain::{
-        DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, LastNotified, Name,
-        Notified, Occurrence, OccurrenceId, RecordId, Response, ResponseState, Rule, Status,
+        DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, Name, Notified,
+        Occurrence, OccurrenceId, PagedContact, RecordId, Response, ResponseState, Rule, Status,
         Trigger, delivery::RuleContent, is_own, response::ESCALATION_KIND,
     },
     limits::HISTORY_MAX,
@@ -43,38 +45,32 @@ impl Unanswered {
     }
 }
 
-/// Takes an acknowledgement back whose time is over; answers the step as it is with that.
-pub(super) fn take_back<'a>(occurrence: &mut Occurrence, step: &Step<'a>) -> Option<Step<'a>> {
-    let until_ms = occurrence.acknowledged_until_ms?;
+/// Takes an acknowledgement back whose time is over.
+pub(super) fn take_back(occurrence: &mut Occurrence, now_ms: i64) {
+    let Some(until_ms) = occurrence.acknowledged_until_ms else {
+        return;
+    };
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
         occurrence.acknowledged_until_ms = None;
-        return None;
+        return;
     }
-    if until_ms > step.now_ms {
-        return None;
+    if until_ms > now_ms {
+        return;
     }
-    let before = LastNotified {
-        severity: occurrence.severity,
-        acknowledged: true,
-    };
+    let before = occurrence.state();
     occurrence.acknowledged = false;
     occurrence.acknowledged_until_ms = None;
     if occurrence.history.len() >= HISTORY_MAX {
         occurrence.history.remove(0);
     }
     occurrence.history.push(HistoryEntry {
-        at_ms: step.now_ms,
+        at_ms: now_ms,
         author: None,
         field: Field::Acknowledged,
         from: "true".into(),
         to: "false".into(),
     });
-    let mut transition = step.transition;
-    transition.before.get_or_insert(before);
-    Some(Step {
-        transition,
-        ..*step
-    })
+    occurrence.note_change(before, false);
 }
 
 /// How long an acknowledgement counts by the policies that are followed.
@@ -102,6 +98,22 @@ fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i
     if is_new && entry.group.is_some() {
         response.look_ms = Some(now_ms);
     }
+}
+
+/// A receiver: a destination, and the contact that it belongs to.
+pub(super) type Receiver = (RecordId, Option<Name>);
+
+/// The contacts that the response of a rule notified, each with the destination.
+fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedContact>)> {
+    let paged = entry.response.iter().flat_map(|it| &it.paged);
+    let paged = paged.filter(|it| it.contact.is_some());
+    paged.map(|it| (it.destination.0, it.contact.clone()))
+}
+
+/// Everyone who was notified by a rule.
+pub(super) fn receivers(entry: &Notified) -> impl Iterator<Item = Receiver> {
+    let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
+    of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.name))))
 }
 
 impl Writer<'_> {
@@ -252,12 +264,14 @@ impl Writer<'_> {
         about: (RecordId, &RuleContent, Option<&Trigger>),
         (clear, is_opening): (bool, bool),
         end: (DeliveryState, Option<i64>),
+        others: &BTreeSet<Receiver>,
     ) {
         let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
-        let paged = entry.response.iter().flat_map(|it| &it.paged);
-        let paged = paged.filter(|it| it.contact.is_some() && !is_opening);
-        let contacts = paged.map(|it| (it.destination.0, it.contact.clone()));
+        let contacts = contacts(entry).filter(|_| !is_opening);
         for (id, contact) in of_rule.chain(contacts) {
+            if others.contains(&(id, contact.as_ref().map(|it| it.name.clone()))) {
+                continue;
+            }
             let Some(destination) = self.snapshot.destination(id) else {
                 continue;
             };

@@ -6,7 +6,7 @@ mod held;
 mod model;
 mod shadow;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::*;
 use crate::{
@@ -474,4 +474,38 @@ fn the_loop_guard_stops_events_that_would_pass_a_rule_twice() {
         long.event_after(&[samples::id("other"); CHAIN_MAX], |_| {})
             .is_empty()
     );
+}
+
+#[test]
+fn rule_that_is_deleted_and_created_again_notifies_one_closing_per_receiver() {
+    // The destinations of the first and the second definition, and those that are notified of the end.
+    let table: [(&[&str], &[&str], &[&str]); 3] = [
+        (&["hook"], &["hook"], &["hook"]),
+        (&["hook", "mail"], &["hook"], &["mail", "hook"]),
+        (&["mail"], &["hook"], &["mail", "hook"]),
+    ];
+    for (first, second, closed) in table {
+        let defined = |id: &str, destinations: &[&str]| Rule {
+            id: samples::id(id),
+            send_updates: true,
+            ..rule("page", &[DISK_TRIGGER], destinations)
+        };
+        let mut life = Life::under(vec![defined("one", first)]);
+        assert_eq!(life.event(|_| {}).len(), first.len());
+        life.rules = vec![defined("two", second)];
+        life.wait(1);
+        assert_eq!(life.event(|_| {}).len(), second.len());
+        let sent = life.event(close);
+        let expected: Vec<_> = closed.iter().map(|it| told("page", it, true)).collect();
+        assert_eq!(sent, expected);
+    }
+    // Rules of other names are other senders.
+    let named = |name: &str| Rule {
+        send_updates: true,
+        ..rule(name, &[DISK_TRIGGER], &["hook"])
+    };
+    let mut life = Life::under(vec![named("one"), named("two")]);
+    life.event(|_| {});
+    life.rules.remove(0);
+    assert_eq!(life.event(close).len(), 2);
 }

@@ -1,5 +1,7 @@
 //! Rotations over clock changes, weekends and years, beside a search minute by minute.
 
+mod walk;
+
 use super::*;
 use crate::{
     calendar::Prepared,
@@ -20,6 +22,8 @@ fn layer(dtstart: &str, rrule: &str, contacts: &[&str]) -> Layer {
         slots: contacts.iter().map(slot).collect(),
         hand_offs: rotation(dtstart, rrule),
         calendar: None,
+        from: None,
+        until: None,
     }
 }
 
@@ -178,6 +182,97 @@ fn shifts_are_what_a_search_minute_by_minute_finds() {
         .collect();
     assert!(searched.len() > 5, "{searched:?}");
     assert_eq!(shifts, searched);
+}
+
+#[test]
+fn layers_begin_and_end_at_their_bounds_and_limits() {
+    let bounded = |rrule: &str, from: &str, until: &str| {
+        let mut layer = layer("2027-03-20T08:00:00", rrule, &["ana", "ben"]);
+        layer.from = crate::domain::calendar::date_time(from).ok();
+        layer.until = crate::domain::calendar::date_time(until).ok();
+        let base = self::layer("2020-01-01T00:00:00", "", &["cleo"]);
+        loaded(schedule(vec![base, layer]))
+    };
+    let cases = [
+        // The turns are counted from the first hand-off on, whenever the layer begins.
+        (
+            bounded("FREQ=DAILY", "2027-03-23T12:00:00", ""),
+            "2027-03-23T10:59:59Z",
+            "cleo",
+        ),
+        (
+            bounded("FREQ=DAILY", "2027-03-23T12:00:00", ""),
+            "2027-03-23T11:00:00Z",
+            "ben",
+        ),
+        (
+            bounded("FREQ=DAILY", "", "2027-03-28T12:00:00"),
+            "2027-03-28T09:59:59Z",
+            "ana",
+        ),
+        (
+            bounded("FREQ=DAILY", "", "2027-03-28T12:00:00"),
+            "2027-03-28T10:00:00Z",
+            "cleo",
+        ),
+        // The last turn has its full length.
+        (
+            bounded("FREQ=WEEKLY;COUNT=2", "", ""),
+            "2027-04-03T05:59:59Z",
+            "ben",
+        ),
+        (
+            bounded("FREQ=WEEKLY;COUNT=2", "", ""),
+            "2027-04-03T06:00:00Z",
+            "cleo",
+        ),
+        (
+            bounded("FREQ=WEEKLY;UNTIL=20270328", "", ""),
+            "2027-04-03T05:59:59Z",
+            "ben",
+        ),
+        (
+            bounded("FREQ=WEEKLY;UNTIL=20270328", "", ""),
+            "2027-04-03T06:00:00Z",
+            "cleo",
+        ),
+        (
+            bounded("FREQ=WEEKLY;UNTIL=20270327T065959Z", "", ""),
+            "2027-03-27T06:59:59Z",
+            "ana",
+        ),
+        (
+            bounded("FREQ=WEEKLY;UNTIL=20270327T065959Z", "", ""),
+            "2027-03-27T07:00:00Z",
+            "cleo",
+        ),
+    ];
+    for (schedule, at, expected) in cases {
+        assert_eq!(
+            who(&schedule, at),
+            expected,
+            "{at} {:?}",
+            schedule.schedule.layers[1]
+        );
+    }
+}
+
+#[test]
+fn an_empty_slot_leaves_the_turn_to_earlier_layers() {
+    let mut upper = layer("2027-01-01T00:00:00", "FREQ=DAILY", &["ana", "ben"]);
+    upper.slots[1].contacts.clear();
+    let both = loaded(schedule(vec![
+        layer("2020-01-01T00:00:00", "", &["cleo"]),
+        upper.clone(),
+    ]));
+    let alone = loaded(schedule(vec![upper]));
+    for (at, expected, alone_expected) in [
+        ("2027-01-01T12:00:00Z", "ana", "ana"),
+        ("2027-01-02T12:00:00Z", "cleo", ""),
+    ] {
+        assert_eq!(who(&both, at), expected, "{at}");
+        assert_eq!(who(&alone, at), alone_expected, "{at}");
+    }
 }
 
 #[test]

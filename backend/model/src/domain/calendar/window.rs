@@ -155,7 +155,11 @@ fn is_plain(text: &str) -> bool {
     text.len() <= 19 && text.chars().all(is_part)
 }
 
-fn date_time(text: &str) -> Result<DateTime, String> {
+/// Parses a local date and time without a zone.
+///
+/// # Errors
+/// Returns what is wrong with it.
+pub fn date_time(text: &str) -> Result<DateTime, String> {
     if text.is_empty() {
         return Err(format!("is required: {MOMENT_FORM}"));
     }

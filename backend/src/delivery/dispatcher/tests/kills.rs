@@ -108,21 +108,24 @@ async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
             .any(|it| it.explanation.contains("rendered")),
         "its message was rendered before it was sent: {attempts:?}"
     );
-    // What a process leaves that ends while it renders the message.
-    world.start();
-    let came = async {
-        while receiver.count() < 4 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(10 * SECOND, came).await.unwrap();
-    world.kill();
-    let key = attempt_key(id, 4);
-    let begun = world.store.get::<Attempt>(key).await.unwrap().unwrap();
-    let mut changes = world.store.changes();
-    changes.update(&begun, &rendering(&begun.value, false));
-    world.store.apply(Lane::Bulk, changes).await.unwrap();
-    recover(&world.store, world.clock.as_ref()).await.unwrap();
+    // What a process leaves that ends while it renders the message. Once may be chance.
+    for (number, count) in [(4, 4), (5, 5)] {
+        assert!(world.delivery(id).await.state.due_ms().is_some());
+        world.start();
+        let came = async {
+            while receiver.count() < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(10 * SECOND, came).await.unwrap();
+        world.kill();
+        let key = attempt_key(id, number);
+        let begun = world.store.get::<Attempt>(key).await.unwrap().unwrap();
+        let mut changes = world.store.changes();
+        changes.update(&begun, &rendering(&begun.value, false));
+        world.store.apply(Lane::Bulk, changes).await.unwrap();
+        recover(&world.store, world.clock.as_ref()).await.unwrap();
+    }
 
     set(&reply, 200);
     let [next] = world.notify(&destination, 1).await.try_into().unwrap();
@@ -131,15 +134,15 @@ async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
     let delivery = world.delivery(id).await;
     assert_eq!(
         (delivery.state, delivery.attempts),
-        (DeliveryState::Dead, 4)
+        (DeliveryState::Dead, 5)
     );
     let error = delivery.last_error;
     assert!(
-        error.contains("stopped while the message was rendered"),
+        error.contains("stopped twice while the message was rendered"),
         "{error}"
     );
     assert_eq!(world.delivery(next).await.state, DeliveryState::Delivered);
-    assert_eq!(receiver.count(), 5);
+    assert_eq!(receiver.count(), 6);
     let told = told(&world, "delivery-poison");
     assert_eq!(told.len(), 1);
     assert!(told[0].body.contains(&id.to_string()), "{told:?}");

@@ -258,9 +258,11 @@ async fn a_closing_waits_for_its_opening_behind_any_number_of_messages() {
             let closing = notify(&mut world, &hook, 1, &[Says::Closed]).await[0];
             let closing = world.delivery(closing).await;
             let now_ms = world.clock.now_ms();
-            let before = sequencing::before(world.store(), &closing, now_ms).await;
+            let before = sequencing::before(world.store(), &closing).await.unwrap();
             let what = format!("{others}, {is_same_thread}");
-            assert!(before.unwrap().held_until_ms.is_some(), "{what}");
+            let last = later.last().filter(|_| is_same_thread).unwrap_or(&opening);
+            let earlier = before.earlier.map(|it| it.value.id);
+            assert_eq!(earlier, Some(*last), "{what}");
             let ended = if is_same_thread { later } else { Vec::new() };
             for id in [&[opening][..], &ended].concat() {
                 let stored = world.store().get::<Delivery>(id.to_bytes().into()).await;
@@ -274,9 +276,8 @@ async fn a_closing_waits_for_its_opening_behind_any_number_of_messages() {
                 changes.update(&stored, &delivered);
                 world.store().apply(Lane::Bulk, changes).await.unwrap();
             }
-            let before = sequencing::before(world.store(), &closing, now_ms).await;
-            let before = before.unwrap();
-            assert_eq!(before.held_until_ms, None, "{what}");
+            let before = sequencing::before(world.store(), &closing).await.unwrap();
+            assert!(before.earlier.is_none(), "{what}");
             assert_eq!(before.opening, Some(opening), "{what}");
         }
     }
@@ -307,4 +308,96 @@ async fn what_an_earlier_version_decided_keeps_its_order_after_the_start() {
     world.live(240 * MINUTE).await;
     assert_eq!(receiver.count(), 4);
     assert!(last_words(&receiver).values().all(|is_closed| *is_closed));
+}
+
+/// How the message before a closing ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Delivered,
+    Dead,
+    CancelledByAnother,
+    DestinationDeleted,
+}
+
+#[tokio::test]
+async fn closing_goes_out_at_the_end_of_the_message_before_it_without_a_poll() {
+    for end in [
+        End::Delivered,
+        End::Dead,
+        End::CancelledByAnother,
+        End::DestinationDeleted,
+    ] {
+        let mut world = World::new();
+        world.config.delivery.schedule = vec![Duration::ZERO, 60 * MINUTE];
+        let receiver = refusing(move |turn| match (turn, end) {
+            (0, End::Delivered) => 1,
+            (0, _) => 9,
+            _ => 0,
+        })
+        .await;
+        let settings = DeliverySettings {
+            max_attempts: Some(2),
+            ..DeliverySettings::default()
+        };
+        let hook = world.destination("hook", receiver.url("/"), settings).await;
+        let words = [Says::Opened, Says::Changed, Says::Closed];
+        let ids = notify(&mut world, &hook, 1, &words).await;
+        world.start();
+        let wakes_ms = world.settled().await;
+        let first = world.delivery(ids[0]).await;
+        assert_eq!(first.due_ms(), Some(wakes_ms), "{end:?}");
+        let behind = async |at: usize| world.delivery(ids[at]).await.behind;
+        assert_eq!(behind(1).await, Some(ids[0]));
+        assert_eq!(behind(2).await, Some(ids[1]));
+        // Nothing is written or due until the message before them ends.
+        let head = world.store().engine().log_head().await.unwrap();
+        world.live(30 * MINUTE).await;
+        assert_eq!(world.store().engine().log_head().await.unwrap(), head);
+        assert_eq!(world.settled().await, wakes_ms);
+        match end {
+            End::Delivered | End::Dead => world.live(30 * MINUTE).await,
+            End::CancelledByAnother => {
+                deliveries(&world).cancel(ids[0]).await.unwrap();
+                world.settled().await;
+            }
+            End::DestinationDeleted => {
+                world.delete("hook").await;
+                world.settled().await;
+            }
+        }
+        let end_ms = world.delivery(ids[0]).await.end_ms;
+        let expected_ms = match end {
+            End::Delivered | End::Dead => wakes_ms,
+            End::CancelledByAnother | End::DestinationDeleted => world.clock.now_ms(),
+        };
+        assert_eq!(end_ms, Some(expected_ms), "{end:?}");
+        let expected = match end {
+            End::DestinationDeleted => DeliveryState::Cancelled,
+            _ => DeliveryState::Delivered,
+        };
+        for id in &ids[1..] {
+            let later = world.delivery(*id).await;
+            assert_eq!((later.state, later.end_ms), (expected, end_ms), "{end:?}");
+            assert_eq!(later.behind, None, "{end:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_repeat_behind_a_closing_goes_out_with_its_end() {
+    const REPEATS: usize = 300;
+    let mut world = World::new();
+    let receiver = refusing(|turn| usize::from(turn == 0)).await;
+    let settings = DeliverySettings::default();
+    let hook = world.destination("hook", receiver.url("/"), settings).await;
+    let closing = notify(&mut world, &hook, 1, &[Says::Closed]).await[0];
+    let repeats = notify(&mut world, &hook, 1, &[Says::OpenAgain; REPEATS]).await;
+    world.start();
+    world.settled().await;
+    for id in &repeats {
+        assert_eq!(world.delivery(*id).await.behind, Some(closing));
+    }
+    world.live(MINUTE).await;
+    let mut all = world.all().await.into_iter();
+    assert!(all.all(|it| it.state == DeliveryState::Delivered));
 }

@@ -13,6 +13,7 @@ use crate::{
         DeliverySettings, DeliveryState, Destination, DestinationKind, HealthState, Outcome,
         TemplateLanguage,
     },
+    limits::REFUSALS_ALIKE_MAX,
     ops::destination::{About, Destinations, Test, TestTarget},
 };
 
@@ -367,4 +368,38 @@ async fn messages_that_are_all_refused_alike_are_not_lost() {
         }
         world.stop().await;
     }
+}
+
+#[tokio::test]
+async fn rejections_alike_are_counted_over_restarts_and_their_messages_sent_again() {
+    let mut world = World::new();
+    let (receiver, reply) = switch(Reply::status(400)).await;
+    let destination = world.destination("hook", receiver.url("/"), one_by_one());
+    let destination = destination.await;
+    let mut all = world.notify(&destination, REFUSALS_ALIKE_MAX - 1).await;
+    world.start();
+    world.settled().await;
+    let health = world.health(&destination).await.unwrap();
+    assert_eq!(health.alike.messages.len(), REFUSALS_ALIKE_MAX - 1);
+    world.stop().await;
+    all.extend(world.notify(&destination, 1).await);
+    world.start();
+    world.settled().await;
+    let health = world.health(&destination).await.unwrap();
+    assert_eq!(health.state, HealthState::Failing, "{health:?}");
+    // A kill before they are sent again loses none of them.
+    world.kill();
+    set(&reply, 200);
+    world.start();
+    world.live(24 * 60 * MINUTE).await;
+    for id in all {
+        let first = world.delivery(id).await;
+        let last = match first.retried_as {
+            Some(again) => world.delivery(again).await,
+            None => first,
+        };
+        assert_eq!(last.state, DeliveryState::Delivered, "{last:?}");
+    }
+    let health = world.health(&destination).await.unwrap();
+    assert!(health.alike.messages.is_empty());
 }

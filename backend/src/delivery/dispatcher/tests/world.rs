@@ -24,11 +24,12 @@ use crate::{
     },
     message::{Links, sample},
     ops::{
+        clock_watch::ClockWatch,
         delivery::{Deliveries, Holds, Waiting},
         destination::Tester,
         samples,
     },
-    store::{Direction, Lane, Store, engine::Range},
+    store::{ClockFact, Direction, Lane, Store, engine::Range},
 };
 
 pub(super) const START_MS: i64 = 1_700_000_000_000;
@@ -40,6 +41,8 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) store: Store,
     pub(super) clock: Arc<ManualClock>,
+    /// What applies steps of the clock, since the first start.
+    watch: Option<Arc<ClockWatch>>,
     pub(super) sink: Arc<RecordingSink>,
     made: u64,
     holds: Holds,
@@ -60,6 +63,7 @@ impl World {
             config,
             store: Store::in_memory(),
             clock: Arc::new(ManualClock::at(START_MS)),
+            watch: None,
             sink: Arc::default(),
             made: 0,
             holds: Holds::default(),
@@ -86,10 +90,9 @@ impl World {
     }
 
     pub(super) fn start(&mut self) {
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let dispatcher = Dispatcher::new(
             self.store.clone(),
-            clock,
+            self.watch().clock(),
             self.sender(),
             self.config.delivery.clone(),
             StdRng::seed_from_u64(7),
@@ -159,9 +162,28 @@ impl World {
         }
     }
 
+    pub(super) fn watch(&mut self) -> Arc<ClockWatch> {
+        let watch = self.watch.get_or_insert_with(|| {
+            let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+            let watch = ClockWatch::new(self.store.clone(), clock, &ClockFact::default());
+            Arc::new(watch)
+        });
+        Arc::clone(watch)
+    }
+
+    /// Restarts the machine, whose clock is off by so many milliseconds then.
+    pub(super) async fn reboot(&mut self, by_ms: i64) {
+        self.clock.reboot();
+        self.clock.set(by_ms);
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let watch = ClockWatch::open(self.store.clone(), clock).await;
+        self.watch = Some(Arc::new(watch.unwrap()));
+    }
+
     /// Sets the clock forward by so many milliseconds, or back, and waits until that was noticed.
     pub(super) async fn set_clock(&mut self, by_ms: i64) {
         self.clock.set(by_ms);
+        self.watch().apply(&self.store).await.unwrap();
         // What comes after it in the change log is read after it was noticed.
         let mut changes = self.store.changes();
         changes.insert(&samples::trigger(&format!("set {}", self.clock.now_ms())));

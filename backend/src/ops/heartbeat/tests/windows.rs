@@ -56,6 +56,86 @@ fn of_mornings() -> v1::Heartbeat {
 }
 
 #[tokio::test]
+async fn a_beat_is_due_after_each_time_of_a_cron_expression() {
+    let mut world = World::new().await;
+    // The clock begins at 08:00 in UTC, which is 09:00 in Berlin.
+    world
+        .create(v1::Heartbeat {
+            every: None,
+            cron: "30 9,11 * * *".into(),
+            time_zone: "Europe/Berlin".into(),
+            grace: Some(time::length(600_000)),
+            ..every_minute()
+        })
+        .await;
+    world.pass(1).await;
+    // A beat before the time does not count, one within the grace does.
+    world.send("done", "a").await;
+    world.coast(35 * MINUTE).await;
+    world.send("done", "a").await;
+    world.coast(20 * MINUTE).await;
+    assert!(!world.is_open(&[]).await);
+    // At 10:30 there is none.
+    world.coast(HOUR + 45 * MINUTE).await;
+    assert!(!world.is_open(&[]).await);
+    world.coast(3 * MINUTE).await;
+    assert!(world.is_open(&[]).await);
+    world.send("done", "a").await;
+    world.coast(10).await;
+    assert!(!world.is_open(&[]).await);
+}
+
+#[tokio::test]
+async fn cron_expressions_exclude_other_intervals() {
+    let world = World::new().await;
+    let all = world.heartbeats();
+    let cron = |cron: &str, zone: &str| v1::Heartbeat {
+        every: None,
+        cron: cron.into(),
+        time_zone: zone.into(),
+        ..every_minute()
+    };
+    for (draft, expected) in [
+        (cron("0 3 * *", ""), "cron has 4 fields"),
+        (
+            cron("0 3 * * *", "Mars/Olympus"),
+            "timeZone is not a time zone",
+        ),
+        (
+            cron("", "UTC"),
+            "timeZone is allowed only together with `cron`",
+        ),
+        (
+            v1::Heartbeat {
+                calendar_name: "x".into(),
+                ..cron("0 3 * * *", "")
+            },
+            "cron is not allowed together",
+        ),
+        (
+            v1::Heartbeat {
+                cron: "0 3 * * *".into(),
+                ..every_minute()
+            },
+            "every is not allowed together",
+        ),
+    ] {
+        let refused = all.create(&draft, true).await.unwrap_err();
+        let Error::Invalid(violations) = refused else {
+            panic!("{refused:?}");
+        };
+        let violations = violations.iter();
+        let texts: Vec<_> = violations
+            .map(|it| format!("{} {}", it.field, it.description))
+            .collect();
+        let text = texts.join("; ");
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let stored = all.create(&cron("0 3 * * *", ""), true).await.unwrap();
+    assert_eq!(stored.resource.grace_ms, 3_600_000);
+}
+
+#[tokio::test]
 async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_count() {
     let mut world = World::of_windows().await;
     world.pass(1).await;

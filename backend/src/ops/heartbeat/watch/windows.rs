@@ -9,13 +9,13 @@ use crate::{
     calendar::Span,
     clock::{DAY_MS, millis},
     decide::LoadedHeartbeat,
-    domain::{Expectation, RecordId, Standing, heartbeat::ExpectedWindow},
+    domain::{
+        Expectation, RecordId, Standing,
+        heartbeat::{ExpectedWindow, SERVICE},
+    },
     error::Error,
     limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_LOOK_INTERVAL},
-    ops::{
-        beats::{SERVICE, awaited},
-        heartbeat::due::stored_window,
-    },
+    ops::{beats::awaited, heartbeat::due::stored_window},
     store::{
         Direction, Stored,
         engine::Range,
@@ -73,7 +73,7 @@ impl HeartbeatWatch {
     pub(super) async fn look_at_window(
         &self,
         loaded: &LoadedHeartbeat,
-        time: Time,
+        time: &Time,
     ) -> Result<i64, Error> {
         let stored = stored_window(&self.deciding.store, loaded.heartbeat.id).await?;
         let before = stored.as_ref().and_then(|it| it.value.window);
@@ -99,7 +99,10 @@ impl HeartbeatWatch {
             let grace_ms = loaded.heartbeat.grace_ms;
             it.end_service_ms().saturating_add(grace_ms)
         };
-        if !window.is_over && due_ms(&window) <= time.now_ms && time.is_settled(loaded) {
+        let grace_ms = loaded.heartbeat.grace_ms;
+        let length_ms = due_ms(&window).saturating_sub(window.first_service_ms());
+        let is_settled = time.is_settled(grace_ms, length_ms);
+        if !window.is_over && due_ms(&window) <= time.now_ms && is_settled {
             window.is_over = self.begin_missed(loaded, &window, time).await?;
         }
         if window.is_over
@@ -125,7 +128,7 @@ impl HeartbeatWatch {
         &self,
         loaded: &LoadedHeartbeat,
         window: &ExpectedWindow,
-        time: Time,
+        time: &Time,
     ) -> Result<bool, Error> {
         let place = by_beat(loaded.heartbeat.id, Standing::Awaited);
         let missed = Range {
@@ -191,25 +194,19 @@ impl HeartbeatWatch {
 
 /// The window that is to be looked at after one: the first that began since the service accepts events, else
 /// the last before.
-fn begun(loaded: &LoadedHeartbeat, after_ms: i64, time: Time) -> Option<Span> {
+fn begun(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<Span> {
     let now_ms = time.steps.wall_ms;
     let after_ms = after_ms.max(now_ms.saturating_sub(BACK_MAX_MS));
-    let resumed_ms = now_ms.saturating_sub(time.now_ms.saturating_sub(time.resumed_ms));
+    let resumed_ms = now_ms.saturating_sub(time.now_ms.saturating_sub(time.resumed_ms()));
     loaded
         .first_window_begun(after_ms.max(resumed_ms), now_ms)
         .or_else(|| loaded.window_begun(after_ms, now_ms))
 }
 
 impl Time {
-    /// Whether events are accepted again for as long as they were not, or for the grace: an outage puts an
-    /// alarm off by its own length once more at most, so that short ones, however many, cannot do so for ever.
-    pub(super) fn is_settled(self, loaded: &LoadedHeartbeat) -> bool {
-        self.now_ms - self.resumed_ms >= loaded.heartbeat.grace_ms.min(self.away_ms)
-    }
-
-    fn begin_window(self, span: Span) -> ExpectedWindow {
+    fn begin_window(&self, span: Span) -> ExpectedWindow {
         let since_ms = self.steps.wall_ms.saturating_sub(span.start_ms);
-        let accepted_ms = self.now_ms.saturating_sub(self.resumed_ms);
+        let accepted_ms = self.now_ms.saturating_sub(self.resumed_ms());
         ExpectedWindow {
             start_ms: span.start_ms,
             length_ms: span.end_ms.saturating_sub(span.start_ms),

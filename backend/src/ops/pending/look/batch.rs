@@ -20,11 +20,11 @@ use crate::{
         commit::commit,
         deciding::{Deciding, new_id},
         group::{
-            notify::{self, Due},
+            notify::{self, DueGroup},
             respond,
         },
         intake::Intake,
-        loop_guard::Reports,
+        loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
     },
@@ -191,9 +191,11 @@ impl<'a> Batch<'a> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let pending = found.iter().flat_map(|it| &it.value.pending);
-        let due: BTreeSet<_> = pending.filter(is_due).filter_map(Due::of).collect();
+        let due = pending.filter(is_due);
+        let due: BTreeSet<_> = due.filter_map(|it| Some((it.rule, it.group()?))).collect();
+        let due = notify::distinct(&self.deciding.store, due).await?;
         let due: Vec<_> = due.into_iter().collect();
-        let of_one_rule = due.chunk_by(|one, next| one.rule == next.rule);
+        let of_one_rule = due.chunk_by(|one, next| one.0 == next.0);
         let batches = of_one_rule.flat_map(|it| it.chunks(TELL_BATCH));
         let tells = batches.map(|batch| self.tell_in_time(batch));
         let tells: Vec<_> = tells.collect();
@@ -205,7 +207,7 @@ impl<'a> Batch<'a> {
         }
         found.retain(|it| {
             let mut due = it.value.pending.iter().filter(is_due);
-            let is_due = due.any(|it| Due::of(it).is_none());
+            let is_due = due.any(|it| it.group().is_none());
             let is_left = is_due || !it.value.causes.is_empty();
             is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
@@ -234,7 +236,7 @@ impl<'a> Batch<'a> {
 
     /// Makes the messages of these groups of a rule, within a time limit. Returns what was decided
     /// with that, and the first failure.
-    async fn tell_in_time(&self, due: &[Due]) -> (Vec<RecordId>, Result<(), Error>) {
+    async fn tell_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
@@ -246,7 +248,7 @@ impl<'a> Batch<'a> {
 
     /// Makes the messages of these groups of a rule; where that fails, one by one. Returns what was
     /// decided with that, and the first failure.
-    async fn tell_all(&self, due: &[Due]) -> (Vec<RecordId>, Result<(), Error>) {
+    async fn tell_all(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match self.tell_some(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
@@ -266,7 +268,7 @@ impl<'a> Batch<'a> {
         (all_settled, result)
     }
 
-    async fn tell_some(&self, due: &[Due]) -> Result<Vec<RecordId>, Error> {
+    async fn tell_some(&self, due: &[DueGroup]) -> Result<Vec<RecordId>, Error> {
         let deciding = (self.deciding, self.intake);
         let notify::Outcome {
             rest, mut settled, ..
@@ -346,7 +348,7 @@ impl<'a> Batch<'a> {
         found: &[Stored<Occurrence>],
         causes: &Causes,
         together: &Together,
-    ) -> Result<(Changes, Reports), Error> {
+    ) -> Result<(Changes, RecordedReports), Error> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
@@ -378,6 +380,7 @@ impl<'a> Batch<'a> {
                 changes.update(stored, &next);
             }
         }
+        let reports = reports.record(&mut changes);
         Ok((changes, reports))
     }
 }

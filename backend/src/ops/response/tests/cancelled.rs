@@ -38,6 +38,7 @@ async fn attempt(world: &World, outcome: Outcome) {
             },
             end_ms: is_delivered.then_some(now_ms),
             attempts: 1,
+            may_have_arrived: outcome == Outcome::Unknown,
             ..stored.value.clone()
         };
         changes.update(&stored, &tried);
@@ -114,4 +115,25 @@ async fn page_without_an_attempt_is_cancelled_once_it_has_waited() {
         let of_rule = found.iter().filter(|it| *it == "chat waits").count();
         assert_eq!(of_rule, 1, "messages of the rule itself are no pages");
     }
+}
+
+#[tokio::test]
+async fn page_is_cancelled_behind_any_number_of_messages_about_its_event() {
+    let world = world(&[&[contact("ana")]], |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    attempt(&world, Outcome::Rejected).await;
+    let all = samples::all::<Delivery>(&world.store).await;
+    let other = all.iter().find(|it| it.destination_name == "chat").unwrap();
+    let mut changes = world.store.changes();
+    for _ in 0..1_100 {
+        changes.insert(&Delivery {
+            id: new_id(world.clock.now_ms()),
+            ..other.clone()
+        });
+    }
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
+    world.acknowledge(None).await;
+    let found = states(&world).await;
+    assert!(found.contains(&"ana cancelled".to_owned()));
+    assert!(!found.contains(&"-ana waits".to_owned()));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{decoded, encoded, entry, only_named};
 use crate::record::{
-    Record,
+    Ended, Record,
     bytes::Key,
     noise::{self, NoiseCounts},
     steps,
@@ -37,8 +37,23 @@ fn tested(delivery: &Delivery) -> String {
 /// Returns the key prefix of a delivery's thread and standing; the position follows.
 pub fn in_thread(delivery: &Delivery, standing: ThreadStanding) -> Key {
     let rule = delivery.rule.unwrap_or(RecordId::from_bytes([0; 16]));
-    let thread = Key::new().id(delivery.destination).id(delivery.thread());
-    thread.id(rule).byte(standing as u8)
+    of_thread(delivery.destination, (delivery.thread(), rule), standing)
+}
+
+/// Returns the same of the messages that a rule sends to a destination about an occurrence or a group.
+pub fn of_thread(
+    destination: RecordId,
+    (thread, rule): (RecordId, RecordId),
+    standing: ThreadStanding,
+) -> Key {
+    let key = Key::new().id(destination).id(thread);
+    key.id(rule).byte(standing as u8)
+}
+
+/// Returns the start of the entries of the deliveries that wait for the end of another one.
+pub fn behind(destination: RecordId, earlier: RecordId) -> Key {
+    let no_rule = RecordId::from_bytes([0; 16]);
+    of_thread(destination, (earlier, no_rule), ThreadStanding::Behind)
 }
 
 impl Record for Delivery {
@@ -65,8 +80,8 @@ impl Record for Delivery {
             entry(Index::DeliveryByState, state),
             entry(Index::DeliveryByDestination, destination),
         ];
-        // A test is in progress only while its caller waits, so no other process may lease it.
-        if let (Some(due_ms), false) = (self.state.due_ms(), self.test) {
+        // A test is under way only while its caller waits: no one else is to lease it.
+        if let (Some(due_ms), false) = (self.due_ms(), self.test) {
             let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));
         }
@@ -101,6 +116,10 @@ impl Record for Delivery {
             let key = in_thread(self, standing).id(origin).id(id);
             entries.push(entry(Index::DeliveryByThread, key));
         }
+        if let (Some(earlier), Some(_)) = (self.behind, self.state.due_ms()) {
+            let key = behind(self.destination, earlier).id(earlier).id(self.id);
+            entries.push(entry(Index::DeliveryByThread, key));
+        }
         if let Some(rule) = self.rule {
             let index = if is_shadowed {
                 Index::NotificationByTrigger
@@ -114,6 +133,16 @@ impl Record for Delivery {
 
     fn counted(&self) -> Vec<Counted> {
         Self::counted(self)
+    }
+
+    fn ended(before: &Self, after: Option<&Self>) -> Option<Ended> {
+        let due_ms = before.state.due_ms()?;
+        let is_over = after.is_none_or(|it| it.state.due_ms().is_none());
+        is_over.then(|| Ended {
+            destination: before.destination,
+            delivery: before.id,
+            at_ms: after.and_then(|it| it.end_ms).unwrap_or(due_ms),
+        })
     }
 
     fn of_destination(&self) -> Option<RecordId> {

@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::{
     audit::Seen,
-    domain::{Group, HeldBy, HoldKind, Occurrence, RecordId, ResponseState, Status},
+    domain::{Group, HeldBy, HoldKind, Occurrence, OwnEvent, RecordId, ResponseState, Status},
     engine::{
         EngineError, Entry, Index, Kind, Membership, SilenceStanding, ownership::review_slot_of,
     },
@@ -213,5 +213,25 @@ impl Record for Group {
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
         steps::group(self, before, to);
+    }
+}
+
+impl Record for OwnEvent {
+    const KIND: Kind = Kind::OwnEvent;
+
+    fn key(&self) -> Vec<u8> {
+        self.id.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
     }
 }

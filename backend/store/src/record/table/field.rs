@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use jiff::civil::DateTime;
 use prost::encoding::{DecodeContext, WireType};
 
 use super::{Reader, Table, Unreadable, Writer};
@@ -239,6 +240,7 @@ delimited! { str, text;
     [] Name, Name::as_str, |text: &str| Name::parse(text).ok();
     [] CertificateName, CertificateName::as_str, |text: &str| CertificateName::parse(text).ok();
     [] Dialect, |it: &Self| it.word(), Dialect::of_word;
+    [] DateTime, ToString::to_string, |text: &str| text.parse().ok();
     [] SortField, |it: &Self| it.word(), |text: &str| SortField::from_word(text).ok();
 }
 

@@ -22,7 +22,8 @@ record! {
         18 origin,
         19 reached = it.recipients.reached,
         20 refused = it.recipients.refused,
-        21 in_thread,
+        // 22 to 24 are used by records of development builds.
+        21 in_thread, 25 behind, 26 may_have_arrived,
     } with {
         state: state(number, due_ms)?,
         folding: folding(folded_into, alone),

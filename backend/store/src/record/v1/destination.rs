@@ -7,8 +7,8 @@ use crate::{
     domain::{
         Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState,
         destination::{
-            Auth, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
-            RefusedRecipient, ServiceNow, Slack, Tried, Webhook,
+            AlikeRefusals, Auth, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams,
+            PagerDuty, RefusedRecipient, ServiceNow, Slack, Tried, Webhook,
         },
     },
     record::table::{
@@ -361,7 +361,12 @@ record! {
         7 took_ms as Packed = it.tried.iter().map(|it| it.took_ms).collect::<Vec<_>>(),
         8 delivered as Packed = it.tried.iter().map(|it| it.is_delivered).collect::<Vec<_>>(),
         9 refused, 10 asked_until_ms, 11 failing_since_ms,
-    } with { tried: tried(took_ms, delivered) }
+        12 alike_kind = it.alike.kind,
+        13 alike_messages = it.alike.messages,
+    } with {
+        tried: tried(took_ms, delivered),
+        alike: AlikeRefusals { kind: alike_kind, messages: alike_messages },
+    }
 }
 
 fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<Tried> {

@@ -2,9 +2,9 @@
 
 use crate::{
     domain::{
-        Annotation, Close, CloseReason, Earlier, Evaluation, Field, Flapping, HistoryEntry, Name,
-        Notified, Occurrence, Opening, RecordId, Reporter, Reports, RevisionId, Severity, Status,
-        ThreadOf,
+        Annotation, Close, CloseReason, Earlier, Evaluation, Field, Flapping, HistoryEntry,
+        IncomingEvent, Name, Notified, Occurrence, Opening, OwnEvent, RecordId, Report, Reporter,
+        Reports, RevisionId, Severity, Status, ThreadOf,
     },
     record::table::{numbers, record},
 };
@@ -22,7 +22,7 @@ record! {
         37 began_first_ms = it.reports.began_ms.map(|(first, _)| first),
         38 began_last_ms = it.reports.began_ms.map(|(_, last)| last),
         39 reporters = it.reports.reporters, 40 acknowledged_until_ms,
-        41 ended_ms = it.reports.ended_ms,
+        41 ended_ms = it.reports.ended_ms, 42 age_shift_ms,
     } with {
         close: close(close_reason, close_ms),
         reports: Reports {
@@ -33,6 +33,22 @@ record! {
 
 fn close(reason: Option<CloseReason>, at_ms: i64) -> Option<Close> {
     reason.map(|reason| Close { at_ms, reason })
+}
+
+record! {
+    OwnEvent as it {
+        1 id, 2 name = it.event.name, 3 kind = it.event.kind, 4 dimensions = it.event.dimensions,
+        5 metadata as Wrapped = it.event.metadata, 6 summary = it.event.summary,
+        7 body = it.event.body, 8 severity as Blank = it.event.severity,
+        9 status as Blank = it.event.status, 10 timestamp_ms = it.event.timestamp_ms, 11 chain,
+    } with {
+        event: IncomingEvent {
+            name, kind, dimensions, metadata, summary, body, severity, status, timestamp_ms,
+            acknowledged: None,
+            expire_ms: None,
+            report: Report::default(),
+        },
+    }
 }
 
 record! { Reporter { 1 id as Fixed, 2 until_ms, 3 began_ms, 4 is_over } }
@@ -51,7 +67,7 @@ record! { HistoryEntry { 1 at_ms, 2 author as Blank, 3 field, 4 from, 5 to } }
 
 record! { Notified {
     1 rule, 2 rule_name, 3 last_ms, 4 send_updates, 5 destinations, 6 cleared, 7 opening,
-    8 group as Blank, 9 shadow, 10 thread, 11 response,
+    8 group as Blank, 9 shadow, 10 thread, 11 response, 12 last_notified,
 } }
 
 record! {

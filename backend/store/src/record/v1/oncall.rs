@@ -11,7 +11,7 @@ use crate::{
 
 record! { Contact {
     1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 client as Blank, 7 subject, 8 methods,
-    9 revision, 10 create_ms, 11 update_ms,
+    9 revision, 10 create_ms, 11 update_ms, 12 feed_number,
 } }
 
 record! { ContactMethod {
@@ -23,7 +23,9 @@ record! { Schedule {
     9 revision, 10 create_ms, 11 update_ms, 12 feed_number,
 } }
 
-record! { Layer { 1 name, 2 slots, 3 hand_offs, 4 calendar as Blank } }
+record! { Layer {
+    1 name, 2 slots, 3 hand_offs, 4 calendar as Blank, 5 from as Blank, 6 until as Blank,
+} }
 
 record! { Slot { 1 contacts } }
 

@@ -1,7 +1,7 @@
 //! Silences.
 
 use crate::{
-    domain::{Comment, Flexible, Progress, Silence, Stage},
+    domain::{Comment, Progress, Silence, Stage},
     record::table::{numbers, record},
 };
 
@@ -14,14 +14,12 @@ record! {
         17 counted_revision = it.progress.counted_revision,
         18 has_covered = it.progress.has_covered,
         19 idle_since_ms = it.progress.idle_since_ms,
-        20 revision, 21 create_ms, 22 update_ms, 23 calendar, 24 flexible,
-        25 has_begun = it.progress.has_begun,
+        20 revision, 21 create_ms, 22 update_ms, 23 calendar,
+        // 24 and 25 belonged to silences that started with an event.
     } with {
-        progress: Progress { stage, counted_revision, has_covered, idle_since_ms, has_begun },
+        progress: Progress { stage, counted_revision, has_covered, idle_since_ms },
     }
 }
-
-record! { Flexible { 1 start_ms, 2 end_ms, 3 duration_ms } }
 
 record! { Comment { 1 author, 2 at_ms, 3 text } }
 

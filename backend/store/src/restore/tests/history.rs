@@ -116,7 +116,6 @@ async fn live(store: &Store) {
     }
     come_and_go(store, samples::silence("db patch")).await;
     come_and_go(store, samples::nightly_silence()).await;
-    come_and_go(store, samples::flexible_silence()).await;
     come_and_go(store, samples::calendar("nights")).await;
     come_and_go(store, samples::inhibition("dead host")).await;
     come_and_go(store, samples::mapping("statuspage")).await;

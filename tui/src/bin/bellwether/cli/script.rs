@@ -59,7 +59,7 @@ const TRY_EXAMPLES: &str = "Examples:\n  \
 const REPORT_EXAMPLES: &str = "Examples:\n  \
     bellwether report noise --by event-name --since 30d --time-zone Europe/Berlin\n  \
     bellwether report noise --by rule --since 90d --csv > noise.csv\n  \
-    bellwether report suggestions --drafts | bellwether diff -f -";
+    bellwether export rules > rules.yaml; edit it; bellwether diff -f rules.yaml --impact 7d";
 
 const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
     bellwether completions bash > /etc/bash_completion.d/bellwether\n  \
@@ -103,7 +103,7 @@ pub(crate) enum Script {
     Try(TryArguments),
     /// Show what a stored rule would send to each of its destinations.
     Preview(PreviewArguments),
-    /// Report how much of what was sent was noise, and suggest changes.
+    /// Report how much of what was sent was noise.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
     /// Show the status of the service. Exit code 1: events are refused, nothing is sent, a destination fails
@@ -385,8 +385,6 @@ pub(crate) struct ReportArguments {
 pub(crate) enum ReportOf {
     /// Count notifications, and how many were acknowledged, closed soon or never acted on.
     Noise(NoiseArguments),
-    /// Suggest changes that would have sent less, with their effect on the last 7 days.
-    Suggestions(SuggestionsArguments),
 }
 
 #[derive(Debug, Args)]
@@ -441,15 +439,7 @@ impl ByChoice {
     }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct SuggestionsArguments {
-    /// Print the changed resources as documents for `diff` and `apply`.
-    #[arg(long, conflicts_with_all = ["csv", "output"])]
-    pub(crate) drafts: bool,
-    #[command(flatten)]
-    pub(crate) table: TableArguments,
-}
-
+/// How to say it.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     #[command(flatten)]

@@ -10,6 +10,8 @@ mod opsgenie;
 mod pagerduty;
 mod people;
 mod rotation;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -1,29 +1,23 @@
-//! `report`: noise among notifications, and suggestions to reduce it.
+//! `report`: how much of what was sent was noise.
 
 use std::time::Duration;
 
 use bellwether_proto::{csv, json};
-use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
 
-use super::{Api, answer, document, failed};
+use super::{Api, answer, failed};
 use crate::{
-    cli::script::{
-        NoiseArguments, Output, ReportArguments, ReportOf, SuggestionsArguments, TableArguments,
-    },
+    cli::script::{NoiseArguments, ReportArguments, ReportOf},
     failure::Failure,
     output,
 };
 
-/// Timeout of replaying suggestions.
+/// Timeout of a report by event name, which reads every stored delivery of its span.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Failure> {
-    let mut api = api.patient(PATIENCE);
-    match arguments.report {
-        ReportOf::Noise(arguments) => noise(arguments, &mut api).await,
-        ReportOf::Suggestions(arguments) => suggestions(arguments, &mut api).await,
-    }
+    let ReportOf::Noise(arguments) = arguments.report;
+    noise(arguments, &mut api.patient(PATIENCE)).await
 }
 
 async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> {
@@ -37,61 +31,21 @@ async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> 
     });
     let answer = api.call("InsightService", "GetNoise", &asked).await;
     let answer = answer.map_err(failed)?;
-    let table = (&arguments.table, "bellwether.v1.GetNoiseResponse", "rows");
-    write(&answer, table, |answer| {
-        let time = |field: &str| answer::inline(&answer[field]);
-        let (start, end) = (time("startTime"), time("endTime"));
-        let head = format!("noise from {start} to {end}\n");
-        std::iter::once(head)
-            .chain(lines(answer, "rows", row))
-            .collect()
-    })
-}
-
-async fn suggestions(arguments: SuggestionsArguments, api: &mut Api) -> Result<(), Failure> {
-    let answer = api
-        .call("InsightService", "GetSuggestions", &json!({}))
-        .await;
-    let answer = answer.map_err(failed)?;
-    if arguments.drafts {
-        return drafts(&answer);
+    if !arguments.table.csv {
+        return answer::write(&answer, arguments.table.output.output, text);
     }
-    let message = "bellwether.v1.GetSuggestionsResponse";
-    write(
-        &answer,
-        (&arguments.table, message, "suggestions"),
-        |answer| {
-            lines(answer, "suggestions", |it| {
-                let text = |field: &str| answer::inline(&it[field]);
-                let (name, evidence, effect) = (text("name"), text("evidence"), text("effect"));
-                let kind = text("kind")
-                    .trim_start_matches("SUGGESTION_KIND_")
-                    .to_lowercase();
-                format!("{kind}\t{name}\t{evidence}\t{effect}\n")
-            })
-            .collect()
-        },
-    )
+    let plan = json::plan();
+    let message = plan.by_name.get("bellwether.v1.GetNoiseResponse").copied();
+    let table = message.and_then(|it| csv::table(plan, it, "rows", &answer));
+    output::write(&output::escaped(&table.unwrap_or_default()))
 }
 
-fn drafts(answer: &Value) -> Result<(), Failure> {
-    let found = answer["suggestions"].as_array().into_iter().flatten();
-    let documents = found.filter_map(|suggestion| {
-        let draft = suggestion["draft"].as_object()?;
-        let draft = draft.iter().find(|(word, _)| *word != "mustBeNew")?;
-        let kind = ConfigKind::find(draft.0)?;
-        Some((kind.word(), kind.authored(draft.1.clone())))
-    });
-    document::write(documents.collect(), Output::Yaml)
-}
-
-fn lines(
-    answer: &Value,
-    list: &str,
-    line: impl Fn(&Value) -> String,
-) -> impl Iterator<Item = String> {
-    let entries = answer[list].as_array().into_iter().flatten();
-    entries.map(line).collect::<Vec<_>>().into_iter()
+fn text(answer: &Value) -> String {
+    let time = |field: &str| answer::inline(&answer[field]);
+    let (start, end) = (time("startTime"), time("endTime"));
+    let rows = answer["rows"].as_array().into_iter().flatten();
+    let head = format!("noise from {start} to {end}\n");
+    std::iter::once(head).chain(rows.map(row)).collect()
 }
 
 fn row(row: &Value) -> String {
@@ -112,19 +66,4 @@ fn row(row: &Value) -> String {
         number("nightCount"),
         number("skippedCount"),
     )
-}
-
-/// Prints a response, or its list as CSV.
-fn write(
-    answer: &Value,
-    (how, message, list): (&TableArguments, &str, &str),
-    text: impl FnOnce(&Value) -> String,
-) -> Result<(), Failure> {
-    if !how.csv {
-        return answer::write(answer, how.output.output, text);
-    }
-    let plan = json::plan();
-    let message = plan.by_name.get(message).copied();
-    let table = message.and_then(|it| csv::table(plan, it, list, answer));
-    output::write(&output::escaped(&table.unwrap_or_default()))
 }

@@ -4,8 +4,8 @@ use bellwether_process::oidc::Fault;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    kept::{SignIn, SignInFile},
     provider,
+    token_file::{SignIn, TokenFile},
 };
 use crate::{
     config::{Settings, Source},
@@ -23,7 +23,7 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
     if settings.sign_ins.is_none() {
         return Ok(None);
     }
-    let kept = SignInFile::of(settings)?;
+    let kept = TokenFile::of(settings)?;
     match kept.get(address)? {
         None => return Ok(None),
         Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),

@@ -12,7 +12,7 @@ use rustls::{
 use super::read;
 use crate::{
     config::{ConfigError, TlsSettings},
-    mode::Mode,
+    permissions::Permissions,
 };
 
 const KEY_BYTES_MAX: u64 = 64 * 1024;
@@ -65,7 +65,7 @@ impl Pair {
     /// Returns a warning if other users have access to the key.
     pub(super) fn loose(&self) -> Option<String> {
         let (setting, file) = (self.key.0, self.key.1.display());
-        let mode = Mode::at(&self.key.1)?;
+        let mode = Permissions::at(&self.key.1)?;
         mode.lets_others_in().then(|| {
             format!("{setting}: other users may read {file} (mode {mode}): `chmod 600` it")
         })
@@ -76,7 +76,7 @@ impl Pair {
         let file = path.display();
         let unread = |error| ConfigError(format!("{setting}: cannot read {file}: {error}"));
         let opened = plain_file::open(path).map_err(unread)?;
-        let mode = Mode::of(&opened).map_err(unread)?;
+        let mode = Permissions::of(&opened).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
                 "{setting}: everybody may write to {file} (mode {mode}); `chmod 600` it"

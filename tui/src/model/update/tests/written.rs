@@ -42,7 +42,9 @@ fn deliveries_that_came_between_two_readings_are_read_until_the_pages_meet() {
             next_page_token: next.to_owned(),
         };
         let ticket = model.ticket();
-        model.pending.insert(ticket, Then::Deliveries { more });
+        model
+            .pending
+            .insert(ticket, ReplyPurpose::Deliveries { more });
         model.store.deliveries.waiting = Some(ticket);
         let answer = Ok(page.encode_to_vec());
         let effects = update(model, Msg::News(News::Answer(ticket, answer)));

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::Silence;
+use crate::domain::{HoldKind, LastNotified, Silence};
 
 #[derive(Debug, Clone, Copy)]
 enum Act {
@@ -49,8 +49,6 @@ struct Receiver {
     number: u32,
     /// The state it was reported last, while it takes the occurrence for open.
     known: Option<(Severity, bool)>,
-    /// Whether something may have changed while it was suppressed, of which no one is notified.
-    is_stale: bool,
 }
 
 impl Receiver {
@@ -62,7 +60,6 @@ impl Receiver {
             prop_assert_eq!(self.known, None, "the one before was closed for it");
             self.number = occurrence.number;
         }
-        self.is_stale |= occurrence.status == Status::Suppressed;
         prop_assert!(life.sent.len() <= 1, "one message a step");
         for delivery in &life.sent {
             let about = &delivery.content.occurrence;
@@ -73,7 +70,6 @@ impl Receiver {
             }
             let state = (about.severity, about.acknowledged);
             self.known = (!is_over).then_some(state);
-            self.is_stale = false;
         }
         Ok(())
     }
@@ -126,12 +122,101 @@ proptest! {
             if is_open && occurrence.severity >= Severity::Error {
                 prop_assert!(receiver.known.is_some(), "what matches is told: {:?}", act);
             }
-            let known = receiver.known.filter(|_| is_open && !receiver.is_stale);
+            let known = receiver.known.filter(|_| is_open);
             if let Some(known) = known {
                 let now = (occurrence.severity, occurrence.acknowledged);
                 prop_assert_eq!(known, now, "the last state is told: {:?}", act);
             }
         }
         prop_assert_eq!(receiver.known, None, "whoever got the opening gets the closing");
+    }
+}
+
+#[test]
+fn change_while_suppressed_is_notified_when_the_event_is_open_again() {
+    let acknowledged = |flag| StateChange {
+        acknowledged: Some(flag),
+        ..StateChange::default()
+    };
+    let critical = StateChange {
+        severity: Some(Severity::Critical),
+        ..StateChange::default()
+    };
+    let silent = StateChange {
+        without_updates: true,
+        ..acknowledged(true)
+    };
+    let is_updated = [told("page", "hook", true)];
+    let table: [(&str, &[StateChange], &[Sent]); 5] = [
+        ("critical", std::slice::from_ref(&critical), &is_updated),
+        ("acknowledged", &[acknowledged(true)], &is_updated),
+        (
+            "twice",
+            &[critical.clone(), acknowledged(true)],
+            &is_updated,
+        ),
+        ("and back", &[acknowledged(true), acknowledged(false)], &[]),
+        ("without updates", &[silent], &[]),
+    ];
+    for (what, changes, expected) in table {
+        let mut life = Life::under(vec![with_updates()]);
+        life.event(|_| {});
+        assert!(life.status(Status::Suppressed).is_empty(), "{what}");
+        for change in changes {
+            assert!(life.alter(change).is_empty(), "{what}");
+        }
+        assert_eq!(life.status(Status::Open), expected, "{what}");
+        let again = life.event(|it| it.severity = None);
+        assert!(again.is_empty(), "{what}: once");
+    }
+}
+
+#[test]
+fn change_before_a_rule_follows_is_not_notified_later() {
+    let mut life = Life::under(vec![with_updates()]);
+    life.event(|_| {});
+    life.rules[0].enabled = false;
+    assert!(
+        life.event(|it| it.severity = Some(Severity::Critical))
+            .is_empty()
+    );
+    life.rules[0].enabled = true;
+    assert!(life.event(|it| it.severity = None).is_empty());
+}
+
+#[test]
+fn state_that_an_earlier_version_noted_with_what_waits_is_compared() {
+    for (known, expected) in [
+        (Severity::Warning, vec![told("page", "hook", true)]),
+        (Severity::Error, Vec::new()),
+    ] {
+        let mut life = Life::under(vec![with_updates()]);
+        life.event(|it| it.severity = Some(Severity::Error));
+        let occurrence = life.occurrence.as_mut().unwrap();
+        let silence = HeldBy {
+            kind: HoldKind::Silence,
+            id: samples::id("silence"),
+            name: samples::name("silence"),
+            revision: 1,
+            since_ms: START_MS,
+            until_ms: Some(START_MS),
+            author: None,
+            shared: Vec::new(),
+            detail: String::new(),
+        };
+        occurrence.pending = vec![Pending {
+            rule: occurrence.notified[0].rule,
+            rule_name: occurrence.notified[0].rule_name.clone(),
+            is_opening: false,
+            since_ms: START_MS,
+            repeat_due: false,
+            last_notified: Some(LastNotified {
+                severity: known,
+                acknowledged: false,
+            }),
+            held_by: vec![silence],
+        }];
+        assert_eq!(life.look(), expected, "{known:?}");
+        assert!(life.occurrence.unwrap().pending.is_empty());
     }
 }

@@ -43,11 +43,22 @@ struct Model {
     now: i64,
     opened_at: Option<i64>,
     closing_sent: bool,
+    /// The severity and the flag that were last notified.
+    known: (Severity, bool),
 }
 
 impl Model {
     /// Answers the `clear` of the message that goes out, if one does.
     fn act(&mut self, act: Act) -> Option<bool> {
+        let sent = self.sent_by(act);
+        if !matches!(act, Act::Wait(_) | Act::Enable(_)) && self.status != Some(Status::Suppressed)
+        {
+            self.known = (self.severity, self.acknowledged);
+        }
+        sent
+    }
+
+    fn sent_by(&mut self, act: Act) -> Option<bool> {
         let before = *self;
         let is_event = matches!(act, Act::Event(..));
         match act {
@@ -82,7 +93,7 @@ impl Model {
             self.opened_at = Some(self.now);
             return Some(false);
         }
-        let news = self.severity != before.severity || self.acknowledged != before.acknowledged;
+        let news = self.known != (self.severity, self.acknowledged);
         if self.status == Some(Status::Open) && news && self.updates && self.enabled {
             if self.repeat_is_due(is_event) {
                 self.opened_at = Some(self.now);
@@ -161,6 +172,7 @@ proptest! {
             now: 0,
             opened_at: None,
             closing_sent: false,
+            known: (Severity::Info, false),
         };
         for act in acts {
             if model.status.is_none() && matches!(act, Act::Acknowledge(_) | Act::Status(_)) {

@@ -102,6 +102,19 @@ impl Imported {
         json!({"fromEnv": name})
     }
 
+    /// The paths that are reported as left out.
+    #[cfg(test)]
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.left_out.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The documents, each after its kind.
+    #[cfg(test)]
+    pub(super) fn documents(&self) -> Value {
+        json!(self.documents)
+    }
+
+    /// The lines of the report.
     #[cfg(test)]
     pub(super) fn report(&self) -> Vec<String> {
         let parts = self.left_out.iter().chain(&self.notes);

@@ -17,7 +17,7 @@ use super::{
     fields::{Fields, wrong},
     folder::File,
     imported::Imported,
-    people::{People, Person},
+    people::{self, People, Person},
     rotation::{self, Restriction, Rotation},
 };
 use crate::failure::Failure;
@@ -42,8 +42,17 @@ const KINDS: [(&str, &str, &str); 4] = [
     ),
     ("escalations", "escalation", "has no counterpart"),
 ];
-/// Fields that only Opsgenie needs.
-const IGNORED: [&str; 6] = ["id", "_parent", "links", "createdAt", "took", "requestId"];
+/// Fields that only Opsgenie needs: identities, who may edit, and languages of its pages.
+pub(super) const IGNORED: [&str; 8] = [
+    "id",
+    "_parent",
+    "links",
+    "createdAt",
+    "took",
+    "requestId",
+    "ownerTeam",
+    "locale",
+];
 const WEEKDAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Monday),
     ("tuesday", Weekday::Tuesday),
@@ -176,26 +185,33 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
     for mut contact in user.objects("userContacts")? {
         let method = contact.text("contactMethod")?.unwrap_or_default();
         let to = contact.text("to")?;
-        if contact.flag("enabled")? == Some(false) {
+        // Exports have the flag beside the address, answers of the REST API inside `status`.
+        let mut status = contact.object("status")?;
+        let is_enabled = [contact.flag("enabled")?, status.flag("enabled")?];
+        if is_enabled.contains(&Some(false)) {
             imported.leave_out(&contact.path, "is disabled");
             continue;
         }
+        status.finish(imported);
+        let path = contact.path.clone();
         match (method.as_str(), to) {
-            ("email", to) => mail = mail.or(to),
+            ("email", to) => people::add_mail(&path, to, &mut mail, imported),
             ("sms" | "voice", Some(to)) => {
                 let name = if method == "sms" { "sms" } else { "phone" };
-                variables.entry(name).or_insert(json!(to));
-                let what = format!(
-                    "is the variable `{name}`; add a method with a destination that uses \
-                     `{{{{contact.{name}}}}}`"
-                );
-                imported.note(&contact.path, &what);
+                people::add_number(&path, name, &to, &mut variables, imported);
             }
-            _ => imported.leave_out(&contact.path, "no such method"),
+            _ => imported.leave_out(&path, "no such method"),
         }
         ignore(&mut contact);
-        contact.take("status");
         contact.finish(imported);
+    }
+    if user.flag("blocked")? == Some(true) {
+        let why = "is blocked: it is no contact, and its turns have no one";
+        imported.leave_out(&path, why);
+        return Ok(());
+    }
+    if user.flag("verified")? == Some(false) {
+        imported.note(&user.at("verified"), "the account was never verified there");
     }
     let person = Person {
         path: &path,
@@ -210,9 +226,6 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
     };
     known.people.add(person, imported);
     ignore(&mut user);
-    for name in ["blocked", "verified", "locale"] {
-        user.take(name);
-    }
     if user.take("role").is_some() {
         let why = "roles are those of API keys and of single sign-on";
         imported.leave_out(&user.at("role"), why);
@@ -227,7 +240,10 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     for mut member in team.objects("members")? {
         let user = member.object("user")?;
         contacts.extend(person(user, known, imported)?);
-        member.take("role");
+        if member.text("role")?.is_some() {
+            let why = "roles are those of API keys and of single sign-on";
+            imported.leave_out(&member.at("role"), why);
+        }
         member.finish(imported);
     }
     for key in keys {
@@ -235,7 +251,9 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     }
     ignore(&mut team);
     let path = team.path.clone();
-    team.take("description");
+    if team.text("description")?.is_some_and(|it| !it.is_empty()) {
+        imported.leave_out(&team.at("description"), "there are no teams");
+    }
     team.finish(imported);
     let what = "a team is the list of its members, where schedules and escalations refer to it";
     imported.note(&path, what);
@@ -252,9 +270,12 @@ fn person(
     if found.is_none() {
         imported.leave_out(
             &user.path,
-            "no contact: the user is not in the export, or has no mail",
+            "no contact: the user is not in the export, is blocked, or has no mail",
         );
     }
+    ignore(&mut user);
+    user.take("type");
+    user.finish(imported);
     Ok(found)
 }
 
@@ -272,7 +293,6 @@ fn read_schedule(
     let enabled = schedule.flag("enabled")?.unwrap_or(true);
     let rotations = schedule.objects("rotations")?;
     ignore(&mut schedule);
-    schedule.take("ownerTeam");
     schedule.finish(imported);
     if !enabled {
         imported.leave_out(&path, "is disabled");
@@ -340,7 +360,11 @@ fn read_rotation(
     let unit = match fields.text("type")?.as_deref() {
         Some("hourly") => 3_600,
         Some("daily") => 86_400,
-        _ => 604_800,
+        None | Some("weekly") => 604_800,
+        Some(_) => {
+            let why = "expected `hourly`, `daily` or `weekly`";
+            return Err(wrong(&fields.at("type"), why));
+        }
     };
     let length = fields.text("length")?.and_then(|it| it.parse::<i64>().ok());
     let mut slots = Vec::new();
@@ -351,9 +375,17 @@ fn read_rotation(
             Some("team") => {
                 let keys = keys(&mut participant)?;
                 let team = keys.iter().find_map(|key| known.teams.get(key));
+                if team.is_none() {
+                    imported.leave_out(&participant.path, "the team is not in the export");
+                }
                 team.cloned().unwrap_or_default()
             }
-            _ => Vec::new(),
+            None | Some("none") => Vec::new(),
+            Some(_) => {
+                let why = "only users and teams can be on call; the turn has no one";
+                imported.leave_out(&participant.path, why);
+                Vec::new()
+            }
         });
     }
     let restrictions = read_restrictions(fields.object("timeRestriction")?, imported)?;
@@ -364,6 +396,7 @@ fn read_rotation(
         name: name.unwrap_or_else(|| schedule.to_owned()),
         start,
         turn_seconds: unit * length.unwrap_or(1),
+        from: None,
         end,
         slots,
         restrictions,
@@ -398,14 +431,16 @@ fn read_restrictions(
             time.ok_or_else(|| wrong(&path, "expected hours and minutes"))
         };
         let (start, end) = (time("startHour", "startMin")?, time("endHour", "endMin")?);
-        let day = |text: Option<String>| -> Option<Weekday> {
-            let text = text?.to_lowercase();
-            WEEKDAYS
-                .iter()
-                .find(|(name, _)| *name == text)
-                .map(|it| it.1)
+        let mut day = |field: &str| -> Result<Option<Weekday>, Failure> {
+            let Some(text) = one.text(field)? else {
+                return Ok(None);
+            };
+            let text = text.to_lowercase();
+            let found = WEEKDAYS.iter().find(|(name, _)| *name == text);
+            let found = found.ok_or_else(|| wrong(&one.at(field), "expected a day of the week"))?;
+            Ok(Some(found.1))
         };
-        let (first, last) = (day(one.text("startDay")?), day(one.text("endDay")?));
+        let (first, last) = (day("startDay")?, day("endDay")?);
         one.finish(imported);
         let minutes = |time: Time| i64::from(time.hour()) * 60 + i64::from(time.minute());
         let days = match (first, last) {
@@ -497,7 +532,6 @@ fn read_escalation(
     }
     repeat.finish(imported);
     ignore(&mut fields);
-    fields.take("ownerTeam");
     fields.finish(imported);
     let policy = escalation::Policy {
         path: &path,

@@ -14,7 +14,7 @@ use super::{
     fields::{Fields, wrong},
     folder::File,
     imported::Imported,
-    people::{People, Person},
+    people::{self, People, Person},
     rotation::{self, LAYERS_MAX, Restriction, Rotation},
 };
 use crate::failure::Failure;
@@ -27,8 +27,9 @@ const KINDS: [(&str, &str); 4] = [
     ("services", "service"),
 ];
 const PAGING: [&str; 5] = ["limit", "offset", "total", "more", "next_cursor"];
-/// Fields that only PagerDuty needs.
-const IGNORED: [&str; 16] = [
+/// Fields that only PagerDuty needs: identities, addresses of pages, colours, and lists that repeat what others
+/// have.
+pub(super) const IGNORED: [&str; 23] = [
     "id",
     "type",
     "summary",
@@ -45,6 +46,13 @@ const IGNORED: [&str; 16] = [
     "users",
     "escalation_policies",
     "services",
+    "label",
+    "send_short_email",
+    "send_html_email",
+    "device_type",
+    "sounds",
+    "last_incident_timestamp",
+    "alert_creation",
 ];
 
 /// Entities that others refer to.
@@ -144,32 +152,34 @@ fn read_user(
         let kind = method.text("type")?.unwrap_or_default();
         let code = method.text("country_code")?;
         let address = method.text("address")?.filter(|it| !it.is_empty());
+        let is_enabled = method.flag("enabled")? != Some(false);
+        let is_blocked = method.flag("blacklisted")? == Some(true);
+        let path = method.path.clone();
+        ignore(&mut method);
+        method.finish(imported);
+        if !is_enabled || is_blocked {
+            imported.leave_out(&path, "is disabled");
+            continue;
+        }
         let variable = match kind.as_str() {
             "sms_contact_method" => "sms",
             "phone_contact_method" => "phone",
             "email_contact_method" => {
-                mail = mail.or(address);
+                people::add_mail(&path, address, &mut mail, imported);
                 continue;
             }
             _ => {
-                imported.leave_out(&method.path, "no such method");
+                imported.leave_out(&path, "no such method");
                 continue;
             }
         };
         let Some(address) = address else {
-            imported.leave_out(
-                &method.path,
-                "has no address; save users with `include[]=contact_methods`",
-            );
+            let why = "has no address; save users with `include[]=contact_methods`";
+            imported.leave_out(&path, why);
             continue;
         };
         let number = code.map_or_else(|| address.clone(), |code| format!("+{code}{address}"));
-        variables.entry(variable).or_insert(json!(number));
-        let what = format!(
-            "is the variable `{variable}`; add a method with a destination that uses \
-             `{{{{contact.{variable}}}}}`"
-        );
-        imported.note(&method.path, &what);
+        people::add_number(&path, variable, &number, &mut variables, imported);
     }
     if user.take("notification_rules").is_some() {
         let why =
@@ -190,7 +200,6 @@ fn read_user(
     };
     known.people.add(person, imported);
     ignore(&mut user);
-    user.take("description");
     user.finish(imported);
     Ok(())
 }
@@ -217,10 +226,14 @@ fn read_schedule(
         rotations.push(read_layer(layer, known, imported)?);
     }
     ignore(&mut schedule);
-    // Fields that PagerDuty computes from the layers.
+    let mut overrides = schedule.object("overrides_subschedule")?;
+    if !overrides.list("rendered_schedule_entries")?.is_empty() {
+        let why = "overrides are set with `POST …/schedules/NAME/overrides`";
+        imported.leave_out(&overrides.path, why);
+    }
+    // Computed from the layers.
     for name in [
         "final_schedule",
-        "overrides_subschedule",
         "web_cal_url",
         "http_cal_url",
         "personal_web_cal_url",
@@ -297,6 +310,8 @@ fn read_layer(
             imported.leave_out(&user.path, why);
         }
         slots.push(found.into_iter().collect());
+        ignore(&mut user);
+        user.finish(imported);
         entry.finish(imported);
     }
     let mut restrictions = Vec::new();
@@ -313,6 +328,7 @@ fn read_layer(
         name,
         start,
         turn_seconds: turn.and_then(|it| it.parse().ok()).unwrap_or_default(),
+        from: begins,
         end,
         slots,
         restrictions,
@@ -472,8 +488,8 @@ fn read_service(
         imported.leave_out(&service.at("integrations"), why);
     }
     ignore(&mut service);
-    for name in ["status", "last_incident_timestamp", "alert_creation"] {
-        service.take(name);
+    if service.text("status")?.is_some_and(|it| it == "disabled") {
+        imported.note(&service.at("status"), "is disabled there");
     }
     service.finish(imported);
     Ok(())

@@ -19,7 +19,44 @@ pub(super) struct Person<'a> {
     pub(super) variables: Map<String, Value>,
 }
 
-/// Contacts by the keys of the people they were created from.
+/// Sets the mail address of a person; only one is used.
+pub(super) fn add_mail(
+    path: &str,
+    address: Option<String>,
+    mail: &mut Option<String>,
+    imported: &mut Imported,
+) {
+    match (address, mail) {
+        (Some(address), Some(mail)) if address != *mail => {
+            let why = "is another mail address; add a destination and a method for it";
+            imported.leave_out(path, why);
+        }
+        (address, mail) => *mail = mail.take().or(address),
+    }
+}
+
+/// Adds a number as a variable; only the first of a kind is used.
+pub(super) fn add_number(
+    path: &str,
+    variable: &str,
+    number: &str,
+    variables: &mut Map<String, Value>,
+    imported: &mut Imported,
+) {
+    if variables.contains_key(variable) {
+        let why = format!("the first number is the variable `{variable}`");
+        imported.leave_out(path, &why);
+        return;
+    }
+    variables.insert(variable.to_owned(), json!(number));
+    let what = format!(
+        "is the variable `{variable}`; add a method with a destination that uses \
+         `{{{{contact.{variable}}}}}`"
+    );
+    imported.note(path, &what);
+}
+
+/// The contacts that people became.
 #[derive(Default)]
 pub(super) struct People {
     contacts: BTreeMap<String, String>,

@@ -21,17 +21,22 @@ const INTERVAL_MAX: i64 = 1_000;
 const MONDAY: Date = Date::constant(2000, 1, 3);
 const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
+/// The turns of an on-call rotation.
 pub(super) struct Rotation {
+    /// Its path in the files.
     pub(super) path: String,
     pub(super) name: String,
     /// Time of the first hand-off.
     pub(super) start: Timestamp,
-    /// Length of a shift, in seconds.
+    /// Length of a turn, in seconds.
     pub(super) turn_seconds: i64,
+    /// Time from which it applies; `None` for the first hand-off.
+    pub(super) from: Option<Timestamp>,
+    /// Time at which it ends; `None` for never.
     pub(super) end: Option<Timestamp>,
-    /// Contacts of each shift.
+    /// The contacts of each turn; empty for no one.
     pub(super) slots: Vec<Vec<String>>,
-    /// Times at which it is staffed; empty for always.
+    /// Times to which it is limited; empty for always.
     pub(super) restrictions: Vec<Restriction>,
 }
 
@@ -69,6 +74,7 @@ impl Restriction {
 
 /// Returns the layers of a rotation, in the time zone of its schedule. Returns none and reports it
 /// if layers cannot represent it.
+#[expect(clippy::too_many_lines, reason = "each field of a rotation in turn")]
 pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
         imported.leave_out(&rotation.path, "its time zone is unknown");
@@ -79,16 +85,21 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         imported.leave_out(&rotation.path, why);
         return Vec::new();
     }
-    if rotation.end.is_some() {
-        imported.note(&rotation.path, "its end is not kept; remove it then");
+    let start = first_hand_off(rotation, &time_zone);
+    let bound = |at: Option<Timestamp>| at.map(|at| Zoned::new(at, time_zone.clone()).datetime());
+    let (from, until) = (bound(rotation.from), bound(rotation.end));
+    let from = from.filter(|from| *from > start);
+    let is_exact = |local: DateTime, at: Option<Timestamp>| {
+        time_zone.to_ambiguous_timestamp(local).compatible().ok() == at
+    };
+    let bounds = [(from, rotation.from), (until, rotation.end)];
+    if bounds
+        .iter()
+        .any(|(local, at)| local.is_some_and(|it| !is_exact(it, *at)))
+    {
+        let what = "it begins or ends in the hour that a clock change repeats; check that";
+        imported.note(&rotation.path, what);
     }
-    if rotation.start > now {
-        imported.note(
-            &rotation.path,
-            "it begins at its start; before that it has no one",
-        );
-    }
-    let start = Zoned::new(rotation.start, time_zone).datetime();
     let turn = rotation.turn_seconds;
     let made = if rotation.slots.len() == 1 {
         vec![(start, String::new(), rotation.slots.clone(), Vec::new())]
@@ -125,6 +136,12 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
             if !rule.is_empty() {
                 layer["rrule"] = json!(rule);
             }
+            if let Some(from) = from.filter(|from| *from > start) {
+                layer["from"] = json!(local(from));
+            }
+            if let Some(until) = until {
+                layer["until"] = json!(local(until));
+            }
             let times = if times.is_empty() {
                 &rotation.restrictions
             } else {
@@ -139,13 +156,36 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         .collect()
 }
 
-/// Returns why a rotation cannot become a layer.
+/// Returns the local time of the first hand-off: where a rotation applies before it, some whole cycles earlier.
+fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
+    let start = Zoned::new(rotation.start, zone.clone()).datetime();
+    let turns = i64::try_from(rotation.slots.len()).unwrap_or(1);
+    let cycle = rotation.turn_seconds.saturating_mul(turns);
+    let ahead = rotation
+        .from
+        .map_or(0, |from| rotation.start.as_second() - from.as_second());
+    if ahead <= 0 || cycle <= 0 {
+        return start;
+    }
+    // Cycles of days are of local days.
+    let cycles = ahead / cycle + 1;
+    let back = jiff::Span::new().try_seconds(cycles.saturating_mul(cycle));
+    back.map_or(start, |back| start.saturating_sub(back))
+}
+
+/// Why a rotation cannot be a layer.
 fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
     if rotation.end.is_some_and(|end| end <= now) {
         return Some("it is over");
     }
-    if rotation.slots.is_empty() || rotation.slots.iter().any(Vec::is_empty) {
-        return Some("a turn has no contact: no one, or someone who could not be imported");
+    if rotation.slots.iter().all(Vec::is_empty) {
+        return Some("no turn has a contact: no one, or someone who could not be imported");
+    }
+    if rotation
+        .end
+        .is_some_and(|end| end <= rotation.from.unwrap_or(rotation.start))
+    {
+        return Some("it ends before it begins");
     }
     if rotation.slots.len() > SLOTS_MAX {
         return Some("it has more than 100 turns");
@@ -239,6 +279,7 @@ mod tests {
             name: "r".to_owned(),
             start: "2026-01-05T08:00:00Z".parse().unwrap(),
             turn_seconds,
+            from: None,
             end: None,
             slots: people.iter().map(|name| vec![(*name).to_owned()]).collect(),
             restrictions: Vec::new(),
@@ -271,12 +312,56 @@ mod tests {
     fn what_no_layer_does_is_reported() {
         for (rotation, why) in [
             (rotation(5 * HOUR, &["a", "b"]), "neither whole days"),
-            (rotation(DAY, &[]), "no contact"),
+            (rotation(DAY, &[]), "no turn has a contact"),
             (rotation(0, &["a"]), "length of a turn"),
         ] {
             let mut imported = Imported::new("test", false);
             assert!(layers(&rotation, "UTC", &mut imported).is_empty());
             assert!(imported.report()[0].contains(why), "{why}");
+        }
+    }
+
+    #[test]
+    fn bounds_and_empty_turns_are_imported() {
+        let at = |text: &str| Some(text.parse().unwrap());
+        let far = "2999-01-01T00:00:00Z";
+        let expected = |dtstart: &str, from: Option<&str>, until: Option<&str>| {
+            let mut layer = json!({
+                "name": "r", "dtstart": dtstart, "rrule": "FREQ=DAILY",
+                "slots": [{"contactNames": ["a"]}, {"contactNames": []}],
+            });
+            for (field, value) in [("from", from), ("until", until)] {
+                if let Some(value) = value {
+                    layer[field] = json!(value);
+                }
+            }
+            layer
+        };
+        for (from, end, expected) in [
+            (None, None, expected("2026-01-05T09:00:00", None, None)),
+            (
+                at("2026-02-01T11:00:00Z"),
+                at(far),
+                expected(
+                    "2026-01-05T09:00:00",
+                    Some("2026-02-01T12:00:00"),
+                    Some("2999-01-01T01:00:00"),
+                ),
+            ),
+            // It applies five days before the first hand-off that is given: three cycles.
+            (
+                at("2025-12-31T08:00:00Z"),
+                None,
+                expected("2025-12-30T09:00:00", Some("2025-12-31T09:00:00"), None),
+            ),
+        ] {
+            let mut rotation = rotation(DAY, &["a", "b"]);
+            rotation.slots[1].clear();
+            (rotation.from, rotation.end) = (from, end);
+            let mut imported = Imported::new("test", false);
+            let made = layers(&rotation, "Europe/Berlin", &mut imported);
+            assert_eq!(made, [expected]);
+            assert!(imported.report().is_empty(), "{:?}", imported.report());
         }
     }
 

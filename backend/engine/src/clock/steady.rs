@@ -1,0 +1,173 @@
+//! A clock that shows a step of the clock below only once everything that waits was moved along.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use super::{Boot, Clock, STEP_MIN_MS, millis};
+
+/// The clock of a service. When the clock below is set, it continues in the time before that until the step
+/// is applied: nothing is decided in a time that the due times in the store are not yet in.
+#[derive(Debug)]
+pub struct SteadyClock {
+    below: Arc<dyn Clock>,
+    /// Difference between the time shown and [`Clock::passed`].
+    offset_ms: AtomicI64,
+    applied: watch::Sender<()>,
+}
+
+impl SteadyClock {
+    /// A clock that shows the time of the one below.
+    pub fn new(below: Arc<dyn Clock>) -> Self {
+        let offset_ms = below.offset_ms();
+        Self::resuming(below, offset_ms)
+    }
+
+    /// A clock that continues where one of the same boot stopped, which had that offset.
+    pub fn resuming(below: Arc<dyn Clock>, offset_ms: i64) -> Self {
+        Self {
+            below,
+            offset_ms: AtomicI64::new(offset_ms),
+            applied: watch::Sender::default(),
+        }
+    }
+
+    /// Returns the step of the clock below that is not applied yet, in milliseconds; 0 for none. A difference
+    /// that is too small for a step is followed.
+    pub fn step_ms(&self) -> i64 {
+        let (offset_ms, below_ms) = (self.offset_ms(), self.below.offset_ms());
+        let step_ms = below_ms.saturating_sub(offset_ms);
+        if step_ms.saturating_abs() >= STEP_MIN_MS {
+            return step_ms;
+        }
+        if step_ms != 0 {
+            let (order, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+            // If a step was applied meanwhile, the difference is another one.
+            let _ = self
+                .offset_ms
+                .compare_exchange(offset_ms, below_ms, order, failure);
+        }
+        0
+    }
+
+    /// Applies a step.
+    pub fn apply(&self, step_ms: i64) {
+        self.offset_ms.fetch_add(step_ms, Ordering::AcqRel);
+        self.applied.send_replace(());
+    }
+
+    /// Returns the clock below.
+    pub fn below(&self) -> &Arc<dyn Clock> {
+        &self.below
+    }
+}
+
+#[async_trait]
+impl Clock for SteadyClock {
+    fn now_ms(&self) -> i64 {
+        match self.step_ms() {
+            0 => self.below.now_ms(),
+            _ => millis(self.passed()).saturating_add(self.offset_ms()),
+        }
+    }
+
+    fn passed(&self) -> Duration {
+        self.below.passed()
+    }
+
+    fn offset_ms(&self) -> i64 {
+        self.offset_ms.load(Ordering::Acquire)
+    }
+
+    fn boot(&self) -> Option<Boot> {
+        self.below.boot()
+    }
+
+    async fn wait_until(&self, at_ms: i64) {
+        let mut applied = self.applied.subscribe();
+        loop {
+            let left_ms = at_ms.saturating_sub(self.now_ms());
+            if left_ms <= 0 {
+                return;
+            }
+            let below_ms = self.below.now_ms().saturating_add(left_ms);
+            tokio::select! {
+                () = self.below.wait_until(below_ms) => {}
+                // The caller checks what it waits for again. The sender lives as long as this call.
+                _ = applied.changed() => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+
+    const HOUR_MS: i64 = 3_600_000;
+
+    #[test]
+    fn step_is_shown_once_it_is_applied() {
+        for by_ms in [-HOUR_MS, HOUR_MS, -STEP_MIN_MS, STEP_MIN_MS] {
+            let below = Arc::new(ManualClock::at(HOUR_MS));
+            let clock = SteadyClock::new(Arc::clone(&below) as _);
+            below.set(by_ms);
+            below.advance(Duration::from_secs(1));
+            assert_eq!((clock.step_ms(), clock.now_ms()), (by_ms, HOUR_MS + 1_000));
+            clock.apply(by_ms);
+            assert_eq!((clock.step_ms(), clock.now_ms()), (0, below.now_ms()));
+        }
+    }
+
+    #[test]
+    fn drift_is_followed_however_long_it_lasts() {
+        let below = Arc::new(ManualClock::at(HOUR_MS));
+        let clock = SteadyClock::new(Arc::clone(&below) as _);
+        for _ in 0..10 {
+            below.set(STEP_MIN_MS - 1);
+            assert_eq!((clock.step_ms(), clock.now_ms()), (0, below.now_ms()));
+        }
+    }
+
+    #[tokio::test]
+    async fn waits_last_as_long_whether_the_clock_is_set_or_not() {
+        let below = Arc::new(ManualClock::at(HOUR_MS));
+        let clock = SteadyClock::new(Arc::clone(&below) as _);
+        for by_ms in [0, HOUR_MS, -HOUR_MS] {
+            let mut waiting = std::pin::pin!(clock.wait_until(clock.now_ms() + 10_000));
+            for seconds in 1..=10 {
+                below.set(if seconds == 5 { by_ms } else { 0 });
+                tokio::select! {
+                    biased;
+                    () = waiting.as_mut() => panic!("early by {}", 10 - seconds),
+                    () = tokio::task::yield_now() => {}
+                }
+                below.advance(Duration::from_secs(1));
+            }
+            waiting.await;
+            clock.apply(clock.step_ms());
+        }
+    }
+
+    #[tokio::test]
+    async fn waits_are_checked_again_when_a_step_is_applied() {
+        let below = Arc::new(ManualClock::at(HOUR_MS));
+        let clock = SteadyClock::new(Arc::clone(&below) as _);
+        let mut waiting = std::pin::pin!(clock.wait_until(2 * HOUR_MS));
+        tokio::select! {
+            biased;
+            () = waiting.as_mut() => panic!("early"),
+            () = std::future::ready(()) => below.set(-HOUR_MS),
+        }
+        clock.apply(-HOUR_MS);
+        waiting.await;
+    }
+}

@@ -1,0 +1,470 @@
+//! The message of a group that is due: its receivers, what it reports on, and the group after it.
+
+mod respond;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify, of_update,
+    reported_flapping, sending_state, trigger_of_update, would_pass_again,
+};
+use crate::{
+    domain::{
+        Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
+        MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
+        hold::SharedValue,
+    },
+    limits::{
+        CHAIN_MAX, GROUP_INTERVAL_DEFAULT, GROUP_MEMBERS_MAX, GROUP_SHOWN_BYTES_MAX,
+        GROUP_SHOWN_MAX,
+    },
+};
+
+/// A group of which a message is decided, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct GroupMessage<'a> {
+    /// The rule.
+    pub rule: RecordId,
+    /// The key that occurrences join it by.
+    pub key: GroupKey,
+    /// Its identity.
+    pub id: RecordId,
+    /// The group before the message; `None` if it begins with that.
+    pub group: Option<&'a Group>,
+    /// Its open members, without those that join.
+    pub open: &'a [RecordId],
+    /// Those of them that are not acknowledged.
+    pub unacknowledged: &'a BTreeSet<RecordId>,
+    /// Whether more waits than one message reports on.
+    pub is_more: bool,
+    /// The definitions in force.
+    pub snapshot: &'a Snapshot,
+    /// What earlier messages rested on.
+    pub past: &'a Past,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// The members of a group of which a message may report something.
+#[derive(Debug)]
+pub struct GroupMembers {
+    /// Those of which something waits for the message.
+    pub waiting: Vec<Occurrence>,
+    /// The most severe of the others.
+    pub others: Vec<Occurrence>,
+    /// The member that carries the response, if that is none of those which wait.
+    pub responder: Option<Occurrence>,
+}
+
+/// What follows from a message of a group.
+#[derive(Debug, Default)]
+pub struct GroupDecision {
+    /// The members that were evaluated, and the one that carries the response, as they are after it.
+    pub members: Vec<Occurrence>,
+    /// The members of which it reports something.
+    pub settled: Vec<RecordId>,
+    /// The deliveries to store.
+    pub deliveries: Vec<Delivery>,
+    /// The group after it; `None` if there is nothing to report.
+    pub group: Option<Group>,
+    /// What the service has to say itself, and of which member.
+    pub said: Vec<(Notices, Occurrence)>,
+}
+
+impl GroupMessage<'_> {
+    /// Decides the message: who is notified of what, and what is noted of that in the members and in the group.
+    ///
+    /// `new_id` makes the identities of the deliveries.
+    pub fn decide(
+        &self,
+        members: GroupMembers,
+        new_id: &mut dyn FnMut() -> RecordId,
+    ) -> GroupDecision {
+        let mut message = Message {
+            about: self,
+            shared: Vec::new(),
+            reported: Vec::new(),
+            others: members.others,
+            decision: GroupDecision {
+                members: members.responder.into_iter().collect(),
+                ..GroupDecision::default()
+            },
+            new_id,
+        };
+        for member in members.waiting {
+            message.add(member);
+        }
+        message.finish();
+        message.decision
+    }
+}
+
+/// The first members that fit a message.
+pub fn shown_members(
+    members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
+) -> Vec<(Option<MemberChange>, Occurrence)> {
+    let mut left_bytes = GROUP_SHOWN_BYTES_MAX;
+    let mut shown = Vec::new();
+    for (change, member) in members.take(GROUP_SHOWN_MAX) {
+        let bytes = member.weight_bytes();
+        // The first is always there: a message without any says nothing.
+        if bytes > left_bytes && !shown.is_empty() {
+            break;
+        }
+        left_bytes = left_bytes.saturating_sub(bytes);
+        shown.push((change, member));
+    }
+    shown
+}
+
+/// A message while it is decided.
+struct Message<'a> {
+    about: &'a GroupMessage<'a>,
+    /// What the first that joins shares with the others.
+    shared: Vec<SharedValue>,
+    /// The members that there is something to report on, as they are now.
+    reported: Vec<(MemberChange, Occurrence)>,
+    /// The most severe of those of which there is nothing to report.
+    others: Vec<Occurrence>,
+    decision: GroupDecision,
+    new_id: &'a mut dyn FnMut() -> RecordId,
+}
+
+impl<'a> Message<'a> {
+    /// Re-evaluates a member, and takes what there is to report on it.
+    fn add(&mut self, before: Occurrence) {
+        let (rule, now_ms) = (self.about.rule, self.about.now_ms);
+        if self.is_stale(&before) {
+            return;
+        }
+        let mut next = before.clone();
+        let step = Step {
+            kind: StepKind::NotifyGroup {
+                rule,
+                group: self.id(),
+            },
+            transition: Transition::default(),
+            matches: &self.about.snapshot.matches(&next),
+            now_ms,
+            past: self.about.past,
+        };
+        let mut notices = notify(&mut next, &step, self.about.snapshot, self.new_id);
+        let deliveries = std::mem::take(&mut notices.deliveries);
+        self.decision.deliveries.extend(deliveries);
+        if let Some(member) = notices.member.take() {
+            if self.reported.is_empty() {
+                let mut pending = before.pending.iter();
+                let hold = pending
+                    .find(|it| it.rule == rule)
+                    .and_then(Pending::group_hold);
+                self.shared = hold.map_or_else(Vec::new, |it| it.shared.clone());
+            }
+            self.decision.settled.push(next.key);
+            // The message reports on what ends with it.
+            let shown = Occurrence {
+                flapping: before.flapping,
+                ..next.clone()
+            };
+            self.reported.push((member.change, shown));
+        }
+        self.say(notices, next.clone());
+        self.decision.members.push(next);
+    }
+
+    /// Notes what the service has to say of a member.
+    fn say(&mut self, notices: Notices, member: Occurrence) {
+        if notices != Notices::default() {
+            self.decision.said.push((notices, member));
+        }
+    }
+
+    fn id(&self) -> RecordId {
+        self.about.id
+    }
+
+    /// Whether it joined while its rule was a shadow and is none any more, or the other way round:
+    /// it is re-evaluated first.
+    fn is_stale(&self, member: &Occurrence) -> bool {
+        let mut pending = member.pending.iter();
+        let waits = pending.find(|it| it.rule == self.about.rule && it.is_opening);
+        let hold = waits.and_then(Pending::group_hold);
+        let rule = self.rule().filter(|it| it.group.is_some());
+        hold.zip(rule)
+            .is_some_and(|(hold, rule)| group_key(rule.id, !rule.shadow, &hold.shared) == hold.id)
+    }
+
+    fn count(&self, change: MemberChange) -> u32 {
+        let count = self.reported.iter().filter(|it| it.0 == change).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    fn rule(&self) -> Option<&'a Rule> {
+        self.about.snapshot.rule(self.about.rule)
+    }
+
+    /// Decides the message about what was reported on the members.
+    fn finish(&mut self) {
+        if self.reported.is_empty() {
+            return;
+        }
+        let Some((content, group)) = self.group() else {
+            return;
+        };
+        let (deliveries, destinations) = self.deliveries(&content, &group);
+        let mut next = Group {
+            destinations,
+            ..group
+        };
+        let pages = self.respond(&content, &mut next);
+        let all = deliveries.into_iter().chain(pages);
+        self.decision.deliveries.extend(all);
+        self.decision.group = Some(next);
+    }
+
+    /// What there is to report on the group, and the group as it is then.
+    fn group(&self) -> Option<(GroupContent, Group)> {
+        let (about, rule) = (self.about, self.rule());
+        let is_up = |it: &&(MemberChange, Occurrence)| it.1.status != Status::Closed;
+        let now_open: BTreeSet<_> = self
+            .reported
+            .iter()
+            .filter(is_up)
+            .map(|it| it.1.key)
+            .collect();
+        let was_open = about.open.iter().copied();
+        let open: BTreeSet<_> = was_open.chain(now_open).collect();
+        let closed = self.count(MemberChange::Closed);
+        let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
+        let joined_count = self.count(MemberChange::Joined);
+        // What is left over is included in the message after.
+        let is_over = open.is_empty() && !about.is_more;
+        let is_notified = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
+        let mut next = match about.group {
+            Some(group) => group.clone(),
+            None => self.made(rule?),
+        };
+        next.message_count = next.message_count.saturating_add(1);
+        next.member_count = next.member_count.saturating_add(joined_count);
+        next.is_full = next.member_count >= GROUP_MEMBERS_MAX;
+        next.last_ms = self.about.now_ms;
+        if is_notified {
+            next.notified_ms = self.about.now_ms;
+        }
+        if let Some(grouping) = rule.and_then(|it| it.group.as_ref()) {
+            next.interval_ms = grouping.interval_ms;
+        }
+        next.end_ms = is_over.then_some(self.about.now_ms);
+        let mut members: Vec<(Option<MemberChange>, &Occurrence)> = Vec::new();
+        members.extend(self.reported.iter().map(|(change, it)| (Some(*change), it)));
+        members.extend(self.others.iter().map(|it| (None, it)));
+        members.sort_by_key(|(change, it)| {
+            let is_closed = it.status == Status::Closed;
+            (
+                is_closed,
+                u8::MAX - it.severity as u8,
+                change.is_none(),
+                it.key,
+            )
+        });
+        let members = members.into_iter();
+        let shown = shown_members(members.map(|(change, it)| (change, self.as_notified(it))));
+        let acknowledged = self.acknowledged(&open);
+        let content = GroupContent {
+            id: self.id(),
+            by: next.by.clone(),
+            count: open_count.saturating_add(closed),
+            open_count,
+            joined_count,
+            closed_count: closed,
+            is_first: next.message_count == 1,
+            is_over,
+            acknowledged,
+            members: shown,
+        };
+        Some((content, next))
+    }
+
+    /// A new group, as its first member finds it.
+    fn made(&self, rule: &Rule) -> Group {
+        let interval_ms = i64::try_from(GROUP_INTERVAL_DEFAULT.as_millis()).unwrap_or(i64::MAX);
+        let grouping = rule.group.as_ref();
+        Group {
+            id: self.id(),
+            rule: rule.id,
+            rule_name: rule.name.clone(),
+            key: self.about.key,
+            by: self.shared.clone(),
+            interval_ms: grouping.map_or(interval_ms, |it| it.interval_ms),
+            destinations: Vec::new(),
+            message_count: 0,
+            member_count: 0,
+            is_full: false,
+            create_ms: self.about.now_ms,
+            last_ms: self.about.now_ms,
+            notified_ms: self.about.now_ms,
+            end_ms: None,
+            shadow: rule.shadow,
+            responder: None,
+        }
+    }
+
+    /// A member as the message carries it: whether it flaps as well.
+    fn as_notified(&self, member: &Occurrence) -> Occurrence {
+        Occurrence {
+            flapping: reported_flapping(member, self.rule(), self.about.now_ms),
+            ..as_notified(member)
+        }
+    }
+
+    /// Whether all that is open is acknowledged.
+    fn acknowledged(&self, open: &BTreeSet<RecordId>) -> bool {
+        let known = self.reported.iter().map(|(_, it)| it);
+        let known: BTreeMap<_, _> = known
+            .chain(&self.others)
+            .map(|it| (it.key, it.acknowledged))
+            .collect();
+        let is_acknowledged = |key: &RecordId| match known.get(key) {
+            Some(acknowledged) => *acknowledged,
+            None => !self.about.unacknowledged.contains(key),
+        };
+        !open.is_empty() && open.iter().all(is_acknowledged)
+    }
+
+    /// The occurrence that stands for the others: the most severe that is open, then the oldest; when
+    /// none is, the one that was closed last.
+    fn main(&self, of: impl Fn(&Occurrence) -> bool) -> Option<Occurrence> {
+        let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
+        let all: Vec<_> = all.filter(|it| of(it)).collect();
+        let open = all.iter().filter(|it| it.status != Status::Closed);
+        let worst = open.min_by_key(|it| (u8::MAX - it.severity as u8, it.key));
+        let last = || {
+            let closed = all.iter();
+            closed.max_by_key(|it| (it.close.map_or(0, |close| close.at_ms), it.key))
+        };
+        worst.or_else(last).map(|it| (*it).clone())
+    }
+
+    /// The deliveries of the message, and who has been notified of the group after it.
+    fn deliveries(
+        &mut self,
+        content: &GroupContent,
+        group: &Group,
+    ) -> (Vec<Delivery>, Vec<(RecordId, Name)>) {
+        let (about, snapshot) = (self.about, self.about.snapshot);
+        let is_notified = self
+            .reported
+            .iter()
+            .any(|(change, _)| matches!(change, MemberChange::Joined | MemberChange::Repeated));
+        let is_news = self
+            .reported
+            .iter()
+            .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
+        let mut receivers: Vec<&Destination> = Vec::new();
+        // A rule that became a shadow tells no one again of a group that knows of it.
+        let sends = self.rule().filter(|it| it.shadow == group.shadow);
+        if is_notified && let Some(rule) = sends {
+            let names = rule.destination_names.iter();
+            receivers.extend(names.filter_map(|name| snapshot.destination_named(name)));
+        }
+        let mut notified = group.destinations.clone();
+        if is_news {
+            let before = notified.iter();
+            for found in before.filter_map(|(id, _)| snapshot.destination(*id)) {
+                if !receivers.iter().any(|it| it.id == found.id) {
+                    receivers.push(found);
+                }
+            }
+        }
+        let mut deliveries = Vec::with_capacity(receivers.len());
+        for destination in receivers {
+            let makes_events = matches!(destination.kind, DestinationKind::Event(_));
+            let passes =
+                |it: &Occurrence| !makes_events || !would_pass_again(it, about.rule, destination);
+            let Some(main) = self.main(passes) else {
+                let stopped = Notices {
+                    stopped: vec![group.rule_name.clone()],
+                    ..Notices::default()
+                };
+                if let Some(any) = self.main(|_| true) {
+                    self.say(stopped, any);
+                }
+                continue;
+            };
+            deliveries.push(self.delivery((&main, content), group, destination, !is_notified));
+            if is_notified && !notified.iter().any(|(id, _)| *id == destination.id) {
+                notified.push((destination.id, destination.name.clone()));
+            }
+        }
+        (deliveries, notified)
+    }
+
+    fn delivery(
+        &mut self,
+        (main, content): (&Occurrence, &GroupContent),
+        group: &Group,
+        destination: &Destination,
+        clear: bool,
+    ) -> Delivery {
+        let (about, rule) = (self.about, self.rule());
+        let mut notified = main.notified.iter();
+        let entry = notified.find(|it| it.rule == about.rule).cloned();
+        let entry = entry.unwrap_or_else(|| Notified {
+            rule: about.rule,
+            rule_name: group.rule_name.clone(),
+            last_ms: about.now_ms,
+            send_updates: false,
+            destinations: Vec::new(),
+            cleared: false,
+            opening: None,
+            group: Some(about.id),
+            shadow: group.shadow,
+            thread: None,
+            response: None,
+            last_notified: None,
+        });
+        let matches = about.snapshot.matches(main);
+        let in_force = (about.snapshot, about.past);
+        let mut occurrence = self.as_notified(main);
+        // What an event is built from that stands for all of them.
+        let mut chain: Vec<RecordId> = Vec::new();
+        let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
+        let all = all.filter(|it| !would_pass_again(it, about.rule, destination));
+        for rule in all.flat_map(|it| &it.chain) {
+            if !chain.contains(rule) {
+                chain.push(*rule);
+            }
+        }
+        chain.truncate(CHAIN_MAX);
+        occurrence.chain = chain;
+        // Outstanding resolutions are sent, whatever happened to the rule since.
+        let is_owed = !group.shadow && content.closed_count > 0;
+        let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
+        let (state, end_ms) = sending_state(is_shadow && !is_owed, about.now_ms);
+        Delivery {
+            rule: Some(about.rule),
+            event: Some(occurrence.event),
+            state,
+            end_ms,
+            ..Delivery::new(
+                (self.new_id)(),
+                (destination.id, destination.name.as_str().into()),
+                Content {
+                    clear,
+                    occurrence,
+                    rule: of_update(&entry, rule, about.past),
+                    trigger: trigger_of_update(&entry, rule, &matches, in_force),
+                    destination_kind: destination.kind.clone(),
+                    template_language: destination.template_language,
+                    group: Some(content.clone()),
+                    thread: None,
+                    digest: None,
+                    contact: None,
+                },
+                about.now_ms,
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

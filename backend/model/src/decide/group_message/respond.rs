@@ -1,0 +1,208 @@
+//! The response of a group, with its message: begun, begun again for who joins, and ended.
+
+use std::collections::BTreeSet;
+
+use super::Message;
+use crate::{
+    decide::{Asked, Notices, Unanswered, advance, would_pass_again},
+    domain::{
+        Delivery, Group, GroupContent, MemberChange, Name, Notified, Occurrence, PagedContact,
+        RecordId, Response, ResponseState, Status, is_own, response::ESCALATION_KIND,
+    },
+};
+
+/// The content of messages, and the group.
+type About<'a> = (&'a GroupContent, &'a Group);
+
+impl Message<'_> {
+    /// Begins, continues or ends the response of the group; returns what it sends with the message.
+    pub(super) fn respond(&mut self, content: &GroupContent, group: &mut Group) -> Vec<Delivery> {
+        let (rule, now_ms) = (self.rule(), self.about.now_ms);
+        let responders = self.about.snapshot.responders();
+        let in_force = rule.filter(|it| it.enabled && !it.shadow && !group.shadow);
+        let policy = in_force.and_then(|it| it.escalation_policy.as_ref());
+        let policy = policy.and_then(|name| responders.policies.get(name));
+        let carrier = group.responder.and_then(|key| self.place(key));
+        let before = carrier.and_then(|at| Some((at, self.entry(at)?.response.take()?)));
+        let was_unanswered = before.as_ref().is_some_and(|(_, it)| it.is_unanswered);
+        let mut deliveries = match &before {
+            Some((_, response)) => self.news(response, (content, group)),
+            None => Vec::new(),
+        };
+        let begins = self.begins(before.as_ref().map(|(_, it)| &**it));
+        let after = match (policy.filter(|_| !content.is_over), begins) {
+            (None, _) => before.map(|(at, mut response)| {
+                if content.is_over || rule.is_none() {
+                    response.end(now_ms);
+                } else {
+                    response.stop(now_ms);
+                }
+                (at, response)
+            }),
+            (Some(_), None) => before.map(|(at, mut response)| {
+                // Something of the group changed: another member may be able to carry it now.
+                if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
+                    response.look_ms = Some(now_ms);
+                }
+                (at, response)
+            }),
+            (Some(policy), Some(at)) => {
+                let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
+                let mut response = if let Some((_, mut response)) = under_way {
+                    response.begin_again(policy, now_ms);
+                    response
+                } else {
+                    let id = (self.new_id)();
+                    Box::new(Response::new(id, policy, now_ms))
+                };
+                group.responder = Some(self.decision.members[at].key);
+                let pages = self.step(&mut response, at, (content, group));
+                deliveries.extend(pages);
+                Some((at, response))
+            }
+        };
+        if let Some((at, response)) = after {
+            let was_carrier = carrier.filter(|carrier| *carrier != at);
+            if let Some(before) = was_carrier.filter(|_| was_unanswered) {
+                // The report about the member before is over.
+                self.report((before, false), &response, was_unanswered);
+            }
+            let was_unanswered = was_unanswered && was_carrier.is_none();
+            let is_unanswered = response.is_unanswered;
+            self.report((at, is_unanswered), &response, was_unanswered);
+            if let Some(entry) = self.entry(at) {
+                entry.response = Some(response);
+            }
+        }
+        deliveries
+    }
+
+    fn place(&self, key: RecordId) -> Option<usize> {
+        let mut members = self.decision.members.iter();
+        members.position(|it| it.key == key)
+    }
+
+    /// What the rule notified of a member with this group.
+    fn entry(&mut self, at: usize) -> Option<&mut Notified> {
+        let (rule, group) = (self.about.rule, self.about.id);
+        let mut notified = self.decision.members.get_mut(at)?.notified.iter_mut();
+        notified.find(|it| it.rule == rule && it.group == Some(group))
+    }
+
+    /// The member with which the first round begins, or a new one.
+    fn begins(&self, response: Option<&Response>) -> Option<usize> {
+        use MemberChange::{Changed, Joined, Repeated};
+        match response.map(|it| it.state) {
+            None | Some(ResponseState::Ended) => self.newest(&[Joined, Repeated]),
+            Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
+            Some(ResponseState::Active | ResponseState::Held | ResponseState::Stopped) => {
+                let joined = self.newest(&[Joined])?;
+                let reported = self.reported.iter().filter(|(change, _)| *change != Joined);
+                let others = reported.map(|(_, it)| it).chain(&self.others);
+                let mut others = others.filter(|it| it.status != Status::Closed);
+                let severity = self.decision.members[joined].severity as u8;
+                let is_worst = others.all(|it| (it.severity as u8) < severity);
+                is_worst.then_some(joined)
+            }
+        }
+    }
+
+    /// The most severe member that no one acknowledged, of those to which that happened.
+    fn newest(&self, changes: &[MemberChange]) -> Option<usize> {
+        let reported = self.reported.iter();
+        let reported = reported.filter(|(change, it)| changes.contains(change) && is_escalated(it));
+        let worst = reported.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
+        self.place(worst.1.key)
+    }
+
+    /// Takes the step that is due of a response which a member carries.
+    fn step(&mut self, response: &mut Response, at: usize, about: About<'_>) -> Vec<Delivery> {
+        let member = self.decision.members[at].clone();
+        let asked = Asked {
+            responders: self.about.snapshot.responders(),
+            severity: member.severity,
+            failed: &BTreeSet::new(),
+            now_ms: self.about.now_ms,
+        };
+        let mut deliveries = Vec::new();
+        for page in advance(response, &asked).pages {
+            let to = (&page.destination, page.contact.as_ref());
+            let contact = page.contact.as_ref().map(|it| &it.name);
+            let Some(delivery) = self.message(&member, about, to, false) else {
+                continue;
+            };
+            if response.has_room_for(contact, delivery.destination) {
+                response.note(page.paged(delivery.destination, delivery.id, self.about.now_ms));
+                deliveries.push(delivery);
+            }
+        }
+        response.look_soon();
+        deliveries
+    }
+
+    /// The updates for the receivers of the response.
+    fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
+        let is_news =
+            |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
+        let Some(main) = self
+            .main(|_| true)
+            .filter(|_| self.reported.iter().any(is_news))
+        else {
+            return Vec::new();
+        };
+        let known = &about.1.destinations;
+        let paged = response.paged.iter();
+        let paged = paged
+            .filter(|it| it.contact.is_some() || !known.iter().any(|to| to.0 == it.destination.0));
+        let messages = paged.filter_map(|it| {
+            let to = (&it.destination.1, it.contact.as_ref());
+            self.message(&main, about, to, true)
+        });
+        messages.collect()
+    }
+
+    fn message(
+        &mut self,
+        member: &Occurrence,
+        (content, group): About<'_>,
+        (destination, contact): (&Name, Option<&PagedContact>),
+        clear: bool,
+    ) -> Option<Delivery> {
+        let about = self.about;
+        let destination = about.snapshot.destination_named(destination)?;
+        if would_pass_again(member, about.rule, destination) {
+            return None;
+        }
+        let mut delivery = self.delivery((member, content), group, destination, clear);
+        delivery.content.contact = contact.cloned();
+        Some(delivery)
+    }
+
+    /// Reports whether all rounds of a response that a member carries, or carried, are over by now.
+    fn report(
+        &mut self,
+        (at, is_unanswered): (usize, bool),
+        response: &Response,
+        was_unanswered: bool,
+    ) {
+        let member = self.decision.members[at].clone();
+        let Some(entry) = self.entry(at) else { return };
+        let now = Response {
+            is_unanswered,
+            ..response.clone()
+        };
+        let said = Unanswered::of(&now, was_unanswered, (entry, &member));
+        let notices = Notices {
+            unanswered: said.into_iter().collect(),
+            ..Notices::default()
+        };
+        self.say(notices, member);
+    }
+}
+
+/// Whether anyone is to be notified of a member by a policy.
+fn is_escalated(member: &Occurrence) -> bool {
+    // That no one responded is not escalated to the same people again.
+    let is_escalation = is_own(&member.dimensions) && member.kind == ESCALATION_KIND;
+    member.status == Status::Open && !member.acknowledged && !is_escalation
+}

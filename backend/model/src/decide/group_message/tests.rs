@@ -1,0 +1,215 @@
+//! Messages of groups, without a store.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    decide::LoadedTrigger,
+    domain::{DeliveryState, HeldBy, HoldKind, Severity},
+    samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
+};
+
+/// A member of which something waits for the message: it joins, or was notified with the group and is closed.
+fn member(host: &str, severity: Severity, is_closed: bool) -> Occurrence {
+    let mut member = samples::occurrence();
+    member.key = samples::id(host);
+    member.severity = severity;
+    member.status = if is_closed {
+        Status::Closed
+    } else {
+        Status::Open
+    };
+    member.pending = vec![Pending {
+        rule: samples::id("page"),
+        rule_name: samples::name("page"),
+        is_opening: !is_closed,
+        since_ms: START_MS,
+        repeat_due: false,
+        last_notified: None,
+        held_by: vec![HeldBy {
+            kind: HoldKind::Group,
+            id: samples::id("key"),
+            name: samples::name("page"),
+            revision: 1,
+            since_ms: START_MS,
+            until_ms: Some(START_MS),
+            author: None,
+            shared: Vec::new(),
+            detail: String::new(),
+        }],
+    }];
+    member.notified = Vec::new();
+    if is_closed {
+        member.notified.push(Notified {
+            rule: samples::id("page"),
+            rule_name: samples::name("page"),
+            last_ms: START_MS,
+            send_updates: true,
+            destinations: Vec::new(),
+            cleared: false,
+            opening: None,
+            group: Some(samples::id("group")),
+            shadow: false,
+            thread: None,
+            response: None,
+            last_notified: None,
+        });
+    }
+    member
+}
+
+fn snapshot(is_shadow: bool) -> Snapshot {
+    let paging = Rule {
+        send_updates: true,
+        shadow: is_shadow,
+        group: Some(crate::domain::Grouping {
+            by: Vec::new(),
+            wait_ms: 0,
+            interval_ms: 60_000,
+        }),
+        ..rule("page", &[DISK_TRIGGER], &["hook", "mail"])
+    };
+    let trigger = Arc::new(LoadedTrigger::new(samples::trigger(DISK_TRIGGER)));
+    let destinations = ["hook", "mail"].map(|of| {
+        let destination = samples::destination(of);
+        (destination.name.clone(), Arc::new(destination))
+    });
+    Snapshot::new(
+        BTreeMap::from([(trigger.trigger.name.clone(), trigger)]),
+        vec![Arc::new(paging)],
+        BTreeMap::from(destinations),
+        None,
+    )
+}
+
+fn group() -> Group {
+    Group {
+        id: samples::id("group"),
+        rule: samples::id("page"),
+        rule_name: samples::name("page"),
+        key: samples::id("key"),
+        by: Vec::new(),
+        interval_ms: 60_000,
+        destinations: vec![(samples::id("mail"), samples::name("mail"))],
+        message_count: 1,
+        member_count: 1,
+        is_full: false,
+        create_ms: START_MS,
+        last_ms: START_MS,
+        notified_ms: START_MS,
+        end_ms: None,
+        shadow: false,
+        responder: None,
+    }
+}
+
+/// Decides a message about these members of a group.
+fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> GroupDecision {
+    let snapshot = snapshot(is_shadow);
+    let (past, unacknowledged) = (Past::default(), BTreeSet::new());
+    past.causes().learn_group(
+        crate::domain::GroupRef::Id(samples::id("group")),
+        group.map(|it| crate::decide::GroupAt {
+            notified_ms: it.notified_ms,
+            next_ms: it.last_ms,
+            is_open: false,
+            is_over: false,
+        }),
+    );
+    let message = GroupMessage {
+        rule: samples::id("page"),
+        key: samples::id("key"),
+        id: samples::id("group"),
+        group,
+        open: &[],
+        unacknowledged: &unacknowledged,
+        is_more: false,
+        snapshot: &snapshot,
+        past: &past,
+        now_ms: START_MS + 1,
+    };
+    let mut made = 0;
+    let members = GroupMembers {
+        waiting,
+        others: Vec::new(),
+        responder: None,
+    };
+    message.decide(members, &mut || {
+        made += 1;
+        RecordId::from_parts(1, made)
+    })
+}
+
+/// A decision, its receivers, the member that stands for all, whether the message is a closing, and whether it is
+/// only recorded.
+type Row<'a> = (GroupDecision, &'a [&'a str], &'a str, bool, bool);
+
+#[test]
+fn message_goes_to_its_receivers_about_the_most_severe_member() {
+    let joining = || {
+        vec![
+            member("a", Severity::Error, false),
+            member("b", Severity::Critical, false),
+        ]
+    };
+    let closed = || vec![member("a", Severity::Error, true)];
+    let known = group();
+    let table: [Row<'_>; 4] = [
+        (
+            decided(false, None, joining()),
+            &["hook", "mail"],
+            "b",
+            false,
+            false,
+        ),
+        (
+            decided(true, None, joining()),
+            &["hook", "mail"],
+            "b",
+            false,
+            true,
+        ),
+        (
+            decided(false, Some(&known), closed()),
+            &["mail"],
+            "a",
+            true,
+            false,
+        ),
+        // The closing is outstanding though the rule only records by now.
+        (
+            decided(true, Some(&known), closed()),
+            &["mail"],
+            "a",
+            true,
+            false,
+        ),
+    ];
+    for (at, (decision, receivers, main, is_over, is_recorded)) in table.into_iter().enumerate() {
+        let sent = decision.deliveries.iter();
+        let to: Vec<_> = sent.map(|it| it.destination_name.as_str()).collect();
+        assert_eq!(to, receivers, "{at}");
+        for delivery in &decision.deliveries {
+            let content = &delivery.content;
+            assert_eq!(content.occurrence.key, samples::id(main), "{at}");
+            assert_eq!(content.clear, is_over, "{at}");
+            assert_eq!(content.group.as_ref().unwrap().is_over, is_over, "{at}");
+            let is_shadowed = delivery.state == DeliveryState::Shadowed;
+            assert_eq!(is_shadowed, is_recorded, "{at}");
+        }
+        let group = decision.group.unwrap();
+        assert_eq!(group.end_ms.is_some(), is_over, "{at}");
+        assert_eq!(decision.settled.len(), decision.members.len(), "{at}");
+        assert!(decision.members.iter().all(|it| it.pending.is_empty()));
+    }
+}
+
+#[test]
+fn message_without_anything_to_report_is_none() {
+    let quiet = Occurrence {
+        pending: Vec::new(),
+        ..member("a", Severity::Error, false)
+    };
+    let decision = decided(false, Some(&group()), vec![quiet]);
+    assert!(decision.group.is_none() && decision.deliveries.is_empty());
+}

@@ -1,0 +1,177 @@
+//! The register of everything that waits for a duration: the stored times that move along when the clock is
+//! set, so that each wait lasts as long as it was to.
+//!
+//! All other times stay as they are: dates of what happened, and times of day that someone chose, such as the
+//! end of a silence. Each kind of record is in the register, be it without a time that moves; a test compares it
+//! with every time in the domain.
+
+use crate::domain::{
+    Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
+    DeliveryState, Destination, EscalationPolicy, Expectation, Flapping, Group, Health, Heartbeat,
+    HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence, OwnEvent, Pending,
+    QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule, Settings,
+    Silence, Trigger, silence::Progress,
+};
+
+/// A value of the register.
+pub trait Shift {
+    /// Whether it has times that move.
+    const MOVES: bool = true;
+
+    /// Moves its times by a step of the clock, in milliseconds.
+    fn shift(&mut self, by_ms: i64);
+}
+
+impl Shift for i64 {
+    /// The beginning and the end of time do not move.
+    fn shift(&mut self, by_ms: i64) {
+        if *self != Self::MIN && *self != Self::MAX {
+            *self = self.saturating_add(by_ms);
+        }
+    }
+}
+
+impl<T: Shift> Shift for Option<T> {
+    fn shift(&mut self, by_ms: i64) {
+        if let Some(it) = self {
+            it.shift(by_ms);
+        }
+    }
+}
+
+impl<T: Shift> Shift for Vec<T> {
+    fn shift(&mut self, by_ms: i64) {
+        for it in self {
+            it.shift(by_ms);
+        }
+    }
+}
+
+impl<T: Shift> Shift for Box<T> {
+    fn shift(&mut self, by_ms: i64) {
+        (**self).shift(by_ms);
+    }
+}
+
+/// The register: the fields that move, by type.
+macro_rules! waits {
+    ($($type:ident { $($fields:tt)* })+) => {
+        $(waits!(@ $type { $($fields)* });)+
+    };
+    (@ $type:ident {}) => {
+        impl Shift for $type {
+            const MOVES: bool = false;
+
+            fn shift(&mut self, _by_ms: i64) {}
+        }
+    };
+    (@ $type:ident { $($field:ident),+ }) => {
+        impl Shift for $type {
+            fn shift(&mut self, by_ms: i64) {
+                $(self.$field.shift(by_ms);)+
+            }
+        }
+    };
+}
+
+waits! {
+    Attempt {}
+    AuditEntry {}
+    BudgetWindow { until_ms }
+    Calendar {}
+    Client {}
+    Contact {}
+    Delivery { state }
+    Destination {}
+    EscalationPolicy {}
+    Group { last_ms, notified_ms }
+    Health { since_ms, failing_since_ms, asked_until_ms }
+    Heartbeat {}
+    Inhibition {}
+    IntakeMapping {}
+    OwnEvent {}
+    Receipt { create_ms }
+    Revision {}
+    Rule {}
+    SavedView {}
+    Schedule {}
+    Settings {}
+    Silence { progress }
+    Trigger {}
+
+    CauseMark { until_ms }
+    Flapping { openings, changed_ms, since_ms }
+    Notified { last_ms, response }
+    Pending { since_ms, held_by }
+    Progress { idle_since_ms }
+    QueuedMethod { due_ms }
+}
+
+impl Shift for DeliveryState {
+    fn shift(&mut self, by_ms: i64) {
+        match self {
+            Self::Pending { due_ms } | Self::Retry { due_ms } => due_ms.shift(by_ms),
+            Self::Leased { until_ms } => until_ms.shift(by_ms),
+            Self::Delivered | Self::Dead | Self::Cancelled | Self::Folded | Self::Shadowed => {}
+        }
+    }
+}
+
+impl Shift for HeldBy {
+    fn shift(&mut self, by_ms: i64) {
+        self.since_ms.shift(by_ms);
+        match self.kind {
+            HoldKind::Delay
+            | HoldKind::AutoPause
+            | HoldKind::Group
+            | HoldKind::Flapping
+            | HoldKind::Inhibition => self.until_ms.shift(by_ms),
+            // They end at a time of day, or at none.
+            HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes => {}
+        }
+    }
+}
+
+impl Shift for Response {
+    fn shift(&mut self, by_ms: i64) {
+        self.step_ms.shift(by_ms);
+        self.next_ms.shift(by_ms);
+        self.queued.shift(by_ms);
+        let look_ms = self.look_ms;
+        self.look_ms.shift(by_ms);
+        // What holds it may end at a time of day: an early evaluation does no harm.
+        if self.state == ResponseState::Held {
+            self.look_ms = self.look_ms.min(look_ms);
+        }
+    }
+}
+
+impl Shift for Expectation {
+    /// Beats are counted in time of service, which no step moves; only the record of that time has a wait.
+    fn shift(&mut self, by_ms: i64) {
+        if self.is_of_service() {
+            self.last_ms.shift(by_ms);
+        }
+    }
+}
+
+impl Shift for Occurrence {
+    fn shift(&mut self, by_ms: i64) {
+        self.notified.shift(by_ms);
+        self.pending.shift(by_ms);
+        self.causes.shift(by_ms);
+        self.flapping.shift(by_ms);
+        self.acknowledged_until_ms.shift(by_ms);
+        self.age_shift_ms = self.age_shift_ms.saturating_add(by_ms);
+        // The end that its sender gave is a time of day.
+        if self.expire_ms != Some(self.review_ms) {
+            self.review_ms.shift(by_ms);
+        }
+        if let Some(expire_ms) = self.expire_ms {
+            self.review_ms = self.review_ms.min(expire_ms);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Every time in the domain is in the register, or listed here with the reason why it is not.
+
+use std::{collections::BTreeSet, fmt::Debug, fs, path::Path};
+
+use super::*;
+use crate::samples;
+
+/// Times that do not move when the clock is set, by type.
+const OTHERS: &[(&str, &str)] = &[
+    // Dates of what happened, and the limits of history.
+    ("AuditEntry", "time_ms"),
+    ("Annotation", "create_ms update_ms"),
+    ("Attempt", "start_ms"),
+    ("Calendar", "create_ms update_ms"),
+    ("Client", "create_ms last_used_ms"),
+    ("Close", "at_ms"),
+    ("Comment", "at_ms"),
+    ("Contact", "create_ms update_ms"),
+    ("Delivery", "create_ms end_ms"),
+    ("Destination", "create_ms update_ms"),
+    ("DigestContent", "start_ms end_ms"),
+    ("DigestItem", "at_ms"),
+    ("Earlier", "end_ms length_ms"),
+    ("EscalationPolicy", "create_ms update_ms"),
+    ("Evaluation", "at_ms rules_ms"),
+    ("Group", "create_ms end_ms"),
+    ("Health", "last_success_ms"),
+    ("Heartbeat", "create_ms update_ms"),
+    ("HistoryEntry", "at_ms"),
+    ("HoldChange", "at_ms"),
+    ("Inhibition", "create_ms update_ms"),
+    ("IntakeMapping", "create_ms update_ms"),
+    ("Occurrence", "start_ms last_seen_ms received_ms content_ms"),
+    ("Opening", "at_ms"),
+    ("Paged", "at_ms"),
+    ("RefusedRecipient", "since_ms"),
+    ("Response", "begin_ms end_ms"),
+    ("Revision", "until_ms"),
+    ("Rule", "create_ms update_ms"),
+    ("SavedView", "create_ms update_ms"),
+    ("Schedule", "create_ms update_ms"),
+    ("Settings", "create_ms update_ms"),
+    ("SharedSettings", "quiet_since_ms"),
+    ("Silence", "create_ms update_ms"),
+    ("Trigger", "create_ms update_ms"),
+    // Times that a sender states by its own clock.
+    ("IncomingEvent", "timestamp_ms expire_ms"),
+    ("Occurrence", "expire_ms"),
+    ("Report", "began_ms end_ms"),
+    ("Reporter", "until_ms began_ms"),
+    ("Reports", "began_ms ended_ms"),
+    // Times of day that people chose.
+    ("Client", "expire_ms"),
+    ("ExpectedWindow", "start_ms"),
+    ("Override", "start_ms end_ms"),
+    ("PreviousKey", "until_ms"),
+    ("Silence", "start_ms end_ms"),
+    // Lengths.
+    ("ContactMethod", "after_ms"),
+    ("EscalationPlan", "ack_timeout_ms"),
+    ("EscalationStep", "wait_ms"),
+    ("FlappingLimits", "window_ms settle_ms"),
+    ("Group", "interval_ms"),
+    ("Grouping", "wait_ms interval_ms"),
+    ("Heartbeat", "every_ms max_run_ms grace_ms forget_ms"),
+    ("Inhibition", "linger_ms"),
+    ("Reaction", "acknowledged_after_ms"),
+    ("Rule", "delay_ms auto_pause_ms"),
+    ("Silence", "expire_when_idle_ms warn_before_ms"),
+    // Time of service, which no step moves, and what is shown beside it.
+    ("Expectation", "beat_service_ms run_ms gaps_ms"),
+    ("ExpectedWindow", "length_ms service_ms slack_ms"),
+    ("HeartbeatRun", "since_service_ms start_service_ms start_ms"),
+    ("OpenAlarm", "service_ms"),
+    ("Outage", "service_ms away_ms"),
+];
+
+type Times = BTreeSet<(String, String)>;
+
+/// The name of a type or variant that a line begins.
+fn begun(line: &str) -> Option<&str> {
+    let line = line.trim_start().strip_suffix(" {")?;
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let name = line.strip_prefix("struct ").unwrap_or(line);
+    let is_name = name.starts_with(char::is_uppercase) && name.chars().all(char::is_alphanumeric);
+    is_name.then_some(name)
+}
+
+/// The times in the sources of the domain: fields that hold milliseconds.
+fn declared(folder: &Path, times: &mut Times) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            declared(&path, times);
+            continue;
+        }
+        if path.ends_with("waits/tests.rs") {
+            continue;
+        }
+        let (mut of, mut is_code) = (None, false);
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let begins_code = ["impl", "fn ", "pub fn ", "mod ", "macro"];
+            is_code |= !line.ends_with(';') && begins_code.iter().any(|it| line.starts_with(it));
+            if line.starts_with('}') {
+                is_code = false;
+            }
+            if is_code || line.starts_with('}') {
+                of = None;
+            } else if let Some(name) = begun(line) {
+                of = Some(name.to_owned());
+            }
+            let field = line.trim_start();
+            let field = field.strip_prefix("pub ").unwrap_or(field);
+            if let (Some(of), Some((name, kind))) = (&of, field.split_once(": "))
+                && kind.contains("i64")
+            {
+                times.insert((of.clone(), name.to_owned()));
+            }
+        }
+    }
+}
+
+/// The times that a shift changes in a value, by what is printed of it.
+fn moved<T: Shift + Clone + Debug>(value: &T, times: &mut Times) {
+    let mut shifted = value.clone();
+    shifted.shift(1);
+    let (before, after) = (format!("{value:#?}"), format!("{shifted:#?}"));
+    let (mut path, mut field) = (Vec::new(), String::new());
+    for (before, after) in before.lines().zip(after.lines()) {
+        let line = before.trim_start();
+        if let Some((name, rest)) = line.split_once(": ") {
+            name.clone_into(&mut field);
+            if rest.ends_with('{') {
+                path.push(rest.trim_end_matches('{').trim().to_owned());
+            }
+        } else if line.ends_with('{') {
+            path.push(line.trim_end_matches('{').trim().to_owned());
+        } else if line.starts_with('}') {
+            path.pop();
+        }
+        if before != after {
+            times.insert((path.last().unwrap().clone(), field.clone()));
+        }
+    }
+}
+
+fn all_moved() -> Times {
+    let mut times = Times::new();
+    for state in [
+        DeliveryState::Pending { due_ms: 1 },
+        DeliveryState::Leased { until_ms: 2 },
+        DeliveryState::Retry { due_ms: 3 },
+    ] {
+        moved(&samples::delivery(1, state), &mut times);
+    }
+    moved(&samples::budget_window(), &mut times);
+    moved(&samples::group(), &mut times);
+    moved(&samples::receipt(), &mut times);
+    for health in [samples::asking_health(), samples::alternating_health()] {
+        moved(&health, &mut times);
+    }
+    for occurrence in [
+        samples::held_occurrence(),
+        samples::grouped_occurrence(),
+        samples::flapping_occurrence(),
+        samples::cause(),
+        samples::escalated(),
+        samples::occurrence(1),
+    ] {
+        moved(&occurrence, &mut times);
+    }
+    let mut silence = samples::silence("idle");
+    silence.progress.idle_since_ms = Some(5);
+    moved(&silence, &mut times);
+    let service = Expectation {
+        heartbeat: crate::domain::heartbeat::SERVICE,
+        key: crate::domain::heartbeat::SERVICE,
+        ..samples::expectation()
+    };
+    moved(&service, &mut times);
+    times
+}
+
+#[test]
+fn every_time_is_in_the_register_or_has_a_reason_not_to_be() {
+    let mut times = Times::new();
+    declared(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/domain"),
+        &mut times,
+    );
+    let moved = all_moved();
+    let mut known = moved.clone();
+    for (of, fields) in OTHERS {
+        for field in fields.split(' ') {
+            let other = ((*of).to_owned(), field.to_owned());
+            assert!(
+                known.insert(other),
+                "{of}.{field} moves, or is listed twice"
+            );
+        }
+    }
+    let unknown: Vec<_> = times.difference(&known).collect();
+    assert!(
+        unknown.is_empty(),
+        "neither in the register nor listed: {unknown:?}"
+    );
+    let gone: Vec<_> = known.difference(&times).collect();
+    assert!(gone.is_empty(), "no such times: {gone:?}");
+}
+
+#[test]
+fn hold_moves_unless_it_ends_at_a_time_of_day() {
+    let hold = samples::held_occurrence().pending[0].held_by[0].clone();
+    for kind in HoldKind::ALL {
+        let before = HeldBy {
+            kind,
+            until_ms: Some(100),
+            ..hold.clone()
+        };
+        let mut after = before.clone();
+        after.shift(50);
+        let is_of_day = matches!(
+            kind,
+            HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes
+        );
+        let expected = if is_of_day { 100 } else { 150 };
+        assert_eq!(after.until_ms, Some(expected), "{kind:?}");
+        assert_eq!(after.since_ms, before.since_ms + 50);
+    }
+}
+
+#[test]
+fn held_response_is_evaluated_no_later_than_before() {
+    let mut response = Response::new(
+        crate::domain::RecordId::from_parts(1, 1),
+        &samples::policy("database"),
+        100,
+    );
+    response.hold(&[], 100);
+    let look_ms = response.look_ms.unwrap();
+    response.shift(50);
+    assert_eq!(
+        (response.look_ms, response.next_ms),
+        (Some(look_ms), Some(150))
+    );
+    response.shift(-50);
+    assert_eq!(response.look_ms, Some(look_ms - 50));
+    response.state = ResponseState::Active;
+    response.shift(50);
+    assert_eq!(response.look_ms, Some(look_ms));
+}
+
+#[test]
+fn review_moves_with_the_age_and_not_with_the_end_that_a_sender_gave() {
+    // The review, the end given, a step, and the review after that.
+    let cases = [
+        (100, None, 50, 150),
+        (100, None, -50, 50),
+        (100, Some(100), 50, 100),
+        (100, Some(120), 50, 120),
+        (100, Some(120), -50, 50),
+        (i64::MAX, None, -50, i64::MAX),
+    ];
+    for (review_ms, expire_ms, by_ms, expected) in cases {
+        let mut occurrence = Occurrence {
+            review_ms,
+            expire_ms,
+            ..samples::occurrence(1)
+        };
+        occurrence.shift(by_ms);
+        assert_eq!(
+            (occurrence.review_ms, occurrence.age_shift_ms),
+            (expected, by_ms)
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! Applies steps of the clock to everything that waits, so that each wait lasts as long as it was to.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::Mutex, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Boot, Clock, STEP_MIN_MS, SteadyClock, millis},
+    domain::{Delivery, Occurrence, Receipt, Silence},
+    error::{Error, log_failure},
+    limits::{CLOCK_FORWARD_MAX, CLOCK_LOOK_INTERVAL, CLOCK_STEP_OWN_AFTER, CLOCK_STILL_WAIT_MAX},
+    ops::commit::commit,
+    store::{ClockFact, Direction, EngineError, Index, Lane, Record, Store, engine::Range},
+};
+
+/// Records that are read at a time.
+const PAGE: usize = 500;
+/// Records that are rewritten in one commit.
+const BATCH: usize = 100;
+
+/// A change of the offset that is stored: less than a step, so that slow drift is never taken for one.
+const DRIFT_MS: i64 = STEP_MIN_MS / 5;
+
+/// Watches the clock of this process.
+#[derive(Debug)]
+pub struct ClockWatch {
+    store: Store,
+    clock: Arc<SteadyClock>,
+    boot: Option<Boot>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// The sum of the steps that were applied to the clock here.
+    stepped_ms: i64,
+    /// A step that no node has applied, and the first look that found it.
+    waits: Option<(i64, Duration)>,
+}
+
+impl ClockWatch {
+    /// A watch of that clock, with what was stored before; the store reads and writes times in its time.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn open(store: Store, below: Arc<dyn Clock>) -> Result<Self, EngineError> {
+        let (_, fact) = store.clock_fact().await?.unwrap_or_default();
+        Ok(Self::new(store, below, &fact))
+    }
+
+    /// The same by what was stored before.
+    pub(crate) fn new(store: Store, below: Arc<dyn Clock>, fact: &ClockFact) -> Self {
+        // What passed is comparable within one run of the kernel only.
+        let boot = below.boot();
+        let is_same_boot = boot.is_some() && fact.boot == boot;
+        let clock = if is_same_boot {
+            SteadyClock::resuming(below, fact.offset_ms)
+        } else {
+            SteadyClock::new(below)
+        };
+        store.set_shift_ms(fact.shift_ms);
+        Self {
+            store,
+            clock: Arc::new(clock),
+            boot,
+            known: Mutex::new(Known {
+                stepped_ms: fact.stepped_ms,
+                waits: None,
+            }),
+        }
+    }
+
+    /// The clock of the service.
+    pub fn clock(&self) -> Arc<SteadyClock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Follows the node that leads, every second until shutdown.
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                self.pause(self.follow().await).await;
+            }
+        };
+        shutdown.run_until_cancelled(work).await;
+    }
+
+    /// Applies steps, every second until shutdown; on the node that leads, with its store.
+    pub async fn lead(self: Arc<Self>, store: Store, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                self.pause(self.apply(&store).await).await;
+            }
+        };
+        shutdown.run_until_cancelled(work).await;
+    }
+
+    async fn pause(&self, looked: Result<(), Error>) {
+        if let Err(error) = looked {
+            log_failure("failed to apply a step of the clock", &error);
+        }
+        let below = self.clock.below();
+        let next_ms = below.now_ms().saturating_add(millis(CLOCK_LOOK_INTERVAL));
+        below.wait_until(next_ms).await;
+    }
+
+    /// Applies here the steps that another node has applied.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn follow(&self) -> Result<(), Error> {
+        let mut known = self.known.lock().await;
+        let (_, fact) = self.store.clock_fact().await?.unwrap_or_default();
+        self.adopt(&mut known, &fact).await;
+        let step_ms = self.clock.step_ms();
+        let passed = self.clock.passed();
+        let is_same =
+            |(waiting_ms, _): &(i64, Duration)| (waiting_ms - step_ms).abs() < STEP_MIN_MS;
+        known.waits = match known.waits.filter(is_same) {
+            _ if step_ms == 0 => None,
+            Some((_, since)) if passed.saturating_sub(since) >= CLOCK_STEP_OWN_AFTER => {
+                // No other node has noticed it: it is of this process alone.
+                tracing::warn!(step_ms, "the clock of this process was changed");
+                self.clock.apply(step_ms);
+                None
+            }
+            Some(waits) => Some(waits),
+            None => Some((step_ms, passed)),
+        };
+        Ok(())
+    }
+
+    /// Continues in the time of a fact.
+    async fn adopt(&self, known: &mut Known, fact: &ClockFact) {
+        let step_ms = fact.stepped_ms.saturating_sub(known.stepped_ms);
+        if step_ms == 0 {
+            return;
+        }
+        // A decision that takes longer waits for the store, and may find its times outdated.
+        let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.still()).await;
+        known.stepped_ms = fact.stepped_ms;
+        self.store.set_shift_ms(fact.shift_ms);
+        self.clock.apply(step_ms);
+    }
+
+    /// Applies a step to what waits in one commit, then to the clock, and puts indexes in order; on the node
+    /// that leads, with its store.
+    ///
+    /// # Errors
+    /// Those of the store; the next call continues.
+    pub async fn apply(&self, store: &Store) -> Result<(), Error> {
+        let mut known = self.known.lock().await;
+        let stored = store.clock_fact().await?;
+        let (version, before) =
+            stored.map_or_else(Default::default, |(version, fact)| (Some(version), fact));
+        self.adopt(&mut known, &before).await;
+        let step_ms = self.clock.step_ms();
+        let mut fact = ClockFact {
+            stepped_ms: before.stepped_ms.saturating_add(step_ms),
+            offset_ms: self.clock.offset_ms().saturating_add(step_ms),
+            boot: self.boot,
+            ..before
+        };
+        // A clock that is set forward by more was plainly wrong: what is due by the new time is due.
+        if step_ms <= millis(CLOCK_FORWARD_MAX) {
+            fact.shift_ms = before.shift_ms.saturating_add(step_ms);
+        }
+        let drift_ms = fact.offset_ms.saturating_sub(before.offset_ms);
+        if step_ms != 0 || fact.boot != before.boot || drift_ms.saturating_abs() >= DRIFT_MS {
+            store.put_clock_fact(version, &fact).await?;
+        }
+        if step_ms != 0 {
+            tracing::warn!(step_ms, "the clock was changed; due times are adjusted");
+            self.adopt(&mut known, &fact).await;
+        }
+        known.waits = None;
+        drop(known);
+        if fact.indexed_ms != fact.shift_ms {
+            Self::index(store, fact.shift_ms).await?;
+        }
+        Ok(())
+    }
+
+    /// Rewrites the records whose index entries are in the time before a step.
+    async fn index(store: &Store, shift_ms: i64) -> Result<(), Error> {
+        by_index::<Delivery>(store, Index::DeliveryByDue).await?;
+        by_index::<Occurrence>(store, Index::OccurrenceByDue).await?;
+        by_index::<Occurrence>(store, Index::OccurrenceByReview).await?;
+        by_index::<Receipt>(store, Index::ReceiptByTime).await?;
+        // Those who hold silences in memory read them again.
+        let mut pages = store.pages::<Silence>(Range::under(&[]));
+        while let Some(page) = pages.next().await? {
+            let idle = page
+                .iter()
+                .filter(|it| it.value.progress.idle_since_ms.is_some());
+            rewrite::<Silence>(store, idle.map(|it| it.value.key()).collect()).await?;
+        }
+        let stored = store.clock_fact().await?;
+        if let Some((version, fact)) = stored.filter(|(_, it)| it.shift_ms == shift_ms) {
+            let fact = ClockFact {
+                indexed_ms: shift_ms,
+                ..fact
+            };
+            store.put_clock_fact(Some(version), &fact).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Rewrites the records that an index leads to. What cannot be read stays as it is.
+async fn by_index<T: Record>(store: &Store, index: Index) -> Result<(), Error> {
+    let mut range = Range::under(&[]);
+    loop {
+        let engine = store.engine();
+        let page = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
+        let page = page.await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(last);
+        let keys: Vec<_> = page.into_iter().map(|(_, key)| key).collect();
+        for keys in keys.chunks(BATCH) {
+            rewrite::<T>(store, keys.to_vec()).await?;
+        }
+    }
+}
+
+async fn rewrite<T: Record>(store: &Store, keys: Vec<Vec<u8>>) -> Result<(), Error> {
+    let decide = async || {
+        let (found, _) = store.get_readable::<T>(keys.clone()).await?;
+        let mut changes = store.changes();
+        for stored in found.iter().flatten().filter(|it| it.is_shifted()) {
+            changes.update(stored, &stored.value);
+        }
+        Ok((changes, ()))
+    };
+    commit(store, Lane::Bulk, decide).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,384 @@
+//! Steps of the clock, with kills in between, restarts and two nodes.
+
+use std::{
+    future::Future as _,
+    pin::pin,
+    task::{Context, Waker},
+};
+
+use super::*;
+use crate::{
+    clock::ManualClock,
+    domain::{BudgetWindow, DeliveryState, Group, Health, HoldKind, silence::NEVER_MS},
+    ops::samples::{self, START_MS, id},
+    store::{Engine, Sealer, engine::memory::MemoryEngine, record::bytes::moment_at, verify},
+    testing::{faulty_engine::FaultyEngine, samples as records},
+};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// A process on a store that others may use as well.
+struct Process {
+    store: Store,
+    watch: ClockWatch,
+}
+
+struct World {
+    engine: Arc<dyn Engine>,
+    sealer: Arc<Sealer>,
+    clock: Arc<ManualClock>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::on(Arc::new(MemoryEngine::shared()))
+    }
+
+    fn on(engine: Arc<dyn Engine>) -> Self {
+        Self {
+            engine,
+            sealer: Arc::new(Sealer::ephemeral()),
+            clock: Arc::new(ManualClock::at(START_MS)),
+        }
+    }
+
+    fn store(&self) -> Store {
+        Store::new(Arc::clone(&self.engine), Arc::clone(&self.sealer))
+    }
+
+    async fn start(&self) -> Process {
+        let store = self.store();
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let watch = ClockWatch::open(store.clone(), clock).await.unwrap();
+        Process { store, watch }
+    }
+}
+
+impl Process {
+    async fn apply(&self) {
+        self.watch.apply(&self.store).await.unwrap();
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.watch.clock().now_ms()
+    }
+
+    /// Stores one record of each kind that waits, each for an hour.
+    async fn wait_an_hour(&self) {
+        let until_ms = self.now_ms() + HOUR_MS;
+        let mut changes = self.store.changes();
+        changes.insert(&Delivery {
+            test: false,
+            ..records::delivery(1, DeliveryState::Retry { due_ms: until_ms })
+        });
+        let mut held = records::held_occurrence();
+        held.pending.truncate(1);
+        for hold in &mut held.pending[0].held_by {
+            hold.kind = HoldKind::Delay;
+            hold.until_ms = Some(until_ms);
+        }
+        held.review_ms = until_ms;
+        held.causes.clear();
+        changes.insert(&held);
+        changes.insert(&BudgetWindow {
+            until_ms,
+            ..records::budget_window()
+        });
+        changes.insert(&Health {
+            asked_until_ms: Some(until_ms),
+            ..Health::untried(id("hook"), START_MS)
+        });
+        changes.insert(&Group {
+            last_ms: until_ms,
+            ..records::group()
+        });
+        changes.insert(&Receipt {
+            create_ms: until_ms,
+            ..records::receipt()
+        });
+        let mut silence = Silence {
+            end_ms: NEVER_MS,
+            calendar: None,
+            rule_names: Vec::new(),
+            ..records::silence("idle")
+        };
+        silence.progress.idle_since_ms = Some(until_ms);
+        changes.insert(&silence);
+        self.store.apply(Lane::Bulk, changes).await.unwrap();
+    }
+
+    /// For how long each of them still waits.
+    async fn left_ms(&self) -> Vec<i64> {
+        let held = &samples::all::<Occurrence>(&self.store).await[0];
+        let silences = samples::all::<Silence>(&self.store).await;
+        let until_ms = [
+            samples::all::<Delivery>(&self.store).await[0]
+                .state
+                .due_ms(),
+            held.due_ms(),
+            Some(held.review_ms),
+            Some(samples::all::<BudgetWindow>(&self.store).await[0].until_ms),
+            samples::all::<Health>(&self.store).await[0].asked_until_ms,
+            Some(samples::all::<Group>(&self.store).await[0].last_ms),
+            Some(samples::all::<Receipt>(&self.store).await[0].create_ms),
+            silences[0].progress.idle_since_ms,
+        ];
+        let until_ms = until_ms.into_iter().map(Option::unwrap);
+        until_ms.map(|it| it - self.now_ms()).collect()
+    }
+
+    /// The due times by which indexes find them, from now on.
+    async fn indexed_ms(&self) -> Vec<i64> {
+        let mut indexed = Vec::new();
+        for (index, at) in [
+            (Index::DeliveryByDue, 16),
+            (Index::OccurrenceByDue, 0),
+            (Index::OccurrenceByReview, 0),
+            (Index::ReceiptByTime, 0),
+        ] {
+            let engine = self.store.engine();
+            let all = engine.entries(index, Range::under(&[]), Direction::Ascending, 9);
+            let all = all.await.unwrap().into_iter();
+            let moments = all.map(|(key, _)| moment_at(&key, at));
+            indexed.extend(moments.map(|it| it.unwrap() - self.now_ms()));
+        }
+        indexed
+    }
+
+    async fn check(&self) {
+        let findings = verify(&self.store, &|_| {}).await;
+        let faults: Vec<_> = findings
+            .descriptions
+            .iter()
+            .filter(|it| it.contains("index"))
+            .collect();
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_waits_waits_as_long_whichever_way_the_clock_is_set() {
+    for by_ms in [
+        -24 * HOUR_MS,
+        -HOUR_MS,
+        -5_000,
+        5_000,
+        HOUR_MS,
+        24 * HOUR_MS,
+    ] {
+        let world = World::new();
+        let process = world.start().await;
+        process.apply().await;
+        process.wait_an_hour().await;
+        world.clock.set(by_ms);
+        world.clock.advance(Duration::from_secs(60));
+        let left_ms = vec![HOUR_MS - 60_000; 8];
+        assert_eq!(
+            process.left_ms().await,
+            left_ms,
+            "before it is applied: {by_ms}"
+        );
+        process.apply().await;
+        assert_eq!(process.now_ms(), world.clock.now_ms());
+        assert_eq!(process.left_ms().await, left_ms, "{by_ms}");
+        assert_eq!(process.indexed_ms().await, left_ms[..4], "{by_ms}");
+        process.check().await;
+        // The same by a service that knows nothing of it but what is stored.
+        assert_eq!(world.start().await.left_ms().await, left_ms, "{by_ms}");
+    }
+}
+
+#[tokio::test]
+async fn clock_that_was_plainly_wrong_delays_nothing() {
+    let world = World::new();
+    let process = world.start().await;
+    process.apply().await;
+    process.wait_an_hour().await;
+    world.clock.set(24 * HOUR_MS + 5_000);
+    process.apply().await;
+    assert_eq!(process.now_ms(), world.clock.now_ms());
+    assert_eq!(process.left_ms().await, [-23 * HOUR_MS - 5_000; 8]);
+}
+
+#[tokio::test]
+async fn kill_at_any_moment_shifts_nothing_twice_or_half() {
+    for by_ms in [-HOUR_MS, HOUR_MS] {
+        for polls in 0.. {
+            let world = World::on(Arc::new(FaultyEngine::slow(MemoryEngine::shared(), 7)));
+            let process = world.start().await;
+            process.apply().await;
+            process.wait_an_hour().await;
+            world.clock.set(by_ms);
+            let is_whole = is_applied(&process, polls);
+            drop(process);
+            let process = world.start().await;
+            assert_eq!(process.left_ms().await, [HOUR_MS; 8], "{by_ms} {polls}");
+            process.apply().await;
+            assert_eq!(process.now_ms(), world.clock.now_ms());
+            assert_eq!(process.left_ms().await, [HOUR_MS; 8], "{by_ms} {polls}");
+            assert_eq!(process.indexed_ms().await, [HOUR_MS; 4], "{by_ms} {polls}");
+            process.check().await;
+            if is_whole {
+                assert!(polls > 20, "{polls}");
+                break;
+            }
+        }
+    }
+}
+
+/// Polls a call so many times and then ends it, as a kill does; returns whether it was done before.
+fn is_applied(process: &Process, polls: usize) -> bool {
+    let mut applies = pin!(process.watch.apply(&process.store));
+    let mut context = Context::from_waker(Waker::noop());
+    (0..polls).any(|_| applies.as_mut().poll(&mut context).is_ready())
+}
+
+#[tokio::test]
+async fn step_while_no_process_runs_is_noticed_unless_the_machine_restarts() {
+    for (reboots, expected_ms) in [(false, HOUR_MS), (true, 2 * HOUR_MS)] {
+        let world = World::new();
+        let process = world.start().await;
+        process.apply().await;
+        process.wait_an_hour().await;
+        drop(process);
+        world.clock.set(-HOUR_MS);
+        if reboots {
+            world.clock.reboot();
+        }
+        let process = world.start().await;
+        process.apply().await;
+        assert_eq!(process.now_ms(), world.clock.now_ms());
+        assert_eq!(process.left_ms().await, [expected_ms; 8], "{reboots}");
+    }
+}
+
+#[tokio::test]
+async fn nodes_that_notice_a_step_one_after_the_other_agree() {
+    for by_ms in [-HOUR_MS, HOUR_MS] {
+        let world = World::new();
+        let (leader, other) = (world.start().await, world.start().await);
+        leader.apply().await;
+        other.watch.follow().await.unwrap();
+        leader.wait_an_hour().await;
+        world.clock.set(by_ms);
+        leader.apply().await;
+        assert_eq!(
+            other.left_ms().await,
+            [HOUR_MS; 8],
+            "in its own time: {by_ms}"
+        );
+        // What it decides in its own time is right in that of the leader.
+        let mut changes = other.store.changes();
+        let stored = other
+            .store
+            .get::<BudgetWindow>(records::budget_window().key());
+        let stored = stored.await.unwrap().unwrap();
+        let until_ms = other.now_ms() + 2 * HOUR_MS;
+        changes.update(
+            &stored,
+            &BudgetWindow {
+                until_ms,
+                ..stored.value.clone()
+            },
+        );
+        other.store.apply(Lane::Bulk, changes).await.unwrap();
+        assert_eq!(leader.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
+        other.watch.follow().await.unwrap();
+        assert_eq!(other.now_ms(), world.clock.now_ms());
+        assert_eq!(other.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
+        // Another leader finds nothing left to do.
+        other.apply().await;
+        assert_eq!(leader.left_ms().await, other.left_ms().await);
+    }
+}
+
+#[tokio::test]
+async fn step_of_one_node_alone_moves_nothing_that_is_stored() {
+    let world = World::new();
+    let leader = world.start().await;
+    leader.apply().await;
+    leader.wait_an_hour().await;
+    // Another machine, whose clock is off.
+    let own = Arc::new(ManualClock::at(START_MS));
+    own.reboot();
+    let store = world.store();
+    let watch = ClockWatch::open(store.clone(), Arc::clone(&own) as _)
+        .await
+        .unwrap();
+    own.set(HOUR_MS);
+    for seconds in [0, 59, 1] {
+        own.advance(Duration::from_secs(seconds));
+        assert_eq!(watch.clock().step_ms(), HOUR_MS);
+        watch.follow().await.unwrap();
+    }
+    assert_eq!(watch.clock().now_ms(), own.now_ms());
+    assert_eq!(leader.left_ms().await, [HOUR_MS; 8]);
+}
+
+#[tokio::test]
+async fn what_is_decided_while_a_step_is_applied_is_decided_again() {
+    let world = World::new();
+    let process = world.start().await;
+    process.apply().await;
+    process.wait_an_hour().await;
+    let get = || async {
+        let key = records::budget_window().key();
+        process
+            .store
+            .get::<BudgetWindow>(key)
+            .await
+            .unwrap()
+            .unwrap()
+    };
+    let (read, mut decided) = (get().await, process.store.changes());
+    decided.update(&read, &read.value);
+    world.clock.set(HOUR_MS);
+    process.apply().await;
+    let refused = process.store.apply(Lane::Bulk, decided).await;
+    assert!(matches!(refused, Err(EngineError::Conflict(_))));
+    // The same where it was read before, and decided after that.
+    let mut decided = process.store.changes();
+    decided.update(&read, &read.value);
+    let refused = process.store.apply(Lane::Bulk, decided).await;
+    assert!(matches!(refused, Err(EngineError::Conflict(_))));
+    let read = get().await;
+    let mut decided = process.store.changes();
+    decided.update(&read, &read.value);
+    process.store.apply(Lane::Bulk, decided).await.unwrap();
+    assert_eq!(process.left_ms().await, [HOUR_MS; 8]);
+}
+
+#[tokio::test]
+async fn drift_of_a_clock_is_no_step_however_long_no_process_runs() {
+    let world = World::new();
+    let mut process = world.start().await;
+    process.apply().await;
+    process.wait_an_hour().await;
+    for _ in 0..20 {
+        world.clock.set(900);
+        process.apply().await;
+        process = world.start().await;
+        assert_eq!(process.watch.clock().step_ms(), 0);
+    }
+    assert_eq!(process.left_ms().await, [HOUR_MS - 20 * 900; 8]);
+}
+
+#[tokio::test]
+async fn step_waits_for_what_is_being_decided() {
+    let world = World::new();
+    let process = world.start().await;
+    process.apply().await;
+    world.clock.set(HOUR_MS);
+    let decides = process.store.steady().await;
+    let before_ms = process.now_ms();
+    let mut applied = pin!(process.watch.apply(&process.store));
+    tokio::select! {
+        biased;
+        done = applied.as_mut() => panic!("{done:?}"),
+        () = tokio::task::yield_now() => {}
+    }
+    assert_eq!(process.now_ms(), before_ms);
+    drop(decides);
+    applied.await.unwrap();
+    assert_eq!(process.now_ms(), before_ms + HOUR_MS);
+}

@@ -1,0 +1,143 @@
+//! Outages of the service: how they move the alarms of heartbeats.
+
+use std::time::Duration;
+
+use super::{Steps, Time};
+use crate::{
+    clock::millis,
+    domain::{
+        Expectation,
+        heartbeat::{OUTAGES_MAX, Outage},
+    },
+    limits::SERVICE_TIME_INTERVAL,
+};
+
+impl Time {
+    /// The time of service after a start of this process, or once it leads, by what is stored of it.
+    ///
+    /// What passed since that was stored counts as an outage. If the process before stored nothing, a part of it
+    /// is counted nevertheless: restarts in quick succession must not stop the time of service.
+    pub(super) fn after_start(stored: Option<Expectation>, wall_ms: i64, passed: Duration) -> Self {
+        let last_ms = stored.as_ref().and_then(|it| it.last_ms);
+        let away_ms = last_ms.map_or(i64::MAX, |it| wall_ms.saturating_sub(it).max(0));
+        let (now_ms, outages) =
+            stored.map_or_else(Default::default, |it| (it.beat_service_ms, it.outages));
+        let mut time = Self {
+            now_ms,
+            at: passed,
+            stored_ms: None,
+            outages,
+            steps: Steps::at(wall_ms),
+        };
+        if time.resumed_ms() == now_ms && !time.outages.is_empty() {
+            let counted_ms = away_ms.min(millis(SERVICE_TIME_INTERVAL));
+            time.now_ms = now_ms.saturating_add(counted_ms);
+        }
+        time.note_outage(away_ms);
+        time
+    }
+
+    /// Notes an outage of that length, or that the newest one continues.
+    pub(super) fn note_outage(&mut self, away_ms: i64) {
+        match self.outages.last_mut() {
+            Some(last) if last.service_ms == self.now_ms => {
+                last.away_ms = last.away_ms.saturating_add(away_ms);
+            }
+            _ => {
+                let too_many = (self.outages.len() + 1).saturating_sub(OUTAGES_MAX);
+                self.outages.drain(..too_many);
+                self.outages.push(Outage {
+                    service_ms: self.now_ms,
+                    away_ms,
+                });
+            }
+        }
+        self.stored_ms = None;
+    }
+
+    /// The time of service at which events were last accepted again.
+    pub(super) fn resumed_ms(&self) -> i64 {
+        self.outages.last().map_or(0, |it| it.service_ms)
+    }
+
+    /// Whether senders have had time to beat since the last outage: its own length once more, and within a wait
+    /// of that length no more than the grace in all, so that outages, however many, put no alarm off for ever.
+    pub(super) fn is_settled(&self, grace_ms: i64, length_ms: i64) -> bool {
+        let (mut since_ms, mut left_ms, mut until_ms) = (i64::MIN, 0, i64::MIN);
+        for outage in &self.outages {
+            if outage.service_ms.saturating_sub(since_ms) >= length_ms {
+                (since_ms, left_ms) = (outage.service_ms, grace_ms);
+            }
+            let more_ms = outage.away_ms.min(left_ms);
+            left_ms -= more_ms;
+            until_ms = outage.service_ms.saturating_add(more_ms);
+        }
+        self.now_ms >= until_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{domain::heartbeat::SERVICE, ops::beats::awaited};
+
+    const SECOND_MS: i64 = 1_000;
+
+    /// The time and the outages, in seconds, and whether a wait is settled.
+    type Case = (i64, &'static [(i64, i64)], bool);
+
+    fn time(now_s: i64, outages: &[(i64, i64)]) -> Time {
+        let outages = outages.iter().map(|(service_s, away_s)| Outage {
+            service_ms: service_s * SECOND_MS,
+            away_ms: away_s.saturating_mul(SECOND_MS),
+        });
+        Time {
+            now_ms: now_s * SECOND_MS,
+            at: Duration::ZERO,
+            stored_ms: None,
+            outages: outages.collect(),
+            steps: Steps::at(0),
+        }
+    }
+
+    #[test]
+    fn outages_extend_a_wait_by_the_grace_at_most() {
+        // Of a heartbeat with a grace of 10 s that is late after 70 s.
+        let cases: [Case; 11] = [
+            (5, &[], true),
+            (104, &[(100, 5)], false),
+            (105, &[(100, 5)], true),
+            (109, &[(100, 3_600)], false),
+            (110, &[(100, 3_600)], true),
+            (109, &[(100, i64::MAX)], false),
+            // The second one has what the first left of the grace.
+            (123, &[(100, 6), (120, 6)], false),
+            (124, &[(100, 6), (120, 6)], true),
+            (120, &[(100, 10), (120, 10)], true),
+            // The next wait has a grace of its own.
+            (170, &[(100, 10), (170, 10)], false),
+            (180, &[(100, 10), (120, 10), (170, 10), (175, 10)], true),
+        ];
+        for (now_s, outages, expected) in cases {
+            let is_settled = time(now_s, outages).is_settled(10 * SECOND_MS, 70 * SECOND_MS);
+            assert_eq!(is_settled, expected, "{now_s} {outages:?}");
+        }
+    }
+
+    #[test]
+    fn time_of_service_advances_although_no_life_stores_it() {
+        let mut stored = None;
+        let mut wall_ms = 0;
+        for life in 0..100 {
+            wall_ms += 2 * SECOND_MS;
+            let time = Time::after_start(stored, wall_ms, Duration::ZERO);
+            assert!(time.outages.len() <= OUTAGES_MAX);
+            assert_eq!(time.now_ms, life * 2 * SECOND_MS);
+            stored = Some(Expectation {
+                last_ms: Some(wall_ms),
+                outages: time.outages,
+                ..awaited(SERVICE, SERVICE, Vec::new(), time.now_ms)
+            });
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Identities of new records.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::domain::RecordId;
+
+/// A new identity of that time, after all of that time that this process made before: messages that
+/// are decided in one millisecond keep their order.
+pub fn new_id(now_ms: i64) -> RecordId {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let time_ms = u64::try_from(now_ms).unwrap_or_default();
+    let order = u128::from(MADE.fetch_add(1, Ordering::Relaxed)) << 48;
+    let random = u128::from(rand::random::<u64>() >> 16);
+    RecordId::from_parts(time_ms, order | random)
+}

@@ -1,0 +1,278 @@
+//! References between resources: the rules, contacts, schedules and others that name one.
+
+use crate::{
+    domain::{Name, Revised, Rule, Silence, Stage},
+    error::{Error, Reason},
+    limits::PAGE_SIZE_MAX,
+    ops::revision,
+    store::{Changes, Direction, Index, Kind, Record, Store, Stored, engine::Range, record::uses},
+};
+
+/// Rules that a message names; a longer list helps no one.
+const NAMED_MAX: usize = 10;
+
+/// What rules use.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Used<'a> {
+    /// A trigger.
+    Trigger(&'a Name),
+    /// A destination.
+    Destination(&'a Name),
+}
+
+impl Used<'_> {
+    fn name(&self) -> &Name {
+        match self {
+            Self::Trigger(name) | Self::Destination(name) => name,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Trigger(name) => format!("trigger `{name}`"),
+            Self::Destination(name) => format!("destination `{name}`"),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Trigger(_) => Kind::Trigger,
+            Self::Destination(_) => Kind::Destination,
+        }
+    }
+
+    fn index(&self) -> Index {
+        match self {
+            Self::Trigger(_) => Index::RuleByTrigger,
+            Self::Destination(_) => Index::RuleByDestination,
+        }
+    }
+
+    fn range(&self) -> Range {
+        Range::under(&uses(self.index(), self.kind(), self.name()).build())
+    }
+}
+
+/// Returns the names of the rules that use it, in order; the first [`PAGE_SIZE_MAX`] of them.
+pub(super) async fn rules_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
+    names(store, (used.index(), used.kind()), used.name()).await
+}
+
+/// The names of what an index leads to from something.
+async fn names(
+    store: &Store,
+    (index, kind): (Index, Kind),
+    name: &Name,
+) -> Result<Vec<Name>, Error> {
+    let range = Range::under(&uses(index, kind, name).build());
+    let engine = store.engine();
+    let found = engine.entries(index, range, Direction::Ascending, PAGE_SIZE_MAX);
+    let name = |(_, user): (_, Vec<u8>)| Name::parse(std::str::from_utf8(&user).ok()?).ok();
+    Ok(found.await?.into_iter().filter_map(name).collect())
+}
+
+/// What uses something, each after the word for its kind; the first [`PAGE_SIZE_MAX`] of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct References(Vec<(&'static str, Name)>);
+
+impl References {
+    /// What uses the one of a kind with that name.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn of(store: &Store, kind: Kind, name: &Name) -> Result<Self, Error> {
+        let backs: &[(Index, &str)] = match kind {
+            Kind::Destination => &[
+                (Index::ContactByUse, "contact"),
+                (Index::PolicyByUse, "policy"),
+            ],
+            Kind::Calendar => &[
+                (Index::RuleByCalendar, "rule"),
+                (Index::SilenceByCalendar, "silence"),
+                (Index::CalendarByException, "calendar"),
+                (Index::HeartbeatByCalendar, "heartbeat"),
+                (Index::ContactByUse, "contact"),
+                (Index::ScheduleByUse, "schedule"),
+            ],
+            Kind::Contact => &[
+                (Index::ScheduleByUse, "schedule"),
+                (Index::PolicyByUse, "policy"),
+            ],
+            Kind::Schedule => &[(Index::PolicyByUse, "policy")],
+            Kind::Policy => &[(Index::RuleByPolicy, "rule")],
+            _ => &[],
+        };
+        let mut all = Vec::new();
+        for (index, word) in backs {
+            let found = names(store, (*index, kind), name).await?;
+            all.extend(found.into_iter().map(|user| (*word, user)));
+        }
+        Ok(Self(all))
+    }
+
+    /// Whether one of that kind is among them.
+    pub(super) fn first(&self, word: &str) -> Option<&Name> {
+        let mut all = self.0.iter();
+        all.find(|it| it.0 == word).map(|it| &it.1)
+    }
+
+    /// All of them, each after the word for its kind.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Name)> {
+        self.0.iter().map(|(word, name)| (*word, name))
+    }
+
+    /// Takes all of them out, each after the word for its kind.
+    pub(super) fn take_all(&mut self) -> Vec<(&'static str, Name)> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Adds one of a kind.
+    pub(super) fn add(&mut self, word: &'static str, name: Name) {
+        self.0.push((word, name));
+    }
+
+    /// Bytes that they have on the wire.
+    pub(super) fn bytes(&self) -> usize {
+        /// Beside each name: the word for its kind, numbers of fields and lengths.
+        const AROUND: usize = 20;
+        self.all().map(|(_, it)| it.as_str().len() + AROUND).sum()
+    }
+
+    /// Refuses to delete what they use.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], naming them, where there is one.
+    pub(super) fn refuse(&self, what: &str, name: &Name) -> Result<(), Error> {
+        let named = self.all().take(NAMED_MAX);
+        let named: Vec<_> = named
+            .map(|(word, name)| format!("{word} `{name}`"))
+            .collect();
+        let more = match self.0.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if named.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Refused {
+            reason: Reason::InUse,
+            message: format!(
+                "{what} `{name}` is used by {}{more}; remove it there first",
+                named.join(", ")
+            ),
+        })
+    }
+}
+
+/// Bytes that names of rules have on the wire.
+pub(super) fn bytes_of(names: &[Name]) -> usize {
+    /// Beside each text: its field's number and its length.
+    const AROUND: usize = 4;
+    names.iter().map(|name| name.as_str().len() + AROUND).sum()
+}
+
+/// Takes it out of every rule that uses it, as part of `changes`.
+///
+/// # Errors
+/// Without `force`, [`Error::FailedPrecondition`] when a rule uses it.
+pub(super) async fn release(
+    store: &Store,
+    used: Used<'_>,
+    force: bool,
+    now_ms: i64,
+    changes: &mut Changes,
+) -> Result<(), Error> {
+    let mut range = used.range();
+    loop {
+        let rules = store
+            .page_by::<Rule>(
+                used.index(),
+                range.clone(),
+                Direction::Ascending,
+                PAGE_SIZE_MAX,
+            )
+            .await?;
+        let Some((last, _)) = rules.last() else {
+            return Ok(());
+        };
+        range.start = [&last[..], &[0]].concat();
+        let rules: Vec<_> = rules.into_iter().map(|(_, rule)| rule).collect();
+        if !force {
+            return Err(in_use(used, &rules));
+        }
+        for stored in rules {
+            let mut rule = stored.value.clone();
+            match used {
+                Used::Trigger(name) => rule.trigger_names.retain(|other| other != name),
+                Used::Destination(name) => rule.destination_names.retain(|other| other != name),
+            }
+            rule.revision += 1;
+            rule.update_ms = now_ms;
+            let was = Revised::Rule(stored.value.clone());
+            revision::keep(store, was, now_ms, false, changes).await?;
+            changes.update(&stored, &rule);
+        }
+    }
+}
+
+/// Takes a rule out of every silence that is for it, as part of `changes`. A silence whose
+/// last rule that is ends.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn release_rule(
+    store: &Store,
+    rule: &Name,
+    now_ms: i64,
+    changes: &mut Changes,
+) -> Result<(), Error> {
+    let mut range = Range::under(&[]);
+    loop {
+        let page = store
+            .page::<Silence>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX)
+            .await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(&last.value.key());
+        for stored in page {
+            let is_over = stored.value.progress.stage == Stage::Over;
+            if is_over || !stored.value.rule_names.contains(rule) {
+                continue;
+            }
+            let mut silence = stored.value.clone();
+            silence.rule_names.retain(|other| other != rule);
+            if silence.rule_names.is_empty() {
+                // Without names it would be for all rules, which no one has asked for.
+                silence.end_ms = silence.end_ms.min(now_ms);
+                silence.start_ms = silence.start_ms.min(now_ms);
+            }
+            silence.revision += 1;
+            silence.update_ms = now_ms;
+            let was = Revised::Silence(stored.value.clone());
+            revision::keep(store, was, now_ms, false, changes).await?;
+            changes.update(&stored, &silence);
+        }
+    }
+}
+
+fn in_use(used: Used<'_>, rules: &[Stored<Rule>]) -> Error {
+    let named: Vec<_> = rules
+        .iter()
+        .take(NAMED_MAX)
+        .map(|rule| format!("`{}`", rule.value.name))
+        .collect();
+    let more = match rules.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let rules = if rules.len() == 1 { "rule" } else { "rules" };
+    Error::Refused {
+        reason: Reason::InUse,
+        message: format!(
+            "{} is used by the {rules} {}{more}; remove it there first, or delete with `force`",
+            used.describe(),
+            named.join(", ")
+        ),
+    }
+}

@@ -1,0 +1,134 @@
+//! Checks the layers of a draft.
+
+use bellwether_proto::v1;
+use jiff::civil::DateTime;
+
+use crate::{
+    calendar,
+    domain::{
+        Calendar, Contact, Name,
+        calendar::{Window, WindowText, date_time},
+        schedule::{Layer, Slot},
+    },
+    error::Error,
+    limits::{LAYER_NAME_CHARACTERS_MAX, SCHEDULE_CONTACTS_MAX, SCHEDULE_SLOTS_MAX},
+    ops::refers::Refers,
+};
+
+/// A layer of a draft that is checked.
+pub(super) struct Under<'a, 'b> {
+    pub(super) path: String,
+    pub(super) refers: &'a mut Refers<'b>,
+}
+
+impl Under<'_, '_> {
+    fn fault(&mut self, field: &str, fault: impl Into<String>) {
+        self.refers
+            .faults
+            .add(format!("{}.{field}", self.path), fault);
+    }
+
+    /// Checks a layer of a draft; returns `None` if something is wrong with it.
+    pub(super) async fn layer(
+        &mut self,
+        draft: &v1::ScheduleLayer,
+        zone: Option<&jiff::tz::TimeZone>,
+    ) -> Result<Option<Layer>, Error> {
+        let characters = draft.name.chars().count();
+        if characters > LAYER_NAME_CHARACTERS_MAX {
+            let most = LAYER_NAME_CHARACTERS_MAX;
+            self.fault(
+                "name",
+                format!("has {characters} characters; at most {most} are kept"),
+            );
+        }
+        let hand_offs = self.hand_offs(draft, zone);
+        let (from, until) = self.bounds(draft);
+        let path = format!("{}.calendarName", self.path);
+        let calendar = self.refers.if_any::<Calendar>(&path, &draft.calendar_name);
+        let calendar = calendar.await?;
+        let count = draft.slots.len();
+        if !(1..=SCHEDULE_SLOTS_MAX).contains(&count) {
+            let fault = format!("holds {count} slots; give 1 to {SCHEDULE_SLOTS_MAX}");
+            self.fault("slots", fault);
+            return Ok(None);
+        }
+        let mut slots = Vec::with_capacity(count);
+        for (at, slot) in draft.slots.iter().enumerate() {
+            let path = format!("{}.slots[{at}].contactNames", self.path);
+            let contacts = contacts(self.refers, &path, &slot.contact_names).await?;
+            slots.push(Slot { contacts });
+        }
+        Ok(hand_offs.map(|hand_offs| Layer {
+            name: draft.name.clone(),
+            slots,
+            hand_offs,
+            calendar: calendar.map(|it| it.value.name),
+            from,
+            until,
+        }))
+    }
+
+    /// Checks the start and the end.
+    fn bounds(&mut self, draft: &v1::ScheduleLayer) -> (Option<DateTime>, Option<DateTime>) {
+        let mut read = |field: &str, text: &str| {
+            if text.is_empty() {
+                return None;
+            }
+            let read = date_time(text);
+            read.map_err(|fault| self.fault(field, fault)).ok()
+        };
+        let from = read("from", &draft.from);
+        let until = read("until", &draft.until);
+        let first = from.max(date_time(&draft.dtstart).ok());
+        if let Some((first, until)) = first.zip(until)
+            && until <= first
+        {
+            self.fault("until", "is not after `from` and `dtstart`");
+        }
+        (from, until)
+    }
+
+    fn hand_offs(
+        &mut self,
+        draft: &v1::ScheduleLayer,
+        zone: Option<&jiff::tz::TimeZone>,
+    ) -> Option<Window> {
+        let text = WindowText {
+            dtstart: draft.dtstart.clone(),
+            duration: "P1D".into(),
+            rrule: draft.rrule.clone(),
+            ..WindowText::default()
+        };
+        match Window::read(&text) {
+            Ok(window) => {
+                let zone = zone.cloned().unwrap_or(jiff::tz::TimeZone::UTC);
+                let checked = calendar::check(&window, &zone);
+                let checked = checked.map_err(|(field, fault)| self.fault(field, fault));
+                checked.ok().map(|()| window)
+            }
+            Err(found) => {
+                for (field, fault) in found {
+                    self.fault(&field, fault);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Checks the contacts of a slot or an override.
+pub(super) async fn contacts(
+    refers: &mut Refers<'_>,
+    path: &str,
+    names: &[String],
+) -> Result<Vec<Name>, Error> {
+    let count = names.len();
+    if count > SCHEDULE_CONTACTS_MAX {
+        let fault = format!("has {count} names; at most {SCHEDULE_CONTACTS_MAX} are accepted");
+        refers.faults.add(path, fault);
+        return Ok(Vec::new());
+    }
+    let found = refers.many::<Contact>(path, names).await?;
+    Ok(found.into_iter().map(|it| it.value.name).collect())
+}

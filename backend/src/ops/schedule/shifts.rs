@@ -1,0 +1,356 @@
+//! Who is on call at a time, shift by shift, and what a draft would change.
+
+use bellwether_proto::v1;
+
+use super::{Schedules, loaded, missing_zone, texts};
+use crate::{
+    clock::millis,
+    decide::{LoadedSchedule, OnCallSource, Shift, condition::moment},
+    domain::{Name, RecordId, Schedule, schedule::Override},
+    error::Error,
+    limits::{OVERRIDE_LENGTH_MAX, OVERRIDES_MAX, SHIFTS_MAX, SHIFTS_TIME_MAX},
+    ops::{
+        resource::{self, Drafted as _, Origin},
+        validate::Faults,
+        wire::time::timestamp,
+    },
+    store::audit,
+};
+
+/// Time ahead for which shifts are listed if no end is given.
+const AHEAD_MS: i64 = 30 * 24 * 3_600_000;
+/// Reason of the override that `keep_current` adds.
+const KEPT_REASON: &str = "on call until the hand-off";
+
+/// Who is on call at a moment.
+#[derive(Debug)]
+pub struct OnCallThen {
+    /// The contacts.
+    pub contacts: Vec<String>,
+    /// What put them on call.
+    pub source: String,
+    /// Time of the next change; `None` if there is none within 400 days, and for the past.
+    pub until_ms: Option<i64>,
+    /// The revision of the schedule.
+    pub revision: u64,
+}
+
+/// A shift with the source that the schedule in force then names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownShift {
+    /// The start, in milliseconds since 1970.
+    pub start_ms: i64,
+    /// The end, in milliseconds since 1970.
+    pub end_ms: i64,
+    /// The contacts; empty for a gap.
+    pub contacts: Vec<Name>,
+    /// What put them on call.
+    pub source: String,
+    /// Time at which the turn or override began, in milliseconds since 1970.
+    pub begin_ms: i64,
+}
+
+/// Shifts in order.
+#[derive(Debug, Default)]
+pub struct ShownShifts {
+    /// The shifts.
+    pub shifts: Vec<ShownShift>,
+    /// Whether there may be more.
+    pub stopped_early: bool,
+}
+
+/// What a draft of a schedule would do in the next 30 days.
+#[derive(Debug)]
+pub struct SchedulePreview {
+    /// Its shifts.
+    pub shifts: ShownShifts,
+    /// The times for which it puts others on call.
+    pub differences: Vec<v1::ShiftDifference>,
+    /// Possible mistakes.
+    pub warnings: Vec<String>,
+}
+
+impl ShownShift {
+    fn new(shift: Shift, schedule: &Schedule) -> Self {
+        Self {
+            start_ms: shift.start_ms,
+            end_ms: shift.end_ms,
+            source: source(shift.source, schedule),
+            contacts: shift.contacts,
+            begin_ms: shift.begin_ms,
+        }
+    }
+
+    /// Whether an adjacent shift has the same contacts and source.
+    pub(super) fn is_continued(&self, by: &Self) -> bool {
+        (&self.contacts, &self.source) == (&by.contacts, &by.source)
+    }
+}
+
+impl From<&ShownShift> for v1::Shift {
+    fn from(it: &ShownShift) -> Self {
+        Self {
+            start_time: Some(timestamp(it.start_ms)),
+            end_time: Some(timestamp(it.end_ms)),
+            contact_names: texts(&it.contacts),
+            source: it.source.clone(),
+        }
+    }
+}
+
+impl ShownShifts {
+    /// Computes the shifts of a range, at most `most`.
+    fn of(schedule: &LoadedSchedule, (start_ms, end_ms): (i64, i64), most: usize) -> Self {
+        let found = schedule.shifts(start_ms, end_ms, most);
+        let shifts = found.shifts.into_iter();
+        Self {
+            shifts: shifts
+                .map(|it| ShownShift::new(it, &schedule.schedule))
+                .collect(),
+            stopped_early: found.stopped_early,
+        }
+    }
+
+    /// Appends later shifts. A shift that an edit did not change is continued.
+    fn append(&mut self, later: Self, most: usize) {
+        self.stopped_early |= later.stopped_early;
+        for shift in later.shifts {
+            let is_full = self.shifts.len() == most;
+            match self.shifts.last_mut() {
+                Some(last) if last.end_ms == shift.start_ms && last.is_continued(&shift) => {
+                    last.end_ms = shift.end_ms;
+                }
+                _ if is_full => {
+                    self.stopped_early = true;
+                    return;
+                }
+                _ => self.shifts.push(shift),
+            }
+        }
+    }
+}
+
+impl Schedules {
+    /// Returns who is on call; without a moment, now. The past is computed from the revision in force then.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], also for a time of which no revision is stored.
+    pub async fn on_call(&self, name: &str, at_ms: Option<i64>) -> Result<OnCallThen, Error> {
+        let current = resource::find::<Schedule>(&self.store, name).await?.value;
+        let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
+        let newest = current.revision;
+        let range = (at_ms, at_ms.saturating_add(1));
+        let then = self.revisions_in_force(current, range).await?.pop();
+        let (_, schedule) = then.ok_or_else(|| {
+            Error::NotFound(format!(
+                "schedule `{name}` has no revision of that time: it did not exist, or the revision is no longer \
+                 stored"
+            ))
+        })?;
+        let zone = schedule.time_zone.clone();
+        let loaded = loaded(&self.store, schedule).await?;
+        let loaded = loaded.ok_or_else(|| missing_zone(&zone))?;
+        let then = loaded.at(at_ms);
+        let next = loaded
+            .next(at_ms)
+            .filter(|_| loaded.schedule.revision == newest);
+        Ok(OnCallThen {
+            contacts: texts(then.contacts),
+            source: source(then.source, &loaded.schedule),
+            until_ms: next.map(|it| it.start_ms),
+            revision: loaded.schedule.revision,
+        })
+    }
+
+    /// Returns the shifts of a range: those of the past by the revisions in force then.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and [`Error::Invalid`] for a range that is empty or too long.
+    pub async fn shifts(
+        &self,
+        name: &str,
+        (start_ms, end_ms): (Option<i64>, Option<i64>),
+    ) -> Result<ShownShifts, Error> {
+        let schedule = resource::find::<Schedule>(&self.store, name).await?.value;
+        let start_ms = start_ms.unwrap_or_else(|| self.clock.now_ms());
+        let end_ms = end_ms.unwrap_or_else(|| start_ms.saturating_add(AHEAD_MS));
+        if end_ms <= start_ms {
+            return Err(Error::invalid("end", "is not after `start`"));
+        } else if end_ms.saturating_sub(start_ms) > millis(SHIFTS_TIME_MAX) {
+            let days = SHIFTS_TIME_MAX.as_secs() / 86_400;
+            let fault = format!("is more than {days} d after `start`");
+            return Err(Error::invalid("end", fault));
+        }
+        self.compute_shifts(schedule, (start_ms, end_ms), SHIFTS_MAX)
+            .await
+    }
+
+    /// Computes the shifts of a range by the revisions in force then, at most `most`.
+    pub(super) async fn compute_shifts(
+        &self,
+        schedule: Schedule,
+        range: (i64, i64),
+        most: usize,
+    ) -> Result<ShownShifts, Error> {
+        let mut all = ShownShifts::default();
+        for (range, schedule) in self.revisions_in_force(schedule, range).await? {
+            let zone = schedule.time_zone.clone();
+            let loaded = loaded(&self.store, schedule).await?;
+            let loaded = loaded.ok_or_else(|| missing_zone(&zone))?;
+            all.append(ShownShifts::of(&loaded, range, most), most);
+            if all.stopped_early {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Previews the next 30 days of a draft; nothing is stored, and the draft needs no name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with everything that is wrong.
+    pub async fn preview(&self, mut draft: v1::Schedule) -> Result<SchedulePreview, Error> {
+        let name = Name::parse(&draft.name).ok();
+        let stored = match &name {
+            Some(name) => self.store.get::<Schedule>(name.as_str().into()).await?,
+            None => None,
+        };
+        let stored = stored.map(|it| it.value);
+        if draft.name.is_empty() {
+            "preview".clone_into(&mut draft.name);
+        }
+        let now_ms = self.clock.now_ms();
+        let origin = Origin::new(now_ms);
+        let (schedule, _) = Schedule::checked(self, &draft, stored.as_ref(), origin).await?;
+        let new = loaded(&self.store, schedule).await?;
+        let new = new.ok_or_else(|| missing_zone(&draft.time_zone))?;
+        let range = (now_ms, now_ms.saturating_add(AHEAD_MS));
+        let shifts = ShownShifts::of(&new, range, SHIFTS_MAX);
+        let (mut differences_found, mut warnings) = (Vec::new(), Vec::new());
+        let old = match stored {
+            Some(stored) => loaded(&self.store, stored).await?,
+            None => None,
+        };
+        if let Some(old) = old {
+            let before = ShownShifts::of(&old, range, SHIFTS_MAX);
+            differences_found = differences(&before.shifts, &shifts.shifts);
+            warnings.extend(mid_shift_warning(&old, &new, now_ms));
+        }
+        Ok(SchedulePreview {
+            shifts,
+            differences: differences_found,
+            warnings,
+        })
+    }
+
+    /// Keeps the contacts who are on call by the stored schedule until their hand-off, by an override, if the edit
+    /// would replace them now.
+    pub(super) async fn keep_current(
+        &self,
+        stored: &Schedule,
+        next: &mut Schedule,
+        faults: &mut Faults,
+    ) -> Result<(), Error> {
+        let now_ms = self.clock.now_ms();
+        let old = loaded(&self.store, stored.clone()).await?;
+        let new = loaded(&self.store, next.clone()).await?;
+        let Some((old, new)) = old.zip(new) else {
+            return Ok(());
+        };
+        let current = old.at(now_ms).contacts;
+        if current == new.at(now_ms).contacts {
+            return Ok(());
+        }
+        let end_ms = old.next(now_ms).map(|it| it.start_ms);
+        let longest_ms = now_ms.saturating_add(millis(OVERRIDE_LENGTH_MAX));
+        let end_ms = end_ms.filter(|it| *it <= longest_ms);
+        let Some(end_ms) = end_ms else {
+            let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
+            let fault = format!("is not possible: there is no hand-off within {days} d");
+            faults.add("keepCurrent", fault);
+            return Ok(());
+        };
+        let open = next.overrides.iter().filter(|it| it.end_ms > now_ms);
+        if open.count() >= OVERRIDES_MAX {
+            let fault =
+                format!("needs an override, and there are {OVERRIDES_MAX}; delete some first");
+            faults.add("keepCurrent", fault);
+            return Ok(());
+        }
+        next.overrides.push(Override {
+            id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+            contacts: current.to_vec(),
+            start_ms: now_ms,
+            end_ms,
+            reason: KEPT_REASON.into(),
+            author: audit::current().and_then(|it| Name::parse(&it.client).ok()),
+        });
+        Ok(())
+    }
+}
+
+/// Returns a warning if an edit puts others on call in the middle of a shift.
+fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) -> Option<String> {
+    let (before, after) = (old.at(now_ms).contacts, new.at(now_ms).contacts);
+    if before == after || before.is_empty() {
+        return None;
+    }
+    let until = old.next(now_ms).map(|it| moment(it.start_ms));
+    let until = until.map_or_else(String::new, |it| format!(" until {it}"));
+    let before = texts(before).join(", ");
+    let after = match after {
+        [] => "no one".to_owned(),
+        after => texts(after).join(", "),
+    };
+    Some(format!(
+        "replaces {before}, on call{until}, with {after} immediately; `keepCurrent: true` waits for that hand-off"
+    ))
+}
+
+/// Returns what put contacts on call, in words.
+fn source(source: OnCallSource, schedule: &Schedule) -> String {
+    match source {
+        OnCallSource::Override => "override".into(),
+        OnCallSource::NoOne => String::new(),
+        OnCallSource::Layer(at) => {
+            let layer = schedule.layers.get(at).filter(|it| !it.name.is_empty());
+            layer.map_or_else(|| format!("layer {}", at + 1), |it| it.name.clone())
+        }
+    }
+}
+
+/// Returns the times for which others are on call. Both lists cover the same time without holes.
+fn differences(before: &[ShownShift], after: &[ShownShift]) -> Vec<v1::ShiftDifference> {
+    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    let mut found: Vec<v1::ShiftDifference> = Vec::new();
+    while let (Some(was), Some(is)) = (old.peek(), new.peek()) {
+        let start = Some(timestamp(was.start_ms.max(is.start_ms)));
+        let end_ms = was.end_ms.min(is.end_ms);
+        if was.contacts != is.contacts {
+            let (was, is) = (texts(&was.contacts), texts(&is.contacts));
+            match found.last_mut() {
+                Some(last)
+                    if last.end_time == start
+                        && last.contact_names == is
+                        && last.contact_names_before == was =>
+                {
+                    last.end_time = Some(timestamp(end_ms));
+                }
+                _ => found.push(v1::ShiftDifference {
+                    start_time: start,
+                    end_time: Some(timestamp(end_ms)),
+                    contact_names_before: was,
+                    contact_names: is,
+                }),
+            }
+        }
+        let (old_ends, new_ends) = (was.end_ms == end_ms, is.end_ms == end_ms);
+        if old_ends {
+            old.next();
+        }
+        if new_ends {
+            new.next();
+        }
+    }
+    found
+}

@@ -1,0 +1,93 @@
+//! Feeds of schedules on a clock that is moved by hand.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::*;
+use crate::{
+    clock::{Clock, ManualClock},
+    domain::schedule::Slot,
+    ops::samples::{self, START_MS},
+    store::Lane,
+    testing::samples as full,
+};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A schedule whose layer has these turns since long before the clock begins.
+fn rotating(rrule: &str, turns: usize) -> Schedule {
+    let mut schedule = Schedule {
+        time_zone: "Europe/Berlin".into(),
+        gaps_allowed: false,
+        overrides: Vec::new(),
+        create_ms: 0,
+        update_ms: 0,
+        ..full::schedule("nights")
+    };
+    let layer = &mut schedule.layers[0];
+    layer.calendar = None;
+    layer.hand_offs = full::rotation("2025-01-06T08:00:00", rrule);
+    let contacts = ["ana", "ben", ""].into_iter().cycle().take(turns);
+    layer.slots = contacts
+        .map(|it| Slot {
+            contacts: if it.is_empty() {
+                Vec::new()
+            } else {
+                vec![samples::name(it)]
+            },
+        })
+        .collect();
+    schedule
+}
+
+/// The events of a feed by their identity.
+fn events(feed: &v1::OpenFeedResponse) -> BTreeMap<String, v1::Shift> {
+    let shifts = feed.shifts.iter();
+    let all: BTreeMap<_, _> = shifts
+        .map(|it| (it.uid.clone(), it.shift.clone().unwrap()))
+        .collect();
+    assert_eq!(all.len(), feed.shifts.len(), "an identity is used twice");
+    all
+}
+
+#[tokio::test]
+async fn events_of_a_feed_are_the_same_every_day() {
+    let table = [
+        ("FREQ=WEEKLY", 2),
+        ("FREQ=WEEKLY;INTERVAL=9", 3),
+        ("FREQ=DAILY", 3),
+        ("FREQ=YEARLY", 2),
+        ("", 1),
+    ];
+    for (rrule, turns) in table {
+        let (store, clock) = (samples::store(), Arc::new(ManualClock::at(START_MS)));
+        let schedule = rotating(rrule, turns);
+        let mut changes = store.changes();
+        changes.insert(&schedule);
+        for name in ["ana", "ben"] {
+            changes.insert(&full::contact(name));
+        }
+        store.apply(Lane::Admin, changes).await.unwrap();
+        let schedules = Schedules::new(store, Arc::clone(&clock) as Arc<dyn Clock>);
+        let mut before = BTreeMap::new();
+        let mut longer = 0;
+        for day in 0..40 {
+            let feed = schedules.feed(schedule.clone()).await.unwrap();
+            let now = events(&feed);
+            assert!(!now.is_empty(), "{rrule}");
+            for (uid, shift) in &now {
+                let known: Option<&v1::Shift> = before.get(uid);
+                if known.is_some_and(|it| it != shift) {
+                    longer += 1;
+                }
+            }
+            let kept = before.keys().filter(|it| now.contains_key(*it)).count();
+            // One a day gets too old.
+            assert!(kept + 1 >= before.len(), "{rrule} on day {day}");
+            before = now;
+            clock.advance(DAY);
+        }
+        // Only a shift without an end in sight gets another end, once in 30 days.
+        let most = if rrule.is_empty() { 2 } else { 0 };
+        assert!(longer <= most, "{rrule}: {longer}");
+    }
+}

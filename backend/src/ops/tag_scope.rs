@@ -1,0 +1,346 @@
+//! What a client that is kept to tags may act on beside its own definitions: what belongs to these.
+//!
+//! Definitions themselves are judged by their tags where a change of them is written down, in
+//! [`crate::store::audit`].
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::{
+    domain::{Clause, Delivery, Destination, Literal, Name, Occurrence, Query, RecordId, Rule},
+    error::Error,
+    matching::field::Field,
+    ops::named::Resource,
+    store::{
+        Changes, Store, Stored,
+        audit::{self, By},
+    },
+};
+
+/// The limits of one client.
+#[derive(Debug, Clone)]
+pub(super) struct TagScope(Arc<By>);
+
+impl TagScope {
+    /// Those of the client that this task works for; none when it is kept to no tags.
+    pub(super) fn of_caller() -> Option<Self> {
+        let by = audit::current()?;
+        (!by.scope.tags.is_empty()).then_some(Self(by))
+    }
+
+    fn tags(&self) -> &BTreeSet<String> {
+        &self.0.scope.tags
+    }
+
+    fn hold(&self, tags: &[String]) -> bool {
+        tags.iter().any(|tag| self.tags().contains(tag))
+    }
+
+    /// The dimensions that tags such as `team:db` stand for.
+    fn dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tags().iter().filter_map(|tag| tag.split_once(':'))
+    }
+
+    fn refused(&self, what: &str) -> Error {
+        let tags: Vec<_> = self.tags().iter().map(|it| format!("`{it}`")).collect();
+        let (client, tags) = (&self.0.client, tags.join(", "));
+        Error::PermissionDenied(format!(
+            "{what} outside of what `{client}` is kept to: {tags}"
+        ))
+    }
+
+    /// Refuses a definition that carries none of the tags.
+    ///
+    /// # Errors
+    /// [`Error::PermissionDenied`], naming it and the field that refers to it.
+    pub(super) fn check<T: Resource>(&self, field: &str, resource: &T) -> Result<(), Error> {
+        if self.hold(resource.tags()) {
+            return Ok(());
+        }
+        let (word, name) = (T::WORD, resource.name());
+        Err(self.refused(&format!("{field}: {word} `{name}` is")))
+    }
+
+    /// Refuses a query that may match events of others: it has to ask for a dimension that a tag
+    /// stands for.
+    ///
+    /// # Errors
+    /// [`Error::PermissionDenied`], naming the field and what would be right.
+    pub(super) fn check_query(&self, field: &str, query: &Query) -> Result<(), Error> {
+        if self.bound(&query.clause) {
+            return Ok(());
+        }
+        let own: Vec<_> = self
+            .dimensions()
+            .map(|(key, value)| format!("`{key}` = `{value}`"))
+            .collect();
+        let asked = match own.as_slice() {
+            [] => String::new(),
+            own => format!(" (ask for {} as well)", own.join(" or ")),
+        };
+        Err(self.refused(&format!("{field}: matches events{asked}")))
+    }
+
+    /// Whether a clause is true of own events alone.
+    fn bound(&self, clause: &Clause) -> bool {
+        is_bound(clause, &|key, value| {
+            self.dimensions().any(|own| own == (key, value))
+        })
+    }
+
+    /// Refuses an event that has no dimension which a tag stands for. Which rules notified about it does
+    /// not count: an editor writes those.
+    ///
+    /// # Errors
+    /// [`Error::PermissionDenied`], naming the occurrence.
+    pub(super) fn check_event(&self, occurrence: &Occurrence) -> Result<(), Error> {
+        if self.hold(&audit::event_tags(occurrence)) {
+            return Ok(());
+        }
+        let id = occurrence.id();
+        Err(self.refused(&format!("occurrence `{id}` is")))
+    }
+}
+
+/// Whether a clause is true only of events with a dimension that is one's own.
+pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
+    let has_own = |field: &str, literal: &Literal| {
+        // What every event has, such as a type, is no dimension.
+        let (Ok(Field::Dimension(key) | Field::Either(key)), Literal::Text(text)) =
+            (Field::parse(field), literal)
+        else {
+            return false;
+        };
+        is_own(&key, text)
+    };
+    let bound = |it: &Clause| is_bound(it, is_own);
+    match clause {
+        Clause::And(clauses) => clauses.iter().any(bound),
+        Clause::Or(clauses) => !clauses.is_empty() && clauses.iter().all(bound),
+        Clause::Equals(field, literal) => has_own(field, literal),
+        Clause::In(field, literals) => {
+            !literals.is_empty() && literals.iter().all(|it| has_own(field, it))
+        }
+        _ => false,
+    }
+}
+
+/// Refuses a change of what belongs to a definition that carries none of the caller's tags, and names that
+/// definition in the changes, whose commit checks it again.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], naming it and the field that refers to it.
+pub(super) fn own<T: Resource>(
+    changes: &mut Changes,
+    field: &str,
+    owner: &Stored<T>,
+) -> Result<(), Error> {
+    if let Some(scope) = TagScope::of_caller() {
+        scope.check(field, &owner.value)?;
+        changes.belong_to(owner);
+    }
+    Ok(())
+}
+
+/// As [`own`], for an event.
+///
+/// # Errors
+/// As [`TagScope::check_event`].
+pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Result<(), Error> {
+    if let Some(scope) = TagScope::of_caller() {
+        scope.check_event(occurrence)?;
+        changes.belong_to_event(occurrence);
+    }
+    Ok(())
+}
+
+/// As [`own`], for the messages of a rule.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], naming the rule, also when it is gone; those of the store.
+pub(super) async fn own_rule(
+    (store, changes): (&Store, &mut Changes),
+    (id, name): (RecordId, &Name),
+) -> Result<(), Error> {
+    let Some(scope) = TagScope::of_caller() else {
+        return Ok(());
+    };
+    let rule = store.get::<Rule>(name.as_str().into()).await?;
+    match rule.filter(|it| it.value.id == id) {
+        Some(rule) => own(changes, "ruleName", &rule),
+        None => Err(scope.refused(&format!("ruleName: rule `{name}` is"))),
+    }
+}
+
+/// As [`own`], for a delivery: its rule or its destination.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], naming the delivery, and those of the store.
+pub(super) async fn own_delivery(
+    (store, changes): (&Store, &mut Changes),
+    delivery: &Delivery,
+) -> Result<(), Error> {
+    let Some(scope) = TagScope::of_caller() else {
+        return Ok(());
+    };
+    let destination = delivery.destination_name.as_bytes().to_vec();
+    let destination = store.get::<Destination>(destination).await?;
+    let is_own = |it: &Stored<Destination>| {
+        it.value.id == delivery.destination && scope.hold(&it.value.tags)
+    };
+    if let Some(destination) = destination.filter(is_own) {
+        changes.belong_to(&destination);
+        return Ok(());
+    }
+    let rule = delivery.content.rule.name.as_bytes().to_vec();
+    let rule = store.get::<Rule>(rule).await?;
+    let is_own =
+        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && scope.hold(&it.value.tags);
+    if let Some(rule) = rule.filter(is_own) {
+        changes.belong_to(&rule);
+        return Ok(());
+    }
+    let (id, to) = (delivery.id, &delivery.destination_name);
+    Err(scope.refused(&format!("delivery `{id}` to `{to}` is")))
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_proto::filter;
+
+    use super::*;
+    use crate::{domain::KeyScope, store::Lane, testing::samples};
+
+    /// What a client restricted to `team:db` stores, with what `prepare` names as the owner.
+    async fn stored_by_db(
+        prepare: impl FnOnce(&mut Changes) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let scope = KeyScope {
+            tags: ["team:db".to_owned()].into(),
+            ..KeyScope::default()
+        };
+        let by = By {
+            client: "db".into(),
+            address: None,
+            method: "",
+            time_ms: 0,
+            scope: Arc::new(scope),
+        };
+        let store = Store::in_memory();
+        let work = async {
+            let mut changes = store.changes();
+            prepare(&mut changes)?;
+            store.apply(Lane::Admin, changes).await?;
+            Ok(())
+        };
+        audit::by(by, work).await
+    }
+
+    type Owned<'a> = &'a dyn Fn(&mut Changes) -> Result<(), Error>;
+
+    #[tokio::test]
+    async fn row_is_changed_only_with_an_owner_within_the_tags() {
+        let mut own = samples::occurrence(1);
+        own.dimensions.insert("team".into(), "db".into());
+        let mut other = own.clone();
+        other.dimensions.insert("team".into(), "web".into());
+        // The rules that notified do not count.
+        assert!(!other.notified.is_empty());
+        let cases: [(&str, &Occurrence, Owned<'_>, bool); 5] = [
+            ("no owner", &own, &|_| Ok(()), false),
+            ("own event", &own, &|it| own_event(it, &own), true),
+            ("other event", &other, &|it| own_event(it, &other), false),
+            (
+                "unchecked event",
+                &other,
+                &|it| {
+                    it.belong_to_event(&other);
+                    Ok(())
+                },
+                false,
+            ),
+            (
+                "caller",
+                &own,
+                &|it| {
+                    it.belong_to_caller();
+                    Ok(())
+                },
+                true,
+            ),
+        ];
+        for (case, occurrence, owner, is_allowed) in cases {
+            let stored = stored_by_db(|changes| {
+                owner(changes)?;
+                changes.insert(occurrence);
+                Ok(())
+            });
+            match stored.await {
+                Ok(()) => assert!(is_allowed, "{case}"),
+                Err(Error::PermissionDenied(why)) => {
+                    assert!(!is_allowed && why.contains("team:db"), "{case}: {why}");
+                }
+                Err(error) => panic!("{case}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_query_is_within_tags_when_it_can_be_true_of_their_events_alone() {
+        let tags = ["team:db", "team:dba", "gold", "type:disk", "a:b:c"];
+        let scope = KeyScope {
+            tags: tags.iter().map(ToString::to_string).collect(),
+            ..KeyScope::default()
+        };
+        let scope = TagScope(Arc::new(By {
+            client: "db".into(),
+            address: None,
+            method: "",
+            time_ms: 0,
+            scope: Arc::new(scope),
+        }));
+        let table = [
+            ("team = db", true),
+            ("dimensions.team = db", true),
+            ("team = db and severity >= error", true),
+            ("severity >= error and (host = a and team = dba)", true),
+            ("team = db or team = dba", true),
+            ("team in (db, dba)", true),
+            ("a = \"b:c\"", true),
+            ("team = db or host = a", false),
+            ("team in (db, web)", false),
+            ("not team = web", false),
+            ("not (not team = db)", false),
+            ("team = web", false),
+            ("team != db", false),
+            ("team contains db", false),
+            ("team ~ \"^db$\"", false),
+            ("metadata.team = db", false),
+            ("type = disk", false),
+            ("name = gold", false),
+            ("gold = gold", false),
+            ("severity >= debug", false),
+            ("has team", false),
+        ];
+        for (text, is_within) in table {
+            let clause = filter::parse(text, None);
+            let clause = clause
+                .unwrap_or_else(|fault| panic!("{text}: {fault:?}"))
+                .clause;
+            let answer = scope.check_query("query", &Query { clause });
+            assert_eq!(answer.is_ok(), is_within, "{text}: {answer:?}");
+        }
+        let Err(Error::PermissionDenied(why)) = scope.check_query(
+            "query",
+            &Query {
+                clause: Clause::Exists("host".into()),
+            },
+        ) else {
+            panic!("it is outside");
+        };
+        assert!(
+            why.contains("query") && why.contains("`team` = `db`"),
+            "{why}"
+        );
+        assert!(why.contains("`db` is kept to"), "{why}");
+    }
+}

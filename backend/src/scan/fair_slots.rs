@@ -1,0 +1,153 @@
+//! A limited number of slots, shared fairly by clients: one has at most a quarter, and a free slot goes
+//! to the waiting client with the fewest.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use crate::{error::Error, limits::OVERLOAD_RETRY_AFTER};
+
+/// Divisor of the slots that give the maximum of one client.
+const SHARE: usize = 4;
+
+/// Slots for one kind of work.
+#[derive(Debug)]
+pub(crate) struct FairSlots {
+    /// The work that takes them, in messages: a plural.
+    work: &'static str,
+    most: usize,
+    waiting_most: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: usize,
+    by: HashMap<Arc<str>, usize>,
+    /// A waiting call cannot have a slot now: all are taken, or those of its client are.
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    client: Arc<str>,
+    slot: oneshot::Sender<Slot>,
+}
+
+/// A slot, until it is dropped.
+#[derive(Debug)]
+pub struct Slot {
+    slots: Arc<FairSlots>,
+    client: Arc<str>,
+}
+
+impl FairSlots {
+    /// Creates `most` slots for `work`, for which `waiting_most` calls may wait.
+    pub(crate) fn new(most: usize, waiting_most: usize, work: &'static str) -> Arc<Self> {
+        Arc::new(Self {
+            work,
+            most,
+            waiting_most,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Waits for a slot of that client.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] when as many wait as may, in all or of that client.
+    pub(crate) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Slot, Error> {
+        let slot = {
+            let mut state = self.state();
+            state.waiting.retain(|it| !it.slot.is_closed());
+            if state.may_have(client, self.most) {
+                state.count(client);
+                return Ok(self.slot(client));
+            }
+            let own = state.waiting.iter().filter(|it| it.client == *client);
+            let is_share = own.count() >= self.waiting_most / SHARE;
+            if is_share || state.waiting.len() >= self.waiting_most {
+                return Err(busy(self.work, is_share));
+            }
+            let (sender, slot) = oneshot::channel();
+            state.waiting.push_back(Waiting {
+                client: Arc::clone(client),
+                slot: sender,
+            });
+            slot
+        };
+        let stopping = |_| Error::Unavailable("the service is stopping".into());
+        slot.await.map_err(stopping)
+    }
+
+    fn slot(self: &Arc<Self>, client: &Arc<str>) -> Slot {
+        Slot {
+            slots: Arc::clone(self),
+            client: Arc::clone(client),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Counts are whole between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn held(&self, client: &Arc<str>) -> usize {
+        self.by.get(client).copied().unwrap_or(0)
+    }
+
+    fn may_have(&self, client: &Arc<str>, most: usize) -> bool {
+        self.taken < most && self.held(client) < (most / SHARE).max(1)
+    }
+
+    fn count(&mut self, client: &Arc<str>) {
+        self.taken += 1;
+        *self.by.entry(Arc::clone(client)).or_default() += 1;
+    }
+
+    /// Who is next: of those that may have a slot, the first of the client that has the fewest.
+    fn next(&mut self, most: usize) -> Option<Waiting> {
+        self.waiting.retain(|it| !it.slot.is_closed());
+        let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
+        let slots = (0..self.waiting.len()).filter(may);
+        let next = slots.min_by_key(|at| self.held(&self.waiting[*at].client))?;
+        self.waiting.remove(next)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let next = {
+            let mut state = self.slots.state();
+            state.taken -= 1;
+            if let Some(held) = state.by.get_mut(&self.client) {
+                *held -= 1;
+                if *held == 0 {
+                    state.by.remove(&self.client);
+                }
+            }
+            let next = state.next(self.slots.most);
+            if let Some(next) = &next {
+                state.count(&next.client);
+            }
+            next
+        };
+        if let Some(Waiting { client, slot }) = next {
+            // One that is not received comes back here and is given to another.
+            drop(slot.send(self.slots.slot(&client)));
+        }
+    }
+}
+
+fn busy(work: &str, is_share: bool) -> Error {
+    let of = if is_share { " of this client" } else { "" };
+    Error::Exhausted {
+        message: format!("too many {work}{of} wait for their turn; retry in a moment"),
+        retry_after: Some(OVERLOAD_RETRY_AFTER),
+    }
+}

@@ -1,0 +1,87 @@
+//! The deliveries that wait for the end of another one: the commit that ends it makes them due, whoever commits.
+
+use crate::{
+    domain::{Delivery, DeliveryState, RecordId},
+    engine::{Action, Change, Direction, EngineError, Index, Kind, Range},
+    record::{Changes, Ended, Record, Store, behind},
+};
+
+/// Entries read at a time.
+const PAGE: usize = 256;
+
+impl Changes {
+    /// Whether a delivery ends with them.
+    pub fn ends(&self, delivery: RecordId) -> bool {
+        self.ended.iter().any(|it| it.delivery == delivery)
+    }
+}
+
+impl Store {
+    /// Makes due what waits for the deliveries that end with these changes. Who lets a delivery wait for another one
+    /// raises the version of that one: the two commits conflict, and none is missed.
+    pub(super) async fn wake_followers(&self, changes: &mut Changes) -> Result<(), EngineError> {
+        let ended = std::mem::take(&mut changes.ended);
+        if ended.is_empty() {
+            return Ok(());
+        }
+        self.wake_followers_of(ended, changes).await
+    }
+
+    /// Makes due what waits for these deliveries.
+    ///
+    /// # Errors
+    /// Returns any error of the engine.
+    pub async fn wake_followers_of(
+        &self,
+        ended: Vec<Ended>,
+        changes: &mut Changes,
+    ) -> Result<(), EngineError> {
+        let range = |it: &Ended| Range::under(&behind(it.destination, it.delivery).build());
+        let ranges: Vec<_> = ended.iter().map(range).collect();
+        let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
+        let all = self.engine.entries_in(index, &ranges, ascending, PAGE);
+        for ((ended, mut range), mut found) in ended.into_iter().zip(ranges.clone()).zip(all.await?)
+        {
+            while let Some((last, _)) = found.last() {
+                range.go_on_after(last);
+                let is_end = found.len() < PAGE;
+                let keys = found.into_iter().map(|(_, key)| key).collect();
+                let (followers, _) = self.get_readable::<Delivery>(keys).await?;
+                for follower in followers.into_iter().flatten() {
+                    let is_same =
+                        |it: &Change| it.kind == Kind::Delivery && it.key == follower.value.key();
+                    let is_read = |it: &Change| matches!(it.action, Action::Touch | Action::Check);
+                    if changes.list.iter().any(|it| is_same(it) && !is_read(it)) {
+                        continue;
+                    }
+                    changes.list.retain(|it| !is_same(it));
+                    // It is no doing of the client whose change this follows from.
+                    let audited = changes.audited.take();
+                    changes.update(&follower, &due(&follower.value, ended.at_ms));
+                    changes.audited = audited;
+                }
+                if is_end {
+                    break;
+                }
+                let next = self.engine.entries(index, range.clone(), ascending, PAGE);
+                found = next.await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A delivery that waits for no other one any more, due then unless it was to be tried later.
+fn due(delivery: &Delivery, at_ms: i64) -> Delivery {
+    let due_ms = delivery.state.due_ms().map_or(at_ms, |it| it.max(at_ms));
+    let state = match delivery.state {
+        DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms },
+        DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms },
+        other => other,
+    };
+    Delivery {
+        state,
+        behind: None,
+        ..delivery.clone()
+    }
+}

@@ -1,0 +1,140 @@
+//! The fact that says which steps of the clock were applied to the times of records.
+//!
+//! Records are not rewritten when the clock is set: each has a note of the shift that its times include, and is
+//! read with the difference to that of the store. So one commit applies a step to everything that waits, and a
+//! kill leaves nothing half done; rewriting records later only puts their index entries in order.
+
+use std::sync::atomic::Ordering;
+
+use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
+
+use super::Store;
+use crate::engine::{Action, Change, EngineError, Expect, Kind, Lane};
+
+const KEY: &[u8] = b"clock";
+
+/// The steps of the clock that were applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClockFact {
+    /// The sum of those that were applied to the clock of the service, in milliseconds.
+    pub stepped_ms: i64,
+    /// The sum of those that were applied to what waits, in milliseconds.
+    pub shift_ms: i64,
+    /// The last such sum that all index entries include, in milliseconds.
+    pub indexed_ms: i64,
+    /// Difference between the clock and the time that had passed, in milliseconds,
+    pub offset_ms: i64,
+    /// in that run of a machine's kernel; none where that is not known.
+    pub boot: Option<[u8; 16]>,
+}
+
+impl ClockFact {
+    fn encode(&self) -> Vec<u8> {
+        let times = [
+            self.stepped_ms,
+            self.shift_ms,
+            self.indexed_ms,
+            self.offset_ms,
+        ];
+        let times = times.iter().flat_map(|it| it.to_be_bytes());
+        times.chain(self.boot.into_iter().flatten()).collect()
+    }
+
+    fn decode(value: &[u8]) -> Option<Self> {
+        let (times, boot) = value.split_at_checked(32)?;
+        let mut times = times.chunks_exact(8).map(|it| {
+            let bytes = it.try_into().unwrap_or_default();
+            i64::from_be_bytes(bytes)
+        });
+        Some(Self {
+            stepped_ms: times.next()?,
+            shift_ms: times.next()?,
+            indexed_ms: times.next()?,
+            offset_ms: times.next()?,
+            boot: boot.try_into().ok(),
+        })
+    }
+}
+
+/// Whether a fact is that one.
+pub(crate) fn is_of_clock(key: &[u8]) -> bool {
+    key == KEY
+}
+
+impl Store {
+    /// The shift that the times of records include that are read and written, in milliseconds.
+    pub fn shift_ms(&self) -> i64 {
+        self.shift_ms.load(Ordering::Acquire)
+    }
+
+    /// Reads and writes the times of records with that shift from now on.
+    pub fn set_shift_ms(&self, shift_ms: i64) {
+        self.shift_ms.store(shift_ms, Ordering::Release);
+    }
+
+    /// Has no step of the clock applied meanwhile: what is decided by the time is stored with the shift of then.
+    pub async fn steady(&self) -> RwLockReadGuard<'_, ()> {
+        self.steady.read().await
+    }
+
+    /// Waits until nothing is being decided, and lets nothing be decided meanwhile.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    pub async fn still(&self) -> RwLockWriteGuard<'_, ()> {
+        self.steady.write().await
+    }
+
+    /// Reads which steps of the clock were applied, with the version of the fact; none before the first start.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn clock_fact(&self) -> Result<Option<(u64, ClockFact)>, EngineError> {
+        let rows = self.engine.get(Kind::Meta, &[KEY.into()]).await?;
+        let Some(row) = rows.into_iter().flatten().next() else {
+            return Ok(None);
+        };
+        let unread = || EngineError::Corrupt("the steps of the clock cannot be read".into());
+        let fact = ClockFact::decode(&row.value).ok_or_else(unread)?;
+        Ok(Some((row.version, fact)))
+    }
+
+    /// Stores which steps of the clock were applied, if the fact is still that of a version.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn put_clock_fact(
+        &self,
+        version: Option<u64>,
+        fact: &ClockFact,
+    ) -> Result<(), EngineError> {
+        let expect = version.map_or(Expect::Absent, Expect::Version);
+        let change = Change {
+            is_logged: false,
+            ..Change::new(Kind::Meta, KEY, expect, Action::Put(fact.encode()))
+        };
+        let lane = self.lane(Lane::Admin);
+        self.engine.apply(lane, vec![change].into()).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fact_is_read_as_it_was_written() {
+        for boot in [None, Some([7; 16])] {
+            let fact = ClockFact {
+                stepped_ms: -1,
+                shift_ms: 2,
+                indexed_ms: i64::MIN,
+                offset_ms: i64::MAX,
+                boot,
+            };
+            assert_eq!(ClockFact::decode(&fact.encode()), Some(fact));
+        }
+        assert_eq!(ClockFact::decode(&[0; 31]), None);
+    }
+}

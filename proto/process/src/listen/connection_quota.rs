@@ -1,0 +1,434 @@
+//! The connections of a listener, with limits for unauthenticated ones.
+//!
+//! A connection is unauthenticated until a call on it is authenticated with a key. When
+//! unauthenticated connections exceed their limits, per address or in total, the oldest ones are
+//! closed, so that a client with a key has time to authenticate however many others hold
+//! connections.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const CLIENT_SHARE: usize = 4;
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Limits of unauthenticated connections.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// Connections in total.
+    pub connections: usize,
+    /// Connections per address.
+    pub connections_of_address: usize,
+    /// Calls in flight in total, including responses that are not yet sent.
+    pub calls: usize,
+    /// Calls in flight per address.
+    pub calls_of_address: usize,
+    /// Time that such a connection may stay open without another request, or without progress of
+    /// one in flight.
+    pub quiet: Duration,
+}
+
+impl Allowance {
+    /// Limits the connections to half of the listener's, and those of an address to half of that.
+    fn within(self, connections: usize) -> Self {
+        let all = self.connections.min((connections / 2).max(1));
+        Self {
+            connections: all,
+            connections_of_address: self.connections_of_address.min((all / 2).max(1)),
+            ..self
+        }
+    }
+}
+
+/// Returns the address that represents all addresses of the same holder: for IPv6 its /64 network.
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct ConnectionQuota {
+    connections: usize,
+    allowance: Allowance,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    arrived: u64,
+    open: usize,
+    unauthenticated: HashMap<u64, Unauthenticated>,
+    networks: HashMap<IpAddr, Network>,
+    calls: usize,
+    clients: HashMap<String, usize>,
+    sent_away: u64,
+    logged: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Unauthenticated {
+    network: IpAddr,
+    calls: usize,
+    away: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Network {
+    connections: BTreeSet<u64>,
+    calls: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Visit {
+    quota: Arc<ConnectionQuota>,
+    number: u64,
+    is_known: AtomicBool,
+    client: Mutex<Option<String>>,
+    away: CancellationToken,
+}
+
+impl ConnectionQuota {
+    pub(super) fn new(connections: usize, allowance: Allowance) -> Arc<Self> {
+        Arc::new(Self {
+            connections,
+            allowance: allowance.within(connections),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Registers a connection. Returns `None` if the limit is reached and all connections are
+    /// authenticated.
+    pub(super) fn arrive(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
+        let mut table = self.table();
+        if table.open >= self.connections && !table.send_away_of_most() {
+            table.tell();
+            return None;
+        }
+        let (network, away) = (network_of(peer), CancellationToken::new());
+        let number = table.arrived;
+        table.arrived += 1;
+        table.open += 1;
+        let unauthenticated = Unauthenticated {
+            network,
+            calls: 0,
+            away: away.clone(),
+        };
+        table.unauthenticated.insert(number, unauthenticated);
+        let of_network = table.networks.entry(network).or_default();
+        of_network.connections.insert(number);
+        if of_network.connections.len() > self.allowance.connections_of_address {
+            table.send_away_of(network, false);
+        }
+        if table.unauthenticated.len() > self.allowance.connections {
+            table.send_away_of_most();
+        }
+        table.tell();
+        drop(table);
+        Some(Visit {
+            quota: Arc::clone(self),
+            number,
+            is_known: AtomicBool::new(false),
+            client: Mutex::new(None),
+            away,
+        })
+    }
+
+    /// Evicts an unauthenticated connection when the system is out of descriptors.
+    pub(super) fn make_way(&self) {
+        let mut table = self.table();
+        table.send_away_of_most();
+        table.tell();
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // The counts are consistent between any two statements, so a poisoned lock is usable.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn remove(&mut self, number: u64) -> Option<Unauthenticated> {
+        let unauthenticated = self.unauthenticated.remove(&number)?;
+        self.calls -= unauthenticated.calls;
+        if let Some(network) = self.networks.get_mut(&unauthenticated.network) {
+            network.connections.remove(&number);
+            network.calls -= unauthenticated.calls;
+            if network.connections.is_empty() {
+                self.networks.remove(&unauthenticated.network);
+            }
+        }
+        Some(unauthenticated)
+    }
+
+    /// Evicts the oldest connection of a network, or the oldest with calls in flight.
+    fn send_away_of(&mut self, network: IpAddr, calling: bool) -> bool {
+        let of_network = self.networks.get(&network);
+        let number = of_network.and_then(|network| {
+            let calls = |number: &u64| {
+                self.unauthenticated
+                    .get(number)
+                    .is_some_and(|it| it.calls > 0)
+            };
+            let mut oldest = network.connections.iter().copied();
+            oldest.find(|number| !calling || calls(number))
+        });
+        let Some(unauthenticated) = number.and_then(|number| self.remove(number)) else {
+            return false;
+        };
+        unauthenticated.away.cancel();
+        self.sent_away += 1;
+        true
+    }
+
+    fn send_away_of_most(&mut self) -> bool {
+        let sizes = self.networks.iter();
+        let most = sizes.max_by_key(|(_, network)| network.connections.len());
+        most.map(|(network, _)| *network)
+            .is_some_and(|network| self.send_away_of(network, false))
+    }
+
+    /// Evicts the oldest connection of the network with the most calls in flight.
+    fn send_away_of_most_calls(&mut self) {
+        let most = self
+            .networks
+            .iter()
+            .max_by_key(|(_, network)| network.calls);
+        if let Some(network) = most.map(|(network, _)| *network) {
+            self.send_away_of(network, true);
+        }
+    }
+
+    /// Logs the number of evicted connections, at most once per interval.
+    fn tell(&mut self) {
+        let is_due = self
+            .logged
+            .is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL);
+        if self.sent_away > 0 && is_due {
+            let (closed, unauthenticated) = (self.sent_away, self.unauthenticated.len());
+            tracing::warn!(
+                closed,
+                open = self.open,
+                unauthenticated,
+                "unauthenticated connections were closed, to make room for others"
+            );
+            (self.sent_away, self.logged) = (0, Some(Instant::now()));
+        }
+    }
+}
+
+impl Visit {
+    pub(super) fn away(&self) -> &CancellationToken {
+        &self.away
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known.load(Relaxed)
+    }
+
+    pub(super) fn allowance(&self) -> Allowance {
+        self.quota.allowance
+    }
+
+    /// Marks the connection as authenticated. It stays unauthenticated while that client uses its
+    /// full share of connections.
+    pub(super) fn known(&self, client: &str) {
+        if self.is_known() {
+            return;
+        }
+        let share = (self.quota.connections / CLIENT_SHARE).max(1);
+        let mut table = self.quota.table();
+        if table.clients.get(client).is_some_and(|open| *open >= share)
+            || table.remove(self.number).is_none()
+        {
+            return;
+        }
+        *table.clients.entry(client.to_owned()).or_default() += 1;
+        let mut named = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        *named = Some(client.to_owned());
+        self.is_known.store(true, Relaxed);
+    }
+
+    pub(super) fn call_began(&self) {
+        if self.is_known() {
+            return;
+        }
+        let allowance = self.quota.allowance;
+        let mut table = self.quota.table();
+        let table = &mut *table;
+        let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number) else {
+            return;
+        };
+        unauthenticated.calls += 1;
+        table.calls += 1;
+        let address = unauthenticated.network;
+        let network = table.networks.entry(address).or_default();
+        network.calls += 1;
+        if network.calls > allowance.calls_of_address {
+            table.send_away_of(address, true);
+        }
+        if table.calls > allowance.calls {
+            table.send_away_of_most_calls();
+        }
+        table.tell();
+    }
+
+    pub(super) fn call_ended(&self) {
+        if self.is_known() {
+            return;
+        }
+        let mut table = self.quota.table();
+        let table = &mut *table;
+        // Calls begun before authentication were removed with the unauthenticated entry.
+        if let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number)
+            && let Some(network) = table.networks.get_mut(&unauthenticated.network)
+            && unauthenticated.calls > 0
+        {
+            unauthenticated.calls -= 1;
+            network.calls -= 1;
+            table.calls -= 1;
+        }
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let mut table = self.quota.table();
+        table.open -= 1;
+        table.remove(self.number);
+        let named = self.client.get_mut();
+        let client = named.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(client) = client
+            && let Some(open) = table.clients.get_mut(&client)
+        {
+            *open -= 1;
+            if *open == 0 {
+                table.clients.remove(&client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALLOWANCE: Allowance = Allowance {
+        connections: 6,
+        connections_of_address: 3,
+        calls: 8,
+        calls_of_address: 4,
+        quiet: Duration::from_secs(1),
+    };
+
+    fn quota(connections: usize) -> Arc<ConnectionQuota> {
+        ConnectionQuota::new(connections, ALLOWANCE)
+    }
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    fn gone(visits: &[Visit]) -> Vec<bool> {
+        visits
+            .iter()
+            .map(|visit| visit.away().is_cancelled())
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_unauthenticated_connections_of_an_address_go_and_others_stay() {
+        let quota = quota(100);
+        let other = quota.arrive(address(9)).unwrap();
+        let arrive = |_| quota.arrive(address(1)).unwrap();
+        let visits: Vec<_> = (0..5).map(arrive).collect();
+        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        assert!(!other.away().is_cancelled());
+        // Authenticating makes room for another unauthenticated client.
+        visits[2].known("ada");
+        let next = quota.arrive(address(1)).unwrap();
+        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        drop((next, visits));
+        assert_eq!(quota.table().open, 1);
+    }
+
+    #[test]
+    fn in_all_those_of_the_address_with_the_most_go_first() {
+        let quota = quota(100);
+        let few = quota.arrive(address(9)).unwrap();
+        let mut many = Vec::new();
+        for from in 1..=4 {
+            many.push(quota.arrive(address(from)).unwrap());
+            many.push(quota.arrive(address(from)).unwrap());
+        }
+        assert!(!few.away().is_cancelled());
+        assert_eq!(gone(&many).iter().filter(|gone| **gone).count(), 3);
+    }
+
+    #[test]
+    fn one_network_of_ipv6_is_one_address() {
+        let quota = quota(100);
+        let arrive = |last: u128| {
+            let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) + last);
+            quota.arrive(address.into()).unwrap()
+        };
+        let visits: Vec<_> = (0..5).map(arrive).collect();
+        assert_eq!(gone(&visits), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn calls_without_a_key_are_counted_until_they_end_or_the_key_is_shown() {
+        let quota = quota(100);
+        let [idle, first, second] = [1, 1, 1].map(|from| quota.arrive(address(from)).unwrap());
+        for _ in 0..3 {
+            first.call_began();
+        }
+        first.call_ended();
+        second.call_began();
+        second.call_began();
+        assert!(!first.away().is_cancelled());
+        second.call_began();
+        // The oldest connection with calls is closed, not an idle one.
+        assert!(first.away().is_cancelled() && !idle.away().is_cancelled());
+        second.known("ada");
+        for _ in 0..100 {
+            second.call_began();
+        }
+        assert!(!second.away().is_cancelled());
+        second.call_ended();
+        assert_eq!(quota.table().calls, 0);
+    }
+
+    #[test]
+    fn one_client_has_a_share_of_the_connections_and_an_unauthenticated_one_makes_way_for_the_last()
+    {
+        let quota = quota(8);
+        let known = |client: &str| {
+            let visit = quota.arrive(address(1)).unwrap();
+            visit.known(client);
+            visit
+        };
+        let ada: Vec<_> = (0..3).map(|_| known("ada")).collect();
+        let is_known = ada.iter().map(Visit::is_known).collect::<Vec<_>>();
+        assert_eq!(is_known, [true, true, false]);
+        let others: Vec<_> = ["b", "b", "c", "c", "d"].map(known).into();
+        assert!(others.iter().all(Visit::is_known));
+        assert!(!ada[2].away().is_cancelled());
+        let ninth = quota.arrive(address(2)).unwrap();
+        assert!(ada[2].away().is_cancelled());
+        ninth.known("d");
+        drop(ada);
+        drop(others);
+        assert_eq!(quota.table().clients.len(), 1);
+    }
+}

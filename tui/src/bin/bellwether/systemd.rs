@@ -1,0 +1,54 @@
+//! Notifies systemd, or another service manager with its protocol, of the state of the service.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::time;
+
+/// Sends nothing without a service manager.
+pub(crate) struct Notifier {
+    /// Interval between watchdog pings; `None` if the manager has no watchdog.
+    pulse: Option<Duration>,
+}
+
+impl Notifier {
+    pub(crate) fn of_this_process() -> Self {
+        // Half of the time after which the manager restarts the process.
+        let pulse = sd_notify::watchdog_enabled().map(|deadline| deadline / 2);
+        Self { pulse }
+    }
+
+    pub(crate) fn ready() {
+        send(&[NotifyState::Ready]);
+    }
+
+    /// Reports a reload, which [`Self::ready`] ends.
+    pub(crate) fn reloading() {
+        match NotifyState::monotonic_usec_now() {
+            Ok(now) => send(&[NotifyState::Reloading, now]),
+            Err(error) => tracing::warn!(%error, "cannot notify the service manager"),
+        }
+    }
+
+    pub(crate) fn stopping() {
+        send(&[NotifyState::Stopping]);
+    }
+
+    pub(crate) fn watchdog_ping() {
+        send(&[NotifyState::Watchdog]);
+    }
+
+    /// Waits until the next ping is due; forever without a watchdog.
+    pub(crate) async fn next_watchdog_ping(&self) {
+        match self.pulse {
+            Some(pulse) => time::sleep(pulse).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn send(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!(%error, "cannot notify the service manager");
+    }
+}

@@ -1,0 +1,98 @@
+//! A condition, written as a filter.
+
+use bellwether_proto::{filter, json, v1};
+use serde_json::Value;
+
+use crate::model::field::TextField;
+
+/// A condition being written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClauseInput {
+    pub(crate) line: TextField,
+    /// The condition of the last valid line.
+    clause: Option<filter::Clause>,
+    fault: Option<String>,
+    /// A condition without a filter, as of a newer service; it is saved unchanged.
+    unknown: Option<Value>,
+}
+
+impl ClauseInput {
+    pub(super) fn read(value: Option<&Value>) -> Self {
+        let Some(value) = value.filter(|value| !value.is_null()) else {
+            return Self::default();
+        };
+        let wire = json::from_json::<v1::Clause>(value.to_string().as_bytes()).ok();
+        let clause = wire.as_ref().and_then(filter::Clause::of_wire);
+        match clause {
+            Some(clause) => Self::of(clause),
+            None => Self {
+                unknown: Some(value.clone()),
+                ..Self::default()
+            },
+        }
+    }
+
+    fn of(clause: filter::Clause) -> Self {
+        Self {
+            line: TextField::new(filter::print(&clause)),
+            clause: Some(clause),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn write(&self) -> Option<Value> {
+        let clause = self.clause.as_ref().map(v1::Clause::from);
+        let written = clause.and_then(|it| json::to_json(&it).ok());
+        let written = written.and_then(|it| serde_json::from_slice(&it).ok());
+        written.or_else(|| self.unknown.clone())
+    }
+
+    /// The condition in one line, for people.
+    pub(crate) fn in_words(&self) -> String {
+        match &self.unknown {
+            Some(value) => value.to_string(),
+            None if self.line.text().is_empty() => "nothing".to_owned(),
+            None => self.line.text().to_owned(),
+        }
+    }
+
+    /// A condition as it is typed on one line: as JSON, or as a filter.
+    ///
+    /// # Errors
+    /// It is neither; a sentence for people.
+    pub(super) fn typed(text: &str) -> Result<Self, String> {
+        if text.starts_with('{') {
+            let read = json::from_json::<v1::Clause>(text.as_bytes());
+            read.map_err(|error| error.to_string())?;
+            let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            return Ok(Self::read(Some(&value)));
+        }
+        let read = filter::parse(text, None).map_err(|fault| fault.to_string())?;
+        Ok(Self::of(read.clause))
+    }
+
+    /// What is wrong with it; that there is none only where one is needed.
+    pub(super) fn error(&self, needed: bool) -> Option<String> {
+        let is_missing = needed && self.clause.is_none() && self.unknown.is_none();
+        let missing = || is_missing.then(|| "a condition is needed, as severity>=error".to_owned());
+        self.fault.clone().or_else(missing)
+    }
+
+    /// Whether the condition cannot be shown.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown.is_some() && self.clause.is_none() && self.line.text().is_empty()
+    }
+
+    /// Reads the line after an edit. A line that is not a filter leaves the condition as it was.
+    pub(super) fn follow(&mut self) {
+        let text = self.line.text();
+        if text.trim().is_empty() {
+            (self.clause, self.fault) = (None, None);
+            return;
+        }
+        match filter::parse(text, None) {
+            Ok(read) => (self.clause, self.fault) = (Some(read.clause), None),
+            Err(fault) => self.fault = Some(fault.to_string()),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The purpose of a reply.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1;
+
+use super::{
+    inquiry::{Inquiry, Outcome},
+    write::Write,
+};
+use crate::{
+    client::{ReadTaken, Ticket},
+    data::{Back, Counted, Kind, Object, Transition},
+};
+
+/// The purpose of a response, with data from earlier calls.
+#[derive(Clone, Debug)]
+pub(crate) enum ReplyPurpose {
+    Overview,
+    Statistics(Back),
+    /// Most frequent open events by a field, with the statistics read before.
+    Noisiest(Box<Counted>, &'static str),
+    List(Kind, Vec<Object>),
+    /// A resource with details that the list omits.
+    One(Kind),
+    /// A page of events, and whether it follows another.
+    Events {
+        more: bool,
+    },
+    /// The number of events of a list's query.
+    EventTotal {
+        generation: Ticket,
+    },
+    /// The number of events that match the filter being typed.
+    Matching,
+    Grouped,
+    Event,
+    Explanation,
+    Copy,
+    /// A page of deliveries, and whether it follows another.
+    Deliveries {
+        more: bool,
+    },
+    /// Numbers of deliveries by state: of all, or of those that match the filter.
+    DeliveryCounts {
+        of_all: bool,
+    },
+    LastHour,
+    Delivery,
+    Shifts,
+    Report(Box<Inquired>),
+    FormTest,
+    /// The rendered request of a test, to be confirmed.
+    TestQuestion(Box<TestQuestion>),
+    Silence,
+    Check,
+    /// The validation of a form before saving; for a silence, what it would cover.
+    Save(Box<Saving>),
+    Live,
+    Bulk(BulkStep),
+    Write(Box<Write>, ReadTaken),
+}
+
+/// A test to be confirmed; without a title, a repetition of the one on the screen.
+#[derive(Clone, Debug)]
+pub(crate) struct TestQuestion {
+    pub(crate) title: Option<String>,
+    pub(crate) inquiry: Inquiry,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Saving {
+    pub(crate) draft: Object,
+    /// Name and etag of the resource it replaces, and the text of that version.
+    pub(crate) stored: Option<(String, String)>,
+    pub(crate) before: String,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Inquired {
+    pub(crate) inquiry: Inquiry,
+    pub(crate) before: Option<Outcome>,
+    /// The number of calls, including this one.
+    pub(crate) calls: usize,
+}
+
+impl Inquired {
+    pub(crate) fn new(inquiry: Inquiry) -> Self {
+        Self {
+            inquiry,
+            before: None,
+            calls: 1,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum BulkStep {
+    Count,
+    /// A page of their ids.
+    Gather,
+    Updates(Box<Updating>),
+    Part(ReadTaken),
+    Deliveries(Transition),
+}
+
+/// A count of the receivers to be notified of a change.
+#[derive(Clone, Debug)]
+pub(crate) struct Updating {
+    pub(crate) asked: v1::ListObligationsRequest,
+    pub(crate) counts: BTreeMap<String, i64>,
+    pub(crate) calls: usize,
+}
