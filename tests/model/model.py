@@ -19,6 +19,8 @@ class Notified:
     destinations: list
     # Whether they got the closing, and no opening after it.
     got_closing: bool = False
+    # Severity and acknowledgement of which they were notified last, while an update may follow.
+    last: tuple = ()
 
 
 @dataclass
@@ -92,6 +94,11 @@ class Definitions:
         return list(self.rules.values()) + self.gone
 
 
+def state(occurrence):
+    """What an update tells of."""
+    return occurrence.severity, occurrence.acknowledged
+
+
 @dataclass
 class Was:
     """An occurrence before a change."""
@@ -109,6 +116,14 @@ def decide(definitions, event, occurrence, before, by_sender=False):
     """Notes whom a change of the occurrence notifies. `before` is None when it is new."""
     if occurrence.status == OPEN:
         occurrence.was_open = True
+    decide_all(definitions, event, occurrence, before, by_sender)
+    # What changes during a suppression is news when it is over.
+    if occurrence.status != SUPPRESSED:
+        for told in occurrence.notified.values():
+            told.last = state(occurrence)
+
+
+def decide_all(definitions, event, occurrence, before, by_sender):
     # An acknowledgement after the closing notifies nobody.
     if before and before.status == CLOSED and occurrence.status == CLOSED and not by_sender:
         return
@@ -149,7 +164,7 @@ def decide_for(rule, definitions, event, occurrence, before, by_sender=False):
     clear = occurrence.status == CLOSED
     send(rule.destinations, clear)
     if not told:
-        told = occurrence.notified[rule.number] = Notified([])
+        told = occurrence.notified[rule.number] = Notified([], last=state(occurrence))
     # A message about what is closed is its closing as well, where closings are wanted.
     told.got_closing = clear and rule.updates
     told.destinations += [one for one in rule.destinations if one not in told.destinations]
@@ -166,7 +181,7 @@ def update(rule, told, occurrence, before):
     if told.got_closing:
         # Open again, at once or by way of a suppression.
         return False
-    changed = (before.severity, before.acknowledged) != (occurrence.severity, occurrence.acknowledged)
+    changed = told.last != state(occurrence)
     # Beside the closing, a rule that is disabled or deleted tells of nothing.
     return True if changed and rule.updates and rule.enabled and not rule.deleted else None
 
