@@ -3,12 +3,15 @@
 //! test that is run by hand: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 14] = [
+const WALKS: [(&str, u64, u64); 16] = [
     // Steps of the clock in each direction, before, in and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // Steps of a walk in which the clock is set, and walks.
     ("BELLWETHER_CLOCK_WALK", 1_000, 20_000),
     ("BELLWETHER_CLOCK_WALKS", 1, 1),
+    // Steps of a walk through decisions, and walks.
+    ("BELLWETHER_DECISION_STEPS", 300, 1_000),
+    ("BELLWETHER_DECISION_WALKS", 2, 20),
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
     // Positions of a failing call of each command.
@@ -32,9 +35,10 @@ const WALKS: [(&str, u64, u64); 14] = [
 ];
 
 /// The walks that have a length by hand.
-const MILLION: [(&str, u64); 2] = [
+const MILLION: [(&str, u64); 3] = [
     ("BELLWETHER_CLOCK_WALK", 1_000_000),
     ("BELLWETHER_CLOCK_WALKS", 10),
+    ("BELLWETHER_DECISION_WALKS", 1_000),
 ];
 
 /// Returns the length of a walk.

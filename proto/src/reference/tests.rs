@@ -95,7 +95,8 @@ fn message(name: &str) -> (DescriptorProto, BTreeMap<String, String>) {
                 i32::try_from(field).unwrap(),
             ];
             let place = locations.iter().find(|it| it.path == path).unwrap();
-            place.leading_comments().to_owned()
+            let words = place.leading_comments().split_whitespace();
+            words.collect::<Vec<_>>().join(" ")
         };
         let fields = message.field.iter().enumerate();
         let comments = fields.map(|(at, field)| (field.json_name().to_owned(), comment(at)));

@@ -1,6 +1,6 @@
 //! Bulk retries of deliveries, and the outstanding resolutions.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bellwether_proto::cloud;
 use serde_json::{Value, json};
@@ -74,13 +74,18 @@ async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
     assert_shows(&screen, "to destination   audit");
 }
 
+fn pass(clock: &ManualClock, until_ms: i64) {
+    let left_ms = u64::try_from(until_ms - clock.now_ms()).unwrap();
+    clock.advance(Duration::from_millis(left_ms));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_are_filtered_by_when_they_were_decided_and_a_span_becomes_a_moment() {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let clock = Arc::new(ManualClock::at(now_ms - 90_000_000));
     let service = Service::start_at(Arc::clone(&clock) as Arc<_>).await;
     for (count, age_ms) in [(1, 90_000_000), (2, 7_200_000), (3, 60_000)] {
-        clock.set(now_ms - age_ms - clock.now_ms());
+        pass(&clock, now_ms - age_ms);
         let name = format!("before-{}", age_ms / 1_000);
         let kind = json!({"event": {"filter": format!("name={name}")}});
         service
@@ -101,7 +106,7 @@ async fn deliveries_are_filtered_by_when_they_were_decided_and_a_span_becomes_a_
         service.send(vec![named]).await;
         service.settle(count).await;
     }
-    clock.set(now_ms - clock.now_ms());
+    pass(&clock, now_ms);
     let mut console = console(&service, 120, 24).await;
     let screen = press(&mut console, "6/since=3h until=1h<Enter>").await;
     assert_shows(&screen, "before-7200");

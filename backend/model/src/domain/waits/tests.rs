@@ -40,7 +40,6 @@ const OTHERS: &[(&str, &str)] = &[
     ("SavedView", "create_ms update_ms"),
     ("Schedule", "create_ms update_ms"),
     ("Settings", "create_ms update_ms"),
-    ("SharedSettings", "quiet_since_ms"),
     ("Silence", "create_ms update_ms"),
     ("Trigger", "create_ms update_ms"),
     // Times that a sender states by its own clock.
