@@ -108,6 +108,8 @@ pub const CLOCK_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub const CLOCK_FORWARD_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Time after which a step of the database's clock that the node that leads has not noticed is of one node alone.
 pub const CLOCK_STEP_OWN_AFTER: Duration = Duration::from_secs(60);
+/// Time after which index entries are put in order once more: nodes have noticed a step of the clock by then.
+pub const CLOCK_INDEX_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// The longest wait for decisions that are being stored when a step of the clock is applied.
 pub const CLOCK_STILL_WAIT_MAX: Duration = Duration::from_secs(1);
 /// A step of the clock that makes the windows of heartbeats wider for a time.

@@ -9,7 +9,10 @@ use crate::{
     clock::{Boot, Clock, STEP_MIN_MS, SteadyClock, millis},
     domain::{Delivery, Occurrence, Receipt, Silence},
     error::{Error, log_failure},
-    limits::{CLOCK_FORWARD_MAX, CLOCK_LOOK_INTERVAL, CLOCK_STEP_OWN_AFTER, CLOCK_STILL_WAIT_MAX},
+    limits::{
+        CLOCK_FORWARD_MAX, CLOCK_INDEX_AGAIN_AFTER, CLOCK_LOOK_INTERVAL, CLOCK_STEP_OWN_AFTER,
+        CLOCK_STILL_WAIT_MAX,
+    },
     ops::commit::commit,
     store::{ClockFact, Direction, EngineError, Index, Lane, Record, Store, engine::Range},
 };
@@ -37,6 +40,8 @@ struct Known {
     stepped_ms: i64,
     /// A step that no node has applied, and the first look that found it.
     waits: Option<(i64, Duration)>,
+    /// The shift that index entries were last rewritten for, and when.
+    indexed: Option<(i64, Duration)>,
 }
 
 impl ClockWatch {
@@ -67,6 +72,7 @@ impl ClockWatch {
             known: Mutex::new(Known {
                 stepped_ms: fact.stepped_ms,
                 waits: None,
+                indexed: None,
             }),
         }
     }
@@ -112,7 +118,12 @@ impl ClockWatch {
     pub async fn follow(&self) -> Result<(), Error> {
         let mut known = self.known.lock().await;
         let (_, fact) = self.store.clock_fact().await?.unwrap_or_default();
+        let is_other_node = fact.stepped_ms != known.stepped_ms;
         self.adopt(&mut known, &fact).await;
+        if is_other_node {
+            // What this process stored in the meantime is indexed by the time before.
+            Self::index(&self.store).await?;
+        }
         let step_ms = self.clock.step_ms();
         let passed = self.clock.passed();
         let is_same =
@@ -175,15 +186,37 @@ impl ClockWatch {
             self.adopt(&mut known, &fact).await;
         }
         known.waits = None;
-        drop(known);
-        if fact.indexed_ms != fact.shift_ms {
-            Self::index(store, fact.shift_ms).await?;
+        if fact.indexed_ms == fact.shift_ms {
+            return Ok(());
+        }
+        // Twice: until nodes notice the step, and end if they do not, they store records with earlier shifts.
+        let passed = self.clock.passed();
+        let first = known.indexed.filter(|(shift, _)| *shift == fact.shift_ms);
+        match first {
+            None => {
+                Self::index(store).await?;
+                known.indexed = Some((fact.shift_ms, passed));
+            }
+            Some((_, since)) if passed.saturating_sub(since) >= CLOCK_INDEX_AGAIN_AFTER => {
+                Self::index(store).await?;
+                let stored = store.clock_fact().await?;
+                let same = stored.filter(|(_, it)| it.shift_ms == fact.shift_ms);
+                if let Some((version, stored)) = same {
+                    let indexed_ms = fact.shift_ms;
+                    let fact = ClockFact {
+                        indexed_ms,
+                        ..stored
+                    };
+                    store.put_clock_fact(Some(version), &fact).await?;
+                }
+            }
+            Some(_) => {}
         }
         Ok(())
     }
 
     /// Rewrites the records whose index entries are in the time before a step.
-    async fn index(store: &Store, shift_ms: i64) -> Result<(), Error> {
+    async fn index(store: &Store) -> Result<(), Error> {
         by_index::<Delivery>(store, Index::DeliveryByDue).await?;
         by_index::<Occurrence>(store, Index::OccurrenceByDue).await?;
         by_index::<Occurrence>(store, Index::OccurrenceByReview).await?;
@@ -195,14 +228,6 @@ impl ClockWatch {
                 .iter()
                 .filter(|it| it.value.progress.idle_since_ms.is_some());
             rewrite::<Silence>(store, idle.map(|it| it.value.key()).collect()).await?;
-        }
-        let stored = store.clock_fact().await?;
-        if let Some((version, fact)) = stored.filter(|(_, it)| it.shift_ms == shift_ms) {
-            let fact = ClockFact {
-                indexed_ms: shift_ms,
-                ..fact
-            };
-            store.put_clock_fact(Some(version), &fact).await?;
         }
         Ok(())
     }

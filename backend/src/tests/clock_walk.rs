@@ -53,7 +53,7 @@ const REPEAT_MS: i64 = 30 * MINUTE_MS;
 const GROUP_WAIT_MS: i64 = 2 * MINUTE_MS;
 const GROUP_INTERVAL_MS: i64 = 20 * MINUTE_MS;
 const ACKNOWLEDGED_MS: i64 = 15 * MINUTE_MS;
-const AGE_MS: i64 = 2 * HOUR_MS;
+const AGE_MS: i64 = 40 * MINUTE_MS;
 const SILENT_MS: i64 = 70 * SECOND_MS;
 /// What the nodes may differ by in the time of service, and a restart may lose of it.
 const SERVICE_SLACK_MS: i64 = 6 * SECOND_MS;
