@@ -204,7 +204,6 @@ impl Prepared {
         found
     }
 
-    /// Returns the spans of all windows.
     fn windows_between(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> SpansFound {
         let mut found = SpansFound {
             spans: Vec::new(),
@@ -306,7 +305,6 @@ impl PreparedWindow {
     }
 }
 
-/// Whether a start is excluded.
 fn is_out(window: &Window, start: DateTime) -> bool {
     let mut all = window.without.iter();
     all.any(|it| match it {
@@ -324,7 +322,6 @@ fn next(after: DateTime, time: Time) -> Option<DateTime> {
     Some(after.date().tomorrow().ok()?.to_datetime(time))
 }
 
-/// Returns the maximum length of a span.
 fn longest(length: Length) -> SignedDuration {
     match length {
         Length::For { days, exact } => {

@@ -188,7 +188,6 @@ fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms
     }
 }
 
-/// Returns the reports of the occurrence that an event opens after `before`.
 fn reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
     let mut reports = before.map_or_else(Reports::default, |it| it.reports.of_next());
     if status == Status::Closed {

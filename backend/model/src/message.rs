@@ -32,7 +32,6 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the time the notification was decided, in milliseconds since 1970.
     pub(crate) fn timestamp_ms(&self) -> i64 {
         i64::try_from(self.delivery_id.time_ms()).unwrap_or(i64::MAX)
     }

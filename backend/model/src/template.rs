@@ -32,7 +32,6 @@ pub struct Template {
     parts: Vec<Part>,
 }
 
-/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
@@ -193,7 +192,6 @@ impl TemplateError {
     }
 }
 
-/// Returns an error if a text is too long for a template.
 fn check_size(text: &str) -> Result<(), TemplateError> {
     let bytes = text.len();
     if bytes <= TEMPLATE_BYTES_MAX {

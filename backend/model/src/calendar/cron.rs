@@ -20,7 +20,6 @@ const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-/// The named expressions.
 const WORDS: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -42,7 +41,6 @@ pub struct Cron {
     zone: TimeZone,
 }
 
-/// The values of one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Set {
     bits: u64,
@@ -136,7 +134,6 @@ impl Cron {
             }
     }
 
-    /// Returns the starts on a local day, in order.
     fn times(&self, day: Date) -> Vec<i64> {
         if !self.is_on(day) {
             return Vec::new();

@@ -28,13 +28,11 @@ impl Steps {
         left.is_some()
     }
 
-    /// Returns the remaining number of steps.
     pub(super) fn left(&self) -> usize {
         self.0
     }
 }
 
-/// The local starts of a window.
 #[derive(Debug)]
 pub(super) struct Starts {
     window: Window,
@@ -66,12 +64,10 @@ impl Starts {
         starts
     }
 
-    /// Returns the last day of a rule with a count.
     pub(super) fn last(&self) -> Option<Date> {
         self.last
     }
 
-    /// Whether the last start of a rule with a count was found.
     pub(super) fn is_counted(&self) -> bool {
         self.is_counted
     }
@@ -138,7 +134,6 @@ impl Starts {
     }
 }
 
-/// Returns the first day of the period that contains a day.
 fn period_of(rule: &Recurrence, day: Date) -> Option<Date> {
     match rule.frequency {
         Frequency::Daily => Some(day),
@@ -175,7 +170,6 @@ fn period_before(rule: &Recurrence, first: Date, day: Date) -> i64 {
     (passed / i64::from(rule.interval)).max(0)
 }
 
-/// Returns the first day of a period; `None` if out of range.
 fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
     let count = number.checked_mul(i64::from(rule.interval))?;
     let span = match rule.frequency {

@@ -70,11 +70,9 @@ struct Known {
     has_more: bool,
 }
 
-/// The sources under a key that pass a filter.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     pub(super) found: Vec<Arc<Occurrence>>,
-    /// Whether more may be stored.
     pub(super) has_more: bool,
 }
 
@@ -147,7 +145,6 @@ impl Causes {
         Sources { found, has_more }
     }
 
-    /// Requests more sources under a key.
     pub(super) fn want_more(&self, key: CauseKey) {
         self.inner().wanted.keys.insert(key);
     }

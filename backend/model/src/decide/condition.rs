@@ -46,7 +46,6 @@ impl<'a> Case<'a> {
         history.filter(move |it| it.field == field && it.at_ms <= now_ms)
     }
 
-    /// Returns the time since which a field has its value.
     fn since(&self, field: Field) -> Option<i64> {
         self.changes_of(field).next_back().map(|it| it.at_ms)
     }

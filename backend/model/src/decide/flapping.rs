@@ -41,7 +41,6 @@ pub(super) fn note(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snap
     occurrence.flapping = known;
 }
 
-/// Whether the step opened or closed the occurrence.
 fn changes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
     let transition = step.transition;
     let is_first = step.kind == StepKind::Event && transition.from.is_none();
@@ -110,7 +109,6 @@ pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Ve
     reported.collect()
 }
 
-/// Whether flapping has ended but was not reported yet.
 pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> bool {
     let settled = || {
         let (rule, limits) = (rule?, limits_of(rule)?);

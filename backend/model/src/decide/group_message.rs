@@ -117,7 +117,6 @@ pub fn shown_members(
     shown
 }
 
-/// A message being decided.
 struct Message<'a> {
     about: &'a GroupMessage<'a>,
     /// The values shared by the group, from its first joining member.
@@ -201,7 +200,6 @@ impl<'a> Message<'a> {
         self.about.snapshot.rule(self.about.rule)
     }
 
-    /// Decides the message from the reported members.
     fn finish(&mut self) {
         if self.reported.is_empty() {
             return;
@@ -315,7 +313,6 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether all open members are acknowledged.
     fn acknowledged(&self, open: &BTreeSet<RecordId>) -> bool {
         let known = self.reported.iter().map(|(_, it)| it);
         let known: BTreeMap<_, _> = known

@@ -126,7 +126,6 @@ pub fn of_kind(all: &[HeldBy], hold: &HoldCondition, tense: Tense) -> Option<Str
     (!own.is_empty()).then(|| (hold.detail)(&own, tense))
 }
 
-/// Formats a duration for people.
 fn length(ms: i64) -> String {
     match (ms / 60_000, ms % 60_000) {
         (minutes, 0) if minutes % 60 == 0 => format!("{} h", minutes / 60),

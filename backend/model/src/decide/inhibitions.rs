@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-/// The direct causes of an occurrence.
 #[derive(Default)]
 struct Direct<'a> {
     /// The known causes, each with its inhibition.

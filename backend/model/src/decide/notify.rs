@@ -137,7 +137,6 @@ struct Writer<'a> {
     notices: Notices,
 }
 
-/// The news for receivers notified earlier.
 struct News {
     clear: bool,
     /// Whether it is a due closing message, which is not held.
@@ -492,7 +491,6 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a rule sends updates.
 fn follows(rule: Option<&Rule>) -> bool {
     rule.is_some_and(|it| it.enabled && it.send_updates)
 }

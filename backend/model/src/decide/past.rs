@@ -99,13 +99,11 @@ impl Past {
         Self { marked, ..self }
     }
 
-    /// Whether every open occurrence is marked for the inhibition as in force.
     pub(super) fn is_marked(&self, inhibition: &Inhibition) -> bool {
         let revision = inhibition.revision;
         inhibition.counted_revision == revision || self.marked.contains(&(inhibition.id, revision))
     }
 
-    /// Returns the failed deliveries of responses.
     pub(super) fn failed(&self) -> &BTreeSet<RecordId> {
         &self.failed
     }

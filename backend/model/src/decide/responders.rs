@@ -116,7 +116,6 @@ impl Responders {
 }
 
 impl Usable<'_> {
-    /// Returns the message by this method.
     pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Option<Page> {
         let method = self.contact.methods.get(self.method)?;
         Some(Page {

@@ -239,7 +239,6 @@ impl Response {
         }
     }
 
-    /// Uses the methods that are due.
     fn send_queued(&mut self, asked: &Asked<'_>, pages: &mut Vec<Page>) {
         let (due, rest) = std::mem::take(&mut self.queued)
             .into_iter()

@@ -236,7 +236,6 @@ impl LoadedSchedule {
     }
 }
 
-/// Times in a range.
 struct Moments {
     all: Vec<i64>,
     /// The end of the known times, if incomplete.

@@ -9,7 +9,6 @@ use crate::{
     limits::HOLD_CHANGES_MAX,
 };
 
-/// The held notifications of an occurrence while a step is decided.
 #[derive(Debug)]
 pub(super) struct Waiting {
     now_ms: i64,
@@ -83,7 +82,6 @@ impl Waiting {
         self.sent.insert(rule);
     }
 
-    /// Whether a notification of a rule is sent.
     pub(super) fn was_sent(&self, rule: RecordId) -> bool {
         self.sent.contains(&rule)
     }

@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use crate::domain::{Name, RecordId};
 
-/// Maximum length of a certificate name, in bytes.
 const CERTIFICATE_NAME_BYTES_MAX: usize = 300;
 
 /// The role of a client. `Ingest` is separate; the others rise from `Viewer` to `Admin`.

@@ -176,7 +176,6 @@ impl DigestContent {
             .occurrence
     }
 
-    /// Returns the row of a rule and a severity, creating it if necessary.
     fn row(&mut self, rule_name: &str, severity: Severity) -> &mut DigestRow {
         let is_it = |row: &DigestRow| {
             row.severity == severity && row.rule_name.as_deref() == Some(rule_name)

@@ -56,7 +56,6 @@ impl Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupId(pub RecordId);
 
-/// The prefix of the identity of a group.
 const PREFIX: &str = "group-";
 
 impl GroupId {

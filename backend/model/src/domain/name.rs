@@ -8,7 +8,6 @@ use unicode_normalization::char::is_combining_mark;
 /// Maximum length of a name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
 
-/// Prefix of the names of users who signed in.
 const PERSON_PREFIX: &str = "oidc:";
 
 /// Prefix of contacts' names where they appear alongside clients.

@@ -4,7 +4,6 @@ use std::fmt;
 
 /// The supported version; later versions start with the same fields.
 const VERSION: &str = "00";
-/// The sampled flag.
 const SAMPLED: u8 = 1;
 
 /// A trace and the parent span in it.

@@ -17,7 +17,6 @@ use crate::{
     violation::Violation,
 };
 
-/// Maximum number of values in an `in` clause.
 const VALUES_MAX: usize = 500;
 /// Maximum size of a text to compare with, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
@@ -33,7 +32,6 @@ const CACHE_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum ratio of the cost of matching a regular expression to that of a plain text.
 const PATTERN_COST: usize = 64;
 
-/// Maximum number of violations reported for a query.
 const VIOLATIONS_MAX: usize = 100;
 
 /// A validated query, ready for matching.
@@ -43,7 +41,6 @@ pub struct CompiledQuery {
     speaks_of_status: bool,
 }
 
-/// A compiled clause.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
     And(Vec<Node>),
@@ -52,7 +49,6 @@ pub(super) enum Node {
     Compare(Field, Comparison),
 }
 
-/// A comparison with the value of a field.
 #[derive(Debug, Clone)]
 pub(super) enum Comparison {
     Equals(Operand),

@@ -117,7 +117,6 @@ impl Document {
     }
 }
 
-/// Returns the number of values inside, with texts weighted by length.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 1,

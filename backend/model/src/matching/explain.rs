@@ -5,7 +5,6 @@ use super::field::{Field, FieldValue, Holds};
 use super::subject::Subject;
 use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
 
-/// Maximum number of list values shown in an explanation.
 const SHOWN_VALUES_MAX: usize = 20;
 
 /// The evaluation of a clause.
@@ -155,7 +154,6 @@ fn exists(name: &str, field: &Field, occurrence: &Occurrence) -> Explained {
     }
 }
 
-/// Returns the value of a field in an occurrence, as written by people.
 fn actual(field: &Field, occurrence: &Occurrence) -> Option<Value> {
     match field.holds() {
         Holds::Severity => {

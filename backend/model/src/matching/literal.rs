@@ -211,7 +211,6 @@ fn word(flag: bool) -> &'static str {
     if flag { "true" } else { "false" }
 }
 
-/// Parses an RFC 3339 time as milliseconds since 1970.
 fn moment_ms(text: &str) -> Option<f64> {
     // Checking one character of the date avoids the parser for most texts.
     if text.as_bytes().get(4) != Some(&b'-') {

@@ -11,14 +11,12 @@ use crate::domain::{Severity, Status};
 /// Maximum number of keys for a query; one with more is always evaluated.
 const KEYS_MAX: usize = 2_000;
 
-/// A required value in a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key<'a> {
     pub(super) field: &'a Field,
     pub(super) want: Want<'a>,
 }
 
-/// A required value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want<'a> {
     /// This text, folded.

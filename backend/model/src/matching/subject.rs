@@ -45,7 +45,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether the caller is gone.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.get()
     }

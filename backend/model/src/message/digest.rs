@@ -55,7 +55,6 @@ pub(super) fn lines(
     rows.chain(items).chain(more).collect()
 }
 
-/// Returns the most important facts as pairs of a label and a value.
 pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'static str, String)> {
     vec![
         ("Severity", worst.severity.word().to_owned()),

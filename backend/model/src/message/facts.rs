@@ -13,7 +13,6 @@ use crate::{
     template::{AnyTemplate, Budget, Escape, Variables},
 };
 
-/// Maximum length of a headline, in characters.
 const HEADLINE_CHARACTERS_MAX: usize = 200;
 
 /// Maximum length of a title, in characters; every receiver that limits titles accepts this.
@@ -22,7 +21,6 @@ const TITLE_CHARACTERS_MAX: usize = 100;
 /// Maximum length of texts when a template is filled in its simplest form.
 const SIMPLE_CHARACTERS_MAX: usize = 200;
 
-/// The name of a rule's message in warnings.
 const RULE_MESSAGE: &str = "the rule's message";
 
 /// A template that exceeded a rendering limit.
@@ -390,7 +388,6 @@ fn headline(occurrence: &Occurrence) -> String {
         .unwrap_or_else(|| occurrence.event.to_string())
 }
 
-/// Returns the variables of an occurrence.
 fn event(occurrence: &Occurrence) -> Value {
     let headline = headline(occurrence);
     json!({

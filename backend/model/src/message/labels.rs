@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Content, hold::SharedValue};
 
-/// The label with the name of the alert.
 const NAME: &str = "alertname";
-/// The label with the id of the thread.
 const THREAD: &str = "thread";
 
 /// Returns the labels, which are the same in every message of a thread whatever happens to its

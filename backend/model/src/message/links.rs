@@ -112,7 +112,6 @@ impl Links {
         Some(signer.acknowledge(&thread, &contact.response.to_string(), &contact.name))
     }
 
-    /// Returns the URL of the installation.
     pub(super) fn url(&self) -> &str {
         self.base.trim_end_matches('/')
     }

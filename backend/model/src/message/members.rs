@@ -64,14 +64,12 @@ pub(super) fn lines(
     lines
 }
 
-/// Returns the number of members not listed.
 fn more(group: &GroupContent) -> u32 {
     let listed = group.members.len().min(LISTED_MAX);
     let listed = u32::try_from(listed).unwrap_or(u32::MAX);
     group.count.saturating_sub(listed)
 }
 
-/// Returns the variables of a group.
 pub(super) fn variables(
     group: &GroupContent,
     link: &str,

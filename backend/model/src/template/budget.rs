@@ -8,11 +8,9 @@ use crate::{
     limits::{BLANK_STEPS_MAX, MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX},
 };
 
-/// Bytes written or compared per step.
 const STEP_BYTES: usize = 64;
 /// Number of steps between checks whether the caller is gone.
 const LOOK_EVERY: usize = 512;
-/// Bytes of a value written as JSON per step; the value is traversed for them.
 const JSON_STEP_BYTES: usize = 4;
 
 /// The reason a template was not rendered.
@@ -83,7 +81,6 @@ impl Budget {
         }
     }
 
-    /// Returns the maximum number of bytes a template may write.
     pub(super) fn bytes_max(&self) -> usize {
         self.bytes_max
     }
@@ -127,7 +124,6 @@ impl Budget {
         }
     }
 
-    /// Charges for comparing bytes with keys.
     pub(super) fn compare(&mut self, bytes: usize) -> Result<(), RenderError> {
         self.spend(1 + bytes / STEP_BYTES)
     }
@@ -141,7 +137,6 @@ impl Budget {
     }
 }
 
-/// A writer limited by the budget.
 pub(super) struct Limited<'a> {
     budget: &'a mut Budget,
     bytes: Vec<u8>,

@@ -1,6 +1,5 @@
 //! Truncates texts to the limits of providers.
 
-/// The mark in place of the truncated rest.
 const MARK: char = '\u{2026}';
 
 /// Truncates a text to at most `max` characters.

@@ -61,13 +61,11 @@ impl Escape {
         (Self::Telegram, "telegram"),
     ];
 
-    /// Returns the name of the context.
     pub(super) fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(it, _)| *it == self);
         found.map_or("text", |(_, name)| name)
     }
 
-    /// Returns the escaping for a context name.
     pub(super) fn of_name(name: &str) -> Self {
         let found = Self::ALL.iter().find(|(_, it)| *it == name);
         found.map_or(Self::None, |(it, _)| *it)

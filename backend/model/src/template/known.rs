@@ -97,7 +97,6 @@ pub const VALUES: &str = "values.";
 /// Prefixes of list entries that have the variables of an event.
 const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
 
-/// Maximum number of unknown names reported for a template.
 pub(super) const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.

@@ -4,7 +4,6 @@ use super::{Part, Template, TemplateError, check_size};
 
 /// Maximum nesting of sections.
 const NESTING_MAX: usize = 32;
-/// Maximum length of a variable's name, in bytes.
 const NAME_BYTES_MAX: usize = 512;
 
 impl Template {
@@ -65,7 +64,6 @@ enum Kind {
     Comment,
 }
 
-/// One tag, from `{{` to `}}`.
 struct Tag<'a> {
     kind: Kind,
     name: &'a str,

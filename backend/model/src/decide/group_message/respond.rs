@@ -140,7 +140,6 @@ impl Message<'_> {
         deliveries
     }
 
-    /// Returns the updates for the receivers of the response.
     fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
         let is_news =
             |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
@@ -200,7 +199,6 @@ impl Message<'_> {
     }
 }
 
-/// Whether a member is escalated at all.
 fn is_escalated(member: &Occurrence) -> bool {
     // An unanswered escalation is not escalated to the same people again.
     let is_escalation = is_own(&member.dimensions) && member.kind == ESCALATION_KIND;

@@ -14,15 +14,12 @@ use crate::{
     violation::Violation,
 };
 
-/// Maximum length of the name of an event.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Maximum length of the summary and of each dimension.
 const TEXT_CHARACTERS_MAX: usize = 250;
 const NAMED: &str = "heartbeat";
 /// Variables of all templates. Only summaries may use more, since an event must keep its identity
 /// while it is open.
 const IDENTITY_VARIABLES: [&str; 2] = ["name", "by"];
-/// Variables of summaries.
 const SUMMARY_VARIABLES: [&str; 4] = ["name", "by", "last_beat", "due"];
 const BY: &str = "by.";
 
@@ -180,7 +177,6 @@ fn values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns the default summary.
 fn sentence(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> String {
     let named = expected.values.iter();
     let named = named.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));

@@ -27,7 +27,6 @@ impl GroupPlace {
         self.is_member || self.joins
     }
 
-    /// Returns the change to report.
     pub(super) fn change(&self) -> MemberChange {
         if self.is_member {
             MemberChange::Repeated

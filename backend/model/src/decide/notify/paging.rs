@@ -102,7 +102,6 @@ fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i
     }
 }
 
-/// A receiver: a destination, and the contact it belongs to.
 pub(super) type Receiver = (RecordId, Option<Name>);
 
 /// Returns the contacts notified by the response of a rule, each with its destination.
@@ -112,7 +111,6 @@ fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedCon
     paged.map(|it| (it.destination.0, it.contact.clone()))
 }
 
-/// Returns all receivers notified by a rule.
 pub(super) fn receivers(entry: &Notified) -> impl Iterator<Item = Receiver> {
     let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
     of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.name))))

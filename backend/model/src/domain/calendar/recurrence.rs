@@ -81,11 +81,9 @@ const FREQUENCIES: [(&str, Frequency); 4] = [
     ("YEARLY", Frequency::Yearly),
 ];
 
-/// The formats of `UNTIL`.
 const DAY_FORMAT: &str = "%Y%m%d";
 const MOMENT_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
-/// Maximum length of a recurrence as text.
 const TEXT_BYTES_MAX: usize = 1_000;
 
 /// The period in which days of the week are numbered.
@@ -197,7 +195,6 @@ impl FromStr for Recurrence {
     }
 }
 
-/// Maximum number of values in a list.
 const LIST_MAX: usize = 400;
 
 fn list<T: PartialEq>(

@@ -6,7 +6,6 @@ use super::*;
 use crate::testing::walks::walk_length;
 
 const SECOND_MS: i64 = 1_000;
-/// The length of a walk, in seconds.
 const WALK: i64 = 4 * 3_600;
 /// How long a Prometheus repeats an end, and the interval of its reports, in seconds.
 const REPEATED: i64 = 900;
@@ -16,7 +15,6 @@ const RESEND: i64 = 60;
 /// that may be 1 min ahead, and take time to arrive.
 const SETTLED: i64 = 400;
 
-/// A random generator.
 struct Chance(u64);
 
 impl Chance {
@@ -27,7 +25,6 @@ impl Chance {
         mixed ^ mixed >> 31
     }
 
-    /// Returns a random number in a range.
     fn of(&mut self, range: std::ops::RangeInclusive<i64>) -> i64 {
         let width = range.end().abs_diff(*range.start()) + 1;
         let above = i64::try_from(self.next() % width).unwrap();
@@ -140,7 +137,6 @@ impl Alertmanager {
     }
 }
 
-/// The conditions of a walk.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
 struct Way {

@@ -82,7 +82,6 @@ pub(super) fn test(
     state.perform_test(name, &all)
 }
 
-/// A filter and its arguments.
 struct Each<'a> {
     name: &'a str,
     placed: &'a [Value],

@@ -4,7 +4,6 @@ use minijinja::{Error, Value, machinery::ast::BinOpKind, value::ValueKind};
 
 use super::fault::wrong;
 
-/// A number for calculations.
 #[derive(Clone, Copy)]
 enum Number {
     Whole(i128),
@@ -39,7 +38,6 @@ fn whole(number: Option<i128>) -> Result<Value, Error> {
     })
 }
 
-/// Negates a number.
 pub(super) fn negative(value: &Value) -> Result<Value, Error> {
     match number(value) {
         Some(Number::Whole(number)) => whole(number.checked_neg()),
@@ -48,7 +46,6 @@ pub(super) fn negative(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// Applies an operator to two numbers.
 pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
     let (Some(a), Some(b)) = (number(left), number(right)) else {
         return Err(wrong(format!(
@@ -90,7 +87,6 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
     }))
 }
 
-/// Divides and rounds down.
 fn floor_divided(a: i128, b: i128) -> Option<i128> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     let is_below = rest != 0 && (rest < 0) != (b < 0);

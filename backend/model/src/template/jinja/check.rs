@@ -7,7 +7,6 @@ use minijinja::machinery::{
 
 use super::{super::TemplateError, filters::FILTERS, scan};
 
-/// Maximum length of a `range`.
 pub(super) const RANGE_MAX: i128 = 100;
 
 /// Filters whose result is a list.
@@ -197,7 +196,6 @@ fn call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
     }
 }
 
-/// Returns the error for a `range` that is too long.
 pub(super) fn long_range() -> String {
     format!("`range` has more than {RANGE_MAX} numbers")
 }

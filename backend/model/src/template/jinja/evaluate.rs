@@ -30,7 +30,6 @@ struct Scope<'t> {
     cycle: Option<Cycle>,
 }
 
-/// The loop of a scope.
 struct Cycle {
     index: usize,
     length: usize,
@@ -39,7 +38,6 @@ struct Cycle {
     last: Option<Vec<Value>>,
 }
 
-/// A template being rendered.
 pub(super) struct Evaluation<'r, 's, 't> {
     state: &'r mut State<'s, 's>,
     meter: Meter,
@@ -140,13 +138,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(())
     }
 
-    /// Formats and escapes a value.
     fn escaped(&mut self, value: &Value) -> Result<String, Error> {
         self.meter.weigh(self.state, value)?;
         self.state.format(value.clone())
     }
 
-    /// Returns the output of a block as a value.
     fn captured(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
         self.written.push(String::new());
         self.statements(body)?;
@@ -511,7 +507,6 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         apply::filter(self.state, &self.meter, it.name, value, &placed, &named)
     }
 
-    /// Applies the filters of a block to its output.
     fn filtered(&mut self, filters: &'t Expr<'t>, text: Value) -> Result<Value, Error> {
         let Expr::Filter(it) = filters else {
             return Ok(text);

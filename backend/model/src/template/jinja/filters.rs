@@ -16,11 +16,9 @@ use super::{
 
 /// Cost of a time zone lookup and of formatting a date, in steps.
 const DATE_STEPS: u64 = 50;
-/// Bytes of JSON per step.
 const JSON_STEP_BYTES: usize = 4;
 /// Default length of `truncate`, in characters.
 const TRUNCATE_CHARACTERS: usize = 255;
-/// Default format of a date.
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
 /// The available filters, in alphabetical order.
@@ -127,7 +125,6 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
     }
 }
 
-/// Formats a number; integers without a fraction.
 fn number(value: &Value) -> String {
     match f64::try_from(value.clone()) {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
@@ -138,7 +135,6 @@ fn number(value: &Value) -> String {
     }
 }
 
-/// Formats a value as JSON.
 fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let mut json = Counted {
         state,
@@ -296,7 +292,6 @@ fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     })
 }
 
-/// Formats seconds as days, hours, minutes and seconds.
 fn duration(value: &Value) -> Result<String, Error> {
     let number = match value.as_str() {
         Some(text) => text.trim().parse().ok(),

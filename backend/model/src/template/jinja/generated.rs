@@ -106,7 +106,6 @@ const TESTS: [&str; 12] = [
     "lt(n)",
 ];
 
-/// A random generator, deterministic for a seed.
 struct Chance(u64);
 
 impl Chance {

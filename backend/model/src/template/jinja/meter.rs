@@ -7,11 +7,9 @@ use minijinja::{Error, ErrorKind, State, Value, value::ValueKind};
 use super::fault::wrong;
 use crate::{effort, template::RenderError};
 
-/// Maximum depth of a value created by a template.
 pub(super) const VALUE_DEPTH_MAX: usize = 16;
 /// Maximum depth of a variable, the same as for parsed documents.
 const VARIABLE_DEPTH_MAX: usize = 128;
-/// Bytes of a text per step.
 const STEP_BYTES: usize = 64;
 /// Number of charges between checks whether the caller is gone.
 const LOOK_EVERY: u32 = 32;
@@ -25,7 +23,6 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Creates a meter for texts of at most `bytes_max` bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -47,7 +44,6 @@ impl Meter {
         state.consume_fuel(steps)
     }
 
-    /// Charges for bytes read or written.
     pub(super) fn spend_bytes(&self, state: &State<'_, '_>, bytes: usize) -> Result<(), Error> {
         self.spend(state, steps_of(bytes))
     }

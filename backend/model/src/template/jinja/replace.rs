@@ -12,11 +12,9 @@ use regex_automata::{
 
 use super::fault::wrong;
 
-/// Maximum length of a regular expression, in bytes.
 const PATTERN_BYTES_MAX: usize = 1_000;
 /// Maximum length of a searched text, in bytes.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Maximum memory of a compiled regular expression, in bytes.
 const COMPILED_BYTES_MAX: usize = 64 * 1024;
 /// Memory for the states of a search, in bytes; a search that fills it repeatedly is aborted.
 const STATES_BYTES_MAX: usize = 256 * 1024;
@@ -36,7 +34,6 @@ const GROUPS_STEPS: usize = 16;
 #[derive(Default)]
 struct Expressions(BTreeMap<String, Expression>);
 
-/// A compiled regular expression.
 struct Expression {
     search: lazy::Regex,
     cache: lazy::Cache,
@@ -190,7 +187,6 @@ impl Expression {
     }
 }
 
-/// The resources used by searches so far.
 struct Used {
     /// Bytes read.
     read: usize,

@@ -16,7 +16,6 @@ const LITERAL_DEPTH_MAX: usize = 16;
 /// its tree.
 const CHAIN_MAX: usize = 100;
 
-/// Words that are operators.
 const WORDS: [&str; 7] = ["and", "or", "not", "is", "in", "if", "else"];
 
 /// Tags that are closed by another tag.
@@ -54,7 +53,6 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Returns an error at a token.
 pub(super) fn at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
     let offset = usize::try_from(span.start_offset).unwrap_or_default();
     let offset = if source.is_char_boundary(offset) {
@@ -120,7 +118,6 @@ impl Around {
         })
     }
 
-    /// Processes the first word of a tag.
     fn tag(&mut self, word: &str) -> Option<String> {
         match word {
             "macro" | "call" => {
