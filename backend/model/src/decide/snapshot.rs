@@ -153,8 +153,8 @@ impl Snapshot {
         &self.silences
     }
 
-    /// Creates a snapshot; `rules` must be sorted by name. `newest_end_ms` is the time of the
-    /// newest edit or deletion of a trigger or rule.
+    /// Creates a snapshot; `rules` must be sorted by name. `newest_end_ms` is the time at which a
+    /// trigger or rule was last replaced or deleted.
     pub fn new(
         triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
         rules: Vec<Arc<Rule>>,

@@ -14,7 +14,7 @@ pub enum HoldKind {
     Inhibition = 2,
     /// A silence covers the event.
     Silence = 3,
-    /// The time is outside the windows of the rule's calendar.
+    /// Outside the windows of the rule's calendar.
     ActiveTimes = 4,
     /// The delay of the rule has not passed.
     Delay = 5,

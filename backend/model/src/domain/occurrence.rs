@@ -1,4 +1,4 @@
-//! Occurrences: an event from the time it opens until it closes.
+//! Occurrences: spans of an event from its opening to its close.
 
 use std::collections::BTreeMap;
 

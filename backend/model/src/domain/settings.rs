@@ -16,7 +16,7 @@ pub struct Settings {
     /// The keys of the settings given by the settings file of a single-node installation; these
     /// cannot be changed through the API.
     pub from_file: Vec<String>,
-    /// Counts their edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     /// Time they were first stored, in milliseconds since 1970.
     pub create_ms: i64,
