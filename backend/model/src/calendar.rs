@@ -1,9 +1,9 @@
-//! When the spans of a calendar are: computed from its windows whenever a user asks, never stored.
+//! Computes the spans of a calendar from its windows on demand; they are never stored.
 //!
-//! - A span holds from its start on and not at its end any more. Spans that overlap or touch are one.
-//! - A start that the clocks skip is taken with the offset before the gap; one that comes twice is the
-//!   first of the two. A time of day at which a span ends is taken with the offset before the gap, or
-//!   is the second of the two: no window shrinks.
+//! - A span includes its start and excludes its end. Spans that overlap or touch are merged.
+//! - A start that the clocks skip is resolved with the offset before the gap; one that occurs twice
+//!   means the first. A time of day at which a span ends is resolved with the offset before the
+//!   gap, or means the second: windows never shrink.
 
 mod check;
 mod cron;
@@ -29,49 +29,50 @@ pub use check::{MissingZone, check, zone};
 pub use cron::Cron;
 pub use rotation::Rotation;
 
-/// A stretch of time that a calendar names.
+/// A period of time in a calendar.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Its first moment, in milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
-    /// The first moment after it, in milliseconds since 1970.
+    /// The exclusive end, in milliseconds since 1970.
     pub end_ms: i64,
-    /// By how much a change of the clocks makes it longer than it usually is, in milliseconds;
-    /// negative when shorter.
+    /// How much longer than usual it is because of a change of the clocks, in milliseconds;
+    /// negative if shorter.
     pub longer_ms: i64,
 }
 
-/// What a calendar is at a moment.
+/// The status of a calendar at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CalendarStatus {
-    /// Whether the moment is in a window.
+    /// Whether the time is in a window.
     pub in_window: bool,
-    /// When that changes next, in milliseconds since 1970; none when it does not for as long as was
-    /// looked ahead.
+    /// Time of the next change, in milliseconds since 1970; `None` if there is none within the
+    /// search horizon.
     pub changes_ms: Option<i64>,
 }
 
-/// Spans of a range of time.
+/// The spans in a range of time.
 #[derive(Debug)]
 pub struct SpansFound {
-    /// Those that hold at some moment of the range, in order; not cut to it, but where one has gone on
-    /// for longer than any single span lasts.
+    /// The spans that overlap the range, in order. They are not limited to it, except where merged
+    /// spans last longer than any single one.
     pub spans: Vec<Span>,
-    /// From when on they are not known, in milliseconds since 1970: the end of the range, or earlier
-    /// when looking further would have cost too much.
+    /// The end of the known spans, in milliseconds since 1970: the end of the range, or earlier if
+    /// continuing would have cost too much.
     pub until_ms: i64,
-    /// Days that may still be looked at.
+    /// The remaining number of days that may be scanned.
     left: usize,
 }
 
-/// A calendar, ready to be asked.
+/// A calendar ready for evaluation.
 #[derive(Debug)]
 pub struct Prepared {
     zone: TimeZone,
     windows: Vec<PreparedWindow>,
     except: Vec<Arc<Prepared>>,
-    /// What was answered last, for how long: most are asked for one moment after the other.
+    /// The last status computed and the time from which it holds; most lookups are for consecutive
+    /// times.
     known: Mutex<Option<KnownStatus>>,
 }
 
@@ -87,7 +88,7 @@ struct PreparedWindow {
     starts: Starts,
 }
 
-/// How far is looked for the next change, in turn.
+/// The horizons to search for the next change, tried in turn.
 const HORIZONS: [SignedDuration; 4] = [
     SignedDuration::from_hours(2 * 24),
     SignedDuration::from_hours(40 * 24),
@@ -95,14 +96,14 @@ const HORIZONS: [SignedDuration; 4] = [
     SignedDuration::from_hours(10 * 366 * 24),
 ];
 
-/// Clocks change by less than this.
+/// Upper bound for a change of the clocks.
 const SHIFT_MAX: SignedDuration = SignedDuration::from_hours(26);
 
 impl Prepared {
-    /// Makes a calendar ready; `except` are those that it takes out, ready as well.
+    /// Prepares a calendar; `except` are the calendars that it excludes.
     ///
     /// # Errors
-    /// [`MissingZone`] when this machine does not know its zone.
+    /// Returns [`MissingZone`] if this machine does not know the time zone.
     pub fn new(calendar: &Calendar, except: Vec<Arc<Self>>) -> Result<Self, MissingZone> {
         let windows = calendar.windows.iter().map(|window| PreparedWindow {
             starts: Starts::of(window),
@@ -116,18 +117,18 @@ impl Prepared {
         })
     }
 
-    /// The zone of its local times.
+    /// Returns the time zone.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// The local time of a moment.
+    /// Returns the local time at a time.
     pub fn local(&self, at_ms: i64) -> Option<DateTime> {
         let at = Timestamp::from_millisecond(at_ms).ok()?;
         Some(self.zone.to_datetime(at))
     }
 
-    /// What it is at a moment.
+    /// Returns the status at a time.
     pub fn at(&self, now_ms: i64) -> CalendarStatus {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let still = known.filter(|it| {
@@ -158,7 +159,7 @@ impl Prepared {
                 Some(first) if in_window => Some(first.end_ms),
                 first => first.map(|it| it.start_ms),
             };
-            // A span that continues where looking ends may be longer.
+            // A span that reaches the end of the search may be longer.
             if let Some(changes_ms) = changes_ms.filter(|it| *it < found.until_ms) {
                 return CalendarStatus {
                     in_window,
@@ -175,7 +176,7 @@ impl Prepared {
         }
     }
 
-    /// The spans that hold at some moment from one up to and without another.
+    /// Returns the spans that overlap the time from `start_ms` to before `end_ms`.
     pub fn between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
         self.looked_through((start_ms, end_ms), CALENDAR_CANDIDATES_MAX)
     }
@@ -203,7 +204,6 @@ impl Prepared {
         found
     }
 
-    /// The spans of all windows.
     fn windows_between(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> SpansFound {
         let mut found = SpansFound {
             spans: Vec::new(),
@@ -233,7 +233,7 @@ impl Prepared {
 }
 
 impl PreparedWindow {
-    /// Adds the spans of a range; answers the day from which on nothing was looked at, if there is one.
+    /// Adds the spans in a range. Returns the day at which it ran out of steps, if it did.
     fn between(
         &self,
         (start, end): (Timestamp, Timestamp),
@@ -247,7 +247,7 @@ impl PreparedWindow {
         let (from, through) = (zone.to_datetime(from), zone.to_datetime(through));
         let mut take = |local: DateTime| {
             let span = self.span(local, zone);
-            // What ended before the range may be the beginning of a span that reaches into it.
+            // A span that ended before the range may be merged with one that overlaps it.
             if let Some((raw, longer)) = span.filter(|(raw, _)| raw.0 < end) {
                 spans.push(Span {
                     start_ms: raw.0.as_millisecond(),
@@ -265,8 +265,8 @@ impl PreparedWindow {
         stopped
     }
 
-    /// The span of a local start, and how much longer it is than usual; none for one that is out of
-    /// bounds.
+    /// Returns the span of a local start, and how much longer than usual it is; `None` if it is
+    /// after the last start.
     fn span(
         &self,
         local: DateTime,
@@ -292,7 +292,7 @@ impl PreparedWindow {
                 let nominal = next(local, time)?;
                 let usual = nominal.duration_since(local);
                 let end = zone.to_ambiguous_timestamp(nominal).later().ok()?;
-                // Both in a gap: the start was moved behind the end.
+                // Both are in a gap, so that the start was moved past the end.
                 let end = if end > start {
                     end
                 } else {
@@ -305,7 +305,6 @@ impl PreparedWindow {
     }
 }
 
-/// Whether a start is left out.
 fn is_out(window: &Window, start: DateTime) -> bool {
     let mut all = window.without.iter();
     all.any(|it| match it {
@@ -314,7 +313,7 @@ fn is_out(window: &Window, start: DateTime) -> bool {
     })
 }
 
-/// The first such time of day after a local time.
+/// Returns the next occurrence of a time of day after a local time.
 fn next(after: DateTime, time: Time) -> Option<DateTime> {
     let same_day = after.date().to_datetime(time);
     if same_day > after {
@@ -323,7 +322,6 @@ fn next(after: DateTime, time: Time) -> Option<DateTime> {
     Some(after.date().tomorrow().ok()?.to_datetime(time))
 }
 
-/// How long a span may last.
 fn longest(length: Length) -> SignedDuration {
     match length {
         Length::For { days, exact } => {

@@ -1,38 +1,41 @@
-//! Who is notified of what, and what stands against it: one pure decision, made when an occurrence
-//! changes and asked again when it is explained.
+//! Decides who is notified of an occurrence and why not: a pure decision, made on every change of
+//! an occurrence and repeated to explain it.
 //!
-//! What the contract leaves open is decided here:
-//! - Rules are asked at every change of an occurrence, regardless of who made it. An event that
-//!   comes too late only counts, and changes nothing that they look at.
-//! - A repeat is news from a sender: what an operator or ageing changes opens, and never repeats.
-//! - What is closed is matched by triggers that speak of the status only, and its messages say
-//!   `clear`. No one is notified of what was suppressed until its close, however often that comes.
-//! - A step sends one message about a rule to a destination. When an update goes out, it also
-//!   stands for a repeat that is due.
-//! - The obligation to close beats everything but a destination that no longer exists: an edited,
-//!   disabled or deleted rule and a suppression in between do not stop the closing message, which
-//!   is outstanding when the rule sends updates at that time, or did when it was deleted. It names
-//!   the trigger of the opening message; a deleted rule's text is the one it had then. Other
-//!   updates follow the rule as it is now, and none are sent while suppressed or after the close.
-//!   An entry keeps the state that was last notified while the occurrence is suppressed or something
-//!   holds the update; receivers are notified afterwards if it is another one by then.
-//! - What only holds postpone waits in the occurrence, one entry a rule, and is re-evaluated when a
-//!   hold may have ended, by the definitions of that moment; closings wait for nothing. What closes
-//!   while its opening waits is skipped. Of updates that wait only the last state counts, and
-//!   nothing is sent when it is the one that was reported last and no repeat fell due.
-//! - A rule that groups sends nothing separately: what nothing else holds joins a group, waits for
-//!   its next message, and is included when that is created, with [`StepKind::NotifyGroup`]. What a
-//!   group reported, closings as well, is reported on with the group. What matches only when it is
-//!   closed goes alone.
-//! - An event that opens too often within a rule's window flaps for it, until nothing opened or
-//!   closed for a while. Who was notified of it hears neither that it closes nor that it opens
-//!   meanwhile: the next occurrences take over the outstanding closing, in the same thread, and
-//!   when it settles one message shows how it stands. Other changes are reported immediately.
-//! - What a shadow rule decides is recorded as if it were sent, and no resolution is outstanding by
-//!   it. As soon as the rule sends, what was only recorded counts for nothing; a rule that became a
-//!   shadow still sends the outstanding closings.
-//! - A receiver of the closing message of what is open again gets an opening message again, and the
-//!   next closing is outstanding.
+//! Choices that the contract leaves open:
+//! - Rules are evaluated on every change of an occurrence, whoever made it. A late event is only
+//!   counted and changes nothing that rules evaluate.
+//! - Only events repeat notifications: a change by an operator or by ageing can cause an opening
+//!   message, but never a repeat.
+//! - A closed occurrence matches only triggers that use the status, and its messages say `clear`.
+//!   Nobody is notified of an occurrence that was suppressed until its close, however often the
+//!   close is sent.
+//! - A step sends at most one message about a rule to a destination. An update also counts as a
+//!   repeat that is due.
+//! - A due closing message is sent unless its destination was deleted: editing, disabling or
+//!   deleting the rule, or a suppression in between, does not prevent it. It is due if the rule
+//!   sends updates at that time, or did when it was deleted. It names the trigger of the opening
+//!   message; for a deleted rule it uses its last definition. Other updates follow the current
+//!   rule, and none are sent while the occurrence is suppressed or after its close. While it is
+//!   suppressed or an update is held, the last notified state is stored; receivers are notified
+//!   later if the state then differs from it.
+//! - A notification that is only held is stored in the occurrence, one per rule, and is
+//!   re-evaluated with the current definitions when a hold may have ended. Closing messages are not
+//!   held. If the occurrence closes while its opening message is held, the message is skipped. Of
+//!   held updates only the last state counts, and nothing is sent if it equals the last notified
+//!   state and no repeat is due.
+//! - A rule with grouping sends nothing on its own: an occurrence that is not held otherwise joins
+//!   a group, waits for its next message, and is included by a step of [`StepKind::NotifyGroup`].
+//!   Once reported with a group, it is always reported with it, including its close. An occurrence
+//!   that only matches once closed is sent on its own.
+//! - An event that opens too often within a rule's window is flapping for that rule until nothing
+//!   opens or closes for a while. Notified receivers get no closing and opening messages in that
+//!   time: the next occurrences inherit the due closing message in the same thread, and one message
+//!   reports the state once it settles. Other changes are reported immediately.
+//! - The decisions of a shadow rule are recorded as if sent, but never make a closing message due.
+//!   Once the rule sends, such records are ignored; a rule that becomes a shadow rule still sends
+//!   the closing messages that are due.
+//! - If an occurrence reopens, the receivers of its closing message get another opening message,
+//!   and another closing message becomes due.
 
 mod calendars;
 mod causes;

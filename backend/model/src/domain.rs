@@ -1,4 +1,5 @@
-//! What the service is about, as types that cannot be invalid: no I/O, no clock, no wire, no disk.
+//! The domain types. They cannot hold invalid values, and know nothing of I/O, clocks, wire or disk
+//! formats.
 
 pub mod any_resource;
 pub mod audit;

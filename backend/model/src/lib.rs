@@ -1,6 +1,7 @@
-//! What events, rules and messages are, and how they are decided: without a store, a network or a clock.
+//! The domain model of events, rules and messages, and its decisions, without a store, network or
+//! clock.
 //!
-//! Everything here is a function of its arguments, so that a decision can be repeated, explained and
+//! Everything here is a function of its arguments, so that decisions can be repeated, explained and
 //! replayed.
 
 pub mod calendar;

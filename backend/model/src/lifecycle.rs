@@ -1,4 +1,4 @@
-//! What an event, an operator or the passing of time makes of an occurrence; pure.
+//! State changes of occurrences caused by events, operators or the passing of time; pure.
 
 use std::time::Duration;
 
@@ -11,48 +11,48 @@ use crate::{
     limits::{HISTORY_MAX, REPORT_LATE_MAX_MS},
 };
 
-/// The review time of an occurrence that is never looked at.
+/// The review time of an occurrence that needs no review.
 pub const REVIEW_NEVER_MS: i64 = i64::MAX;
 
-/// An event that was accepted, and how it came.
+/// An accepted event and its origin.
 #[derive(Debug, Clone)]
 pub struct Arrival<'a> {
     /// The event.
     pub event: &'a IncomingEvent,
-    /// The client that sent it; none when the service did.
+    /// The client that sent it; `None` if the service did.
     pub author: Option<&'a Name>,
     /// The rules that led to it, oldest first.
     pub chain: &'a [RecordId],
-    /// What it follows from.
+    /// The trace context it was sent with.
     pub trace: Option<TraceContext>,
-    /// When it was accepted, in milliseconds since 1970.
+    /// Time it was accepted, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// What happened to an event.
+/// The effect of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
-    /// The occurrence took it in.
+    /// It was applied to the current occurrence.
     Repeated(Transition),
-    /// It came too late for anything but being counted.
+    /// It arrived too late and was only counted.
     Counted,
-    /// It opened a new occurrence, which follows the newest one.
+    /// It opened a new occurrence after the newest one.
     Opened(Box<Occurrence>),
 }
 
-/// Whose an occurrence is to be.
+/// A change of the assignee.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Assignment {
-    /// Whose it is.
+    /// Unchanged.
     #[default]
     Stays,
-    /// No one's.
+    /// Assigned to nobody.
     Nobody,
-    /// That client's.
+    /// Assigned to a client.
     Client(Name),
 }
 
-/// What is to be another value; none leaves it as it is.
+/// Changes to an occurrence; `None` leaves a value unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StateChange {
     /// The severity.
@@ -61,33 +61,33 @@ pub struct StateChange {
     pub status: Option<Status>,
     /// The acknowledged flag.
     pub acknowledged: Option<bool>,
-    /// How long the acknowledgement counts, in milliseconds; none for without an end.
+    /// Duration of the acknowledgement, in milliseconds; `None` means unlimited.
     pub acknowledge_for_ms: Option<i64>,
-    /// Who looks after it.
+    /// The assignee.
     pub assignment: Assignment,
     /// Whether receivers get no update about the acknowledgement.
     pub without_updates: bool,
 }
 
-/// Who asks for a change, and when.
+/// The origin of a change.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
-    /// The client; none when the service itself does.
+    /// The client; `None` if the service itself makes the change.
     pub author: Option<&'a Name>,
-    /// The reason that a close gets.
+    /// The close reason, if the change closes the occurrence.
     pub reason: CloseReason,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// Takes an event in, given the occurrence that it continues or follows; `key` is used when that
-/// opens another one.
+/// Applies an event to the occurrence it continues or follows. If it opens another occurrence,
+/// `key` becomes its key.
 ///
-/// An event is late when it is before the newest one of the occurrence, regardless of who closed
-/// that occurrence and when; the time of an event is the earlier of what it states and when it
-/// came. A late event counts and does nothing else, also when it would close or would open the next
-/// occurrence. Events of one reporter are never late: the order of their arrival decides. An end
-/// counts only where it is of an earlier condition or by one of several reporters.
+/// An event is late if it is older than the newest one of the occurrence, regardless of who closed
+/// that occurrence and when; the time of an event is the earlier of its timestamp and its arrival.
+/// A late event is only counted, even if it would close the occurrence or open the next one. Events
+/// of one reporter are never late: their order of arrival decides. An end is only counted if it
+/// belongs to an earlier condition or comes from one of several reporters.
 pub fn receive(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
@@ -101,7 +101,7 @@ pub fn receive(
     let now_ms = arrival.now_ms;
     let status = status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
-    // Nothing that is stored was received later than now, whatever an older version noted.
+    // Nothing stored can have been received in the future, even if an older version recorded so.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
     let is_late = is_before && !newest.reports.is_of_known(event.report);
     if is_late || is_overtaken(newest, event, is_end, now_ms) {
@@ -141,15 +141,16 @@ pub fn receive(
         now_ms,
     };
     let transition = alter(newest, &change, cause, settings);
-    // Only what ends sooner moves the review: news alone change no index entry.
+    // Only an earlier expiry moves the review, so that repeats change no index entry.
     if let Some(expire_ms) = newest.expire_ms {
         newest.review_ms = newest.review_ms.min(expire_ms);
     }
     Received::Repeated(transition)
 }
 
-/// The status that an event states of that occurrence: closed also where it is of a reporter whose clock
-/// is ahead, and its end therefore in the future, and where it only changes what is open.
+/// Returns the status that an event gives the occurrence. This is also closed if the expiry is in
+/// the future only because the clock of its reporter is ahead, or if the event only updates open
+/// occurrences and this one is closed.
 pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option<Status> {
     let is_cut_short =
         event.expire_ms.is_some() && newest.reports.is_cut_short(event.report, now_ms);
@@ -160,8 +161,9 @@ pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option
     }
 }
 
-/// Whether an open occurrence of an identity that an earlier version gave an event is about the alert
-/// that the event reports: it began at the same moment, and is as severe unless this is its end.
+/// Whether the open occurrence, of an identity assigned by an earlier version, is about the alert
+/// that the event reports: it began at the same time and, unless this is its end, has the same
+/// severity.
 pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
     let began_ms = event.report.began_ms;
     let is_end = event.status == Some(Status::Closed);
@@ -170,8 +172,8 @@ pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
         && (is_end || event.severity == Some(folded.severity))
 }
 
-/// Whether the reports of an occurrence say that an event has nothing to add to them: an end of an
-/// earlier condition or by one of several reporters, or a late report of what was ended just now.
+/// Whether earlier reports supersede an event: it is an end of an earlier condition or from one of
+/// several reporters, or a late report of a condition that just ended.
 fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
     let (reports, report) = (&newest.reports, event.report);
     match newest.close {
@@ -186,7 +188,6 @@ fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms
     }
 }
 
-/// The reports of an occurrence that an event opens, after another one.
 fn reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
     let mut reports = before.map_or_else(Reports::default, |it| it.reports.of_next());
     if status == Status::Closed {
@@ -197,18 +198,17 @@ fn reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -
     reports
 }
 
-/// When an occurrence of that status ends unless the event is sent again.
 fn expire_ms(event: &IncomingEvent, status: Status) -> Option<i64> {
     event.expire_ms.filter(|_| status != Status::Closed)
 }
 
-/// When an event came, where that was before the time it states.
+/// Returns the time an event arrived if it is before its timestamp.
 fn received_ms(arrival: &Arrival<'_>) -> Option<i64> {
     (arrival.event.timestamp_ms > arrival.now_ms).then_some(arrival.now_ms)
 }
 
-/// Replaces what the event says again, and leaves what it is silent about; answers whether anything
-/// is other than before.
+/// Replaces the content that the event provides and keeps the rest. Returns whether anything
+/// changed.
 fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
     let mut replaced = false;
     let mut replace = |known: &mut String, new: &String| {
@@ -295,8 +295,8 @@ fn open(
     opened
 }
 
-/// Changes severity, status, acknowledgement and assignee, keeps who and when in the history, and
-/// shows what changed.
+/// Applies a change of severity, status, acknowledgement or assignee, records it in the history,
+/// and returns what changed.
 pub fn alter(
     occurrence: &mut Occurrence,
     change: &StateChange,
@@ -350,7 +350,8 @@ pub fn alter(
         note(occurrence, cause, Field::Status, from, status.word());
         occurrence.status = status;
         transition.closed = status == Status::Closed;
-        // What its sender said of its end is over when it was closed, and when it is open again.
+        // The expiry set by the sender no longer applies once it was closed, nor when it is
+        // reopened.
         if transition.closed {
             occurrence.expire_ms = None;
         }
@@ -381,23 +382,23 @@ fn note(occurrence: &mut Occurrence, cause: Cause<'_>, field: Field, from: &str,
     });
 }
 
-/// What the review of an occurrence finds to do.
+/// The action that the review of an occurrence requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Review {
-    /// Nothing before that time, in milliseconds since 1970.
+    /// None before this time, in milliseconds since 1970.
     Later(i64),
-    /// It went without news for too long: close it.
+    /// Close it: no event was received for too long.
     Age,
-    /// The time has passed that its sender gave it without news: close it.
+    /// Close it: the expiry set by its sender passed.
     Expire,
-    /// It was closed long enough ago: delete it.
+    /// Delete it: its retention has passed.
     Forget,
 }
 
-/// Looks at an occurrence whose review is due.
+/// Reviews an occurrence whose review is due.
 ///
-/// The review time does not move with every repeat, so that a repeat changes few index entries;
-/// whether there was news meanwhile is found out here.
+/// The review time does not move with every repeat, which saves changes of index entries; repeats
+/// are taken into account here instead.
 pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -> Review {
     let since_ms = occurrence
         .close
@@ -423,7 +424,7 @@ fn review_after(occurrence: &Occurrence, since_ms: i64, settings: &SharedSetting
     wait.map_or(REVIEW_NEVER_MS, later).min(expire_ms)
 }
 
-/// How long an occurrence of that severity stays open without news; none means for ever.
+/// Returns how long an occurrence of that severity stays open without events; `None` means forever.
 fn age_max(settings: &SharedSettings, severity: Severity) -> Option<Duration> {
     let age_max = match severity {
         Severity::Debug | Severity::Info => settings.info_age_max,

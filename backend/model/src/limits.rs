@@ -1,84 +1,86 @@
-//! Every bound of what is decided, by name.
+//! Limits of the model.
 
 use std::time::Duration;
 
-/// Attempts that are kept to determine the health of a destination.
+/// Maximum number of attempts stored to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
-/// One attempt in so many must fail for a destination to be failing whose last one did not,
+/// Minimum share of failed attempts, as its reciprocal, for a destination to be failing although
+/// its last attempt succeeded.
 pub const FLAKY_FROM: usize = 4;
-/// and at least so many,
+/// Minimum number of failed attempts for that.
 pub const FLAKY_FAILURES_MIN: usize = 4;
-/// until so many in a row are delivered.
+/// Number of consecutive successful attempts that end it.
 pub const WELL_AGAIN_AFTER: usize = 5;
-/// Levels of nested clauses in a query.
+/// Maximum depth of nested clauses in a query.
 pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
-/// Clauses in a query.
+/// Maximum number of clauses in a query.
 pub const CLAUSES_MAX: usize = 500;
-/// Bytes of a template.
+/// Maximum size of a template, in bytes.
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of a rendered template.
+/// Maximum size of a rendered template, in bytes.
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
-/// Steps that rendering one template may take: parts of it, entries of lists, look-ups of names, and
-/// each 64 bytes written or compared.
+/// Maximum number of steps to render a template: parts of it, list entries, name lookups, and each
+/// 64 bytes written or compared.
 pub const TEMPLATE_STEPS_MAX: usize = 100_000;
-/// Steps that rendering all templates of one message may take.
+/// Maximum number of steps to render all templates of a message.
 pub const MESSAGE_STEPS_MAX: usize = 200_000;
-/// Steps that rendering a template without variables may take, where requests are served.
+/// Maximum number of steps to render a template without variables while serving a request.
 pub const BLANK_STEPS_MAX: usize = 5_000;
-/// Bytes of an event's name or type.
+/// Maximum size of the name or kind of an event, in bytes.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
-/// The time after the end of a condition in which another reporter's report of it is a late one, and the
-/// most that the clock of a reporter may be ahead, in milliseconds.
+/// Time after the end of a condition during which another reporter's report of it counts as late,
+/// and the maximum lead of a reporter's clock, in milliseconds.
 pub const REPORT_LATE_MAX_MS: i64 = 150_000;
-/// History entries kept for one occurrence.
+/// Maximum number of history entries stored for an occurrence.
 pub const HISTORY_MAX: usize = 100;
-/// Receivers that one response notifies, in all of its rounds.
+/// Maximum number of receivers notified by a response in all its rounds.
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
-/// How often it is looked whether what holds a response is over, where no time ends it, in milliseconds.
+/// Interval between evaluations of a held response whose hold ends at no known time, in
+/// milliseconds.
 pub const RESPONSE_HELD_LOOK_MS: i64 = 60_000;
-/// Members of a group that are read at a time to find one that can carry its response.
+/// Number of group members read at a time to find one that can carry the response.
 pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
-/// Silences and causes that are noted of a response that is held; beyond these it is evaluated every
-/// [`RESPONSE_HELD_LOOK_MS`].
+/// Maximum number of silences and causes recorded for a held response; beyond these it is evaluated
+/// every [`RESPONSE_HELD_LOOK_MS`].
 pub const RESPONSE_HOLDS_MAX: usize = 256;
 
-/// Variables of a webhook's own.
+/// Maximum number of custom variables of a webhook.
 pub const VALUES_MAX: usize = 20;
-/// Bytes of a value by which a rule groups.
+/// Maximum size of a value by which a rule groups, in bytes.
 pub const GROUP_VALUE_BYTES_MAX: usize = 256;
-/// How long after a message the next one of the group goes out, where the rule does not say.
+/// Default minimum interval between messages of a group.
 pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
-/// Occurrences that a group takes.
+/// Maximum number of occurrences in a group.
 pub const GROUP_MEMBERS_MAX: u32 = 10_000;
-/// Members whose text a message keeps.
+/// Maximum number of members whose text is stored in a message.
 pub const GROUP_SHOWN_MAX: usize = 100;
-/// Bytes of their texts together.
+/// Maximum total size of their texts, in bytes.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
-/// Counts by rule and severity that a digest has.
+/// Maximum number of rows by rule and severity in a digest.
 pub const DIGEST_ROWS_MAX: usize = 200;
-/// Messages whose occurrence a digest shows.
+/// Maximum number of messages whose occurrence a digest shows.
 pub const DIGEST_SHOWN_MAX: usize = 20;
-/// Bytes of the texts of these together.
+/// Maximum total size of their texts, in bytes.
 pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
-/// Dates that a window leaves out, and that it adds.
+/// Maximum number of excluded and of added dates in a window.
 pub const CALENDAR_DATES_MAX: usize = 500;
-/// Days that one span of a calendar lasts at most.
+/// Maximum length of a span of a calendar, in days.
 pub const CALENDAR_LENGTH_DAYS_MAX: i32 = 366;
-/// Periods between two of a recurrence.
+/// Maximum interval of a recurrence, in periods.
 pub const CALENDAR_INTERVAL_MAX: u16 = 1_000;
-/// Starts that a recurrence counts.
+/// Maximum count of a recurrence.
 pub const CALENDAR_COUNT_MAX: u16 = 10_000;
-/// Days that are looked at to find the last start of a recurrence that counts.
+/// Maximum number of days scanned for the last start of a recurrence with a count.
 pub const CALENDAR_COUNTED_MAX: usize = 200_000;
-/// Days that looking up a moment of a calendar looks at.
+/// Maximum number of days scanned to look up a time in a calendar.
 pub const CALENDAR_CANDIDATES_MAX: usize = 10_000;
-/// Years within which a recurrence must produce something.
+/// Number of years within which a recurrence must start at least once.
 pub const CALENDAR_FIRST_YEARS: i16 = 10;
-/// Links of a chain of causes that are followed.
+/// Maximum length of a chain of inhibition causes that is followed.
 pub const INHIBITION_CHAIN_MAX: usize = 16;
-/// Causes in all that are looked at for one event.
+/// Maximum number of inhibition causes checked for an event.
 pub const INHIBITION_CAUSES_MAX: usize = 256;
-/// Rules that may lead to an event one after the other, through `event` destinations.
+/// Maximum number of rules in a chain through `event` destinations.
 pub const CHAIN_MAX: usize = 16;
-/// Changes of what waits that an occurrence keeps of each rule.
+/// Maximum number of hold changes stored per rule in an occurrence.
 pub const HOLD_CHANGES_MAX: usize = 20;

@@ -1,4 +1,4 @@
-//! Which queries an occurrence matches, and why.
+//! Matches occurrences against queries, and explains the result.
 
 pub mod compile;
 pub mod document;

@@ -1,4 +1,4 @@
-//! What there is to tell, as every kind of destination writes it: variables, templates, texts that fit.
+//! The contents of messages for all kinds of destinations: variables, templates and truncation.
 
 mod check;
 pub mod digest;
@@ -18,26 +18,25 @@ pub use facts::Exceeded;
 pub use facts::Facts;
 pub use links::{Links, SignLinks};
 
-/// What a message tells beside its content.
+/// The context of a message besides its content.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// The delivery; the time in it is the message's `timestamp`.
+    /// The delivery; the time in it is the `timestamp` of the message.
     pub delivery_id: RecordId,
-    /// The destination's name; empty for the test of a draft without a name.
+    /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: &'a str,
-    /// The installation's name.
+    /// The name of the installation.
     pub tenant: &'a str,
-    /// Where `link` and `url` lead.
+    /// The links.
     pub links: &'a Links,
 }
 
 impl Context<'_> {
-    /// When the notification was decided, in milliseconds since 1970.
     pub(crate) fn timestamp_ms(&self) -> i64 {
         i64::try_from(self.delivery_id.time_ms()).unwrap_or(i64::MAX)
     }
 
-    /// Returns what gives access without a key in a message of a content: the signatures of its links.
+    /// Returns the signatures of the links in a message, which give access without a key.
     pub fn signatures(&self, content: &Content) -> Vec<Secret> {
         self.links.signatures(content, self.timestamp_ms())
     }

@@ -1,13 +1,13 @@
-//! A value that is never shown, and does not stay in memory.
+//! A secret value that is never displayed and is wiped from memory.
 
 use std::fmt;
 
 use zeroize::Zeroize as _;
 
-/// What a reader sees in place of a secret.
+/// The text shown in place of a secret.
 pub const MASK: &str = "********";
 
-/// A secret text: `Debug` and `Display` show the mask, or nothing where there is none. Its memory is
+/// A secret text: `Debug` and `Display` show the mask, or nothing if it is empty. Its memory is
 /// wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
@@ -18,12 +18,12 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text itself, for the one place that sends or seals it.
+    /// Returns the text, for the code that sends or seals it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

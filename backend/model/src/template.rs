@@ -1,4 +1,4 @@
-//! Templates: Mustache with interpolation, sections and comments, no partials and no lambdas; and Jinja.
+//! Templates in Mustache, without partials and lambdas, and in Jinja.
 
 mod budget;
 pub mod cut;
@@ -26,13 +26,12 @@ pub use jinja::Jinja;
 pub use known::{OPEN as OPEN_VARIABLES, VARIABLES};
 pub use known::{VALUES as OWN_VALUES, is_known as is_variable};
 
-/// A template that parsed.
+/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
-/// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
@@ -48,7 +47,7 @@ enum Part {
 }
 
 impl Template {
-    /// Whether a value is put somewhere as it is (`{{{x}}}`).
+    /// Whether it outputs a value unescaped (`{{{x}}}`).
     pub fn has_raw(&self) -> bool {
         fn any(parts: &[Part]) -> bool {
             parts.iter().any(|part| match part {
@@ -64,17 +63,17 @@ impl Template {
 /// A template in one of the languages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyTemplate {
-    /// In Mustache.
+    /// A Mustache template.
     Mustache(Template),
-    /// In Jinja.
+    /// A Jinja template.
     Jinja(Jinja),
 }
 
 impl AnyTemplate {
-    /// Takes a text as a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// Returns the error and its position.
     pub fn parse(language: TemplateLanguage, source: &str) -> Result<Self, TemplateError> {
         match language {
             TemplateLanguage::Mustache => Template::parse(source).map(Self::Mustache),
@@ -85,7 +84,7 @@ impl AnyTemplate {
     /// Renders the template.
     ///
     /// # Errors
-    /// When a limit is passed, and when an expression fails.
+    /// Returns an error if a limit is exceeded or an expression fails.
     pub fn render(
         &self,
         data: &Variables,
@@ -98,11 +97,11 @@ impl AnyTemplate {
         }
     }
 
-    /// Renders the template with every value escaped; in JSON, a value that a template puts as it is
-    /// stays when it is JSON on its own.
+    /// Renders the template with every value escaped. In JSON, an unescaped value is kept if it is
+    /// valid JSON on its own.
     ///
     /// # Errors
-    /// When a limit is passed, and when an expression fails.
+    /// Returns an error if a limit is exceeded or an expression fails.
     pub fn render_simply(
         &self,
         data: &Variables,
@@ -115,7 +114,7 @@ impl AnyTemplate {
         }
     }
 
-    /// The variables that no event can have, each once, at most 20.
+    /// Returns the distinct variables that no event can have, at most 20.
     pub fn unknown_variables(&self) -> Vec<String> {
         match self {
             Self::Mustache(template) => template.unknown_variables(),
@@ -123,7 +122,7 @@ impl AnyTemplate {
         }
     }
 
-    /// The variables of a destination's own that it asks for, without what stands before each.
+    /// Returns the custom variables of a destination that it uses, without their prefix.
     pub fn own_values(&self) -> Vec<&str> {
         match self {
             Self::Mustache(template) => template.own_values(),
@@ -131,17 +130,17 @@ impl AnyTemplate {
         }
     }
 
-    /// Whether a value is put somewhere as it is.
+    /// Whether it outputs a value unescaped.
     pub fn has_raw(&self) -> bool {
         match self {
             Self::Mustache(template) => template.has_raw(),
-            // In an address nothing is: that is decided while it is written.
+            // Irrelevant in a URL: escaping is decided while writing.
             Self::Jinja(_) => false,
         }
     }
 }
 
-/// What templates see, made ready for each language when a template of it asks.
+/// The variables for templates, prepared for each language on first use.
 #[derive(Debug, Default)]
 pub struct Variables {
     json: Value,
@@ -149,7 +148,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// These.
+    /// Creates variables.
     pub fn new(json: Value) -> Self {
         Self {
             json,
@@ -157,7 +156,7 @@ impl Variables {
         }
     }
 
-    /// Changes them.
+    /// Returns the variables for editing.
     pub fn edit(&mut self) -> &mut Value {
         self.jinja = OnceLock::new();
         &mut self.json
@@ -169,7 +168,7 @@ impl Variables {
     }
 }
 
-/// Why a text is no template.
+/// An error in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct TemplateError {
@@ -177,7 +176,7 @@ pub struct TemplateError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong: a lower-case fragment without a full stop.
+    /// The error: a lower-case fragment without a full stop.
     pub message: String,
 }
 
@@ -193,7 +192,6 @@ impl TemplateError {
     }
 }
 
-/// Refuses a text that is too long for a template.
 fn check_size(text: &str) -> Result<(), TemplateError> {
     let bytes = text.len();
     if bytes <= TEMPLATE_BYTES_MAX {

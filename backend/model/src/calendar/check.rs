@@ -1,4 +1,4 @@
-//! What a window must be beyond its form: begin when its own rule says, and again within a few years.
+//! Checks that a window starts when its own rule says so, and again within a few years.
 
 use jiff::{Span, civil::DateTime, tz::TimeZone};
 
@@ -8,25 +8,25 @@ use crate::{
     limits::{CALENDAR_CANDIDATES_MAX, CALENDAR_FIRST_YEARS},
 };
 
-/// A zone that this machine does not know.
+/// A time zone that this machine does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a time zone known to this machine; give an IANA name such as Europe/Berlin")]
 pub struct MissingZone;
 
-/// The zone of an IANA name.
+/// Returns the time zone with that IANA name.
 ///
 /// # Errors
-/// [`MissingZone`].
+/// Returns [`MissingZone`] if this machine does not know it.
 pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
     let known = TimeZone::get(name).ok();
     let known = known.filter(|it| it.iana_name().is_some() && !it.is_unknown());
     known.ok_or(MissingZone)
 }
 
-/// Checks that a window begins when its rule says.
+/// Checks that a window starts when its rule says so.
 ///
 /// # Errors
-/// The field that is wrong, and what is.
+/// Returns the invalid field and its problem.
 pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, String)> {
     let Some(rule) = &window.recurrence else {
         return Ok(());

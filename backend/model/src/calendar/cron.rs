@@ -1,8 +1,8 @@
-//! Cron expressions: the times at which a job of a crontab starts.
+//! Cron expressions.
 //!
 //! - As in Vixie cron, a day matches by its date or its weekday if the expression restricts both.
-//! - A time that the clocks skip is taken with the offset before the gap. One that comes twice counts once, unless
-//!   the job runs every hour.
+//! - A time that the clocks skip is resolved with the offset before the gap. One that occurs twice
+//!   counts once, unless the job runs every hour.
 
 use jiff::{
     Timestamp, ToSpan as _,
@@ -12,15 +12,14 @@ use jiff::{
 
 use super::Span;
 
-/// Time for which a job counts as started, in milliseconds: cron has no finer times.
+/// Length of the window after a start, in milliseconds; cron's resolution is a minute.
 const WINDOW_MS: i64 = 60_000;
-/// Days within which an expression must have a time: leap days are up to eight years apart.
+/// Number of days within which an expression must match; leap days are up to eight years apart.
 const AHEAD_DAYS: i64 = 9 * 366;
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-/// Expressions that have a word.
 const WORDS: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -42,11 +41,10 @@ pub struct Cron {
     zone: TimeZone,
 }
 
-/// The values of one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Set {
     bits: u64,
-    /// Whether the field begins with `*`.
+    /// Whether the field starts with `*`.
     is_any: bool,
 }
 
@@ -60,7 +58,7 @@ impl Cron {
     /// Parses an expression.
     ///
     /// # Errors
-    /// Returns what is wrong with it.
+    /// Returns an error for people if it is invalid.
     pub fn parse(text: &str, zone: TimeZone) -> Result<Self, String> {
         let word = WORDS.iter().find(|(word, _)| text.trim() == *word);
         let fields: Vec<_> = word.map_or(text, |it| it.1).split_whitespace().collect();
@@ -90,14 +88,14 @@ impl Cron {
         }
     }
 
-    /// Returns the first time after a moment, in milliseconds since 1970.
+    /// Returns the first start after a time, in milliseconds since 1970.
     pub fn after(&self, at_ms: i64) -> Option<i64> {
         let first = self.local(at_ms)?.saturating_sub(1.day());
         let mut days = (0..AHEAD_DAYS).filter_map(|day| first.checked_add(day.days()).ok());
         days.find_map(|day| self.times(day).into_iter().find(|it| *it > at_ms))
     }
 
-    /// Returns the windows that hold at some moment from `start_ms` to before `end_ms`.
+    /// Returns the windows that overlap the time from `start_ms` to before `end_ms`.
     pub fn between(&self, start_ms: i64, end_ms: i64) -> Vec<Span> {
         let (Some(first), Some(last)) = (self.local(start_ms), self.local(end_ms)) else {
             return Vec::new();
@@ -136,7 +134,6 @@ impl Cron {
             }
     }
 
-    /// Returns the times of a local day in order.
     fn times(&self, day: Date) -> Vec<i64> {
         if !self.is_on(day) {
             return Vec::new();
@@ -237,7 +234,7 @@ mod tests {
                 "2027-03-27T12:00:00Z",
                 &["2027-03-28T01:00:00Z", "2027-03-29T01:00:00Z"],
             ),
-            // 02:30 is skipped on 28 March and comes twice on 31 October.
+            // 02:30 is skipped on 28 March and occurs twice on 31 October.
             (
                 "30 2 * * *",
                 "Europe/Berlin",

@@ -1,4 +1,4 @@
-//! The hand-offs of a rotation: how many there were up to a moment, and which there are in a range.
+//! Hand-offs of a rotation: their count up to a time, and their times in a range.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::{
     limits::{CALENDAR_COUNTED_MAX, CALENDAR_FIRST_YEARS},
 };
 
-/// Moments at which one turn ends and the next begins.
+/// The times at which turns of a rotation change.
 #[derive(Debug)]
 pub struct Rotation {
     zone: TimeZone,
@@ -22,12 +22,12 @@ pub struct Rotation {
     starts: Starts,
     /// End of the last turn; `None` if turns never end.
     end_ms: Option<i64>,
-    /// How many there were on the days before one: most are asked for later and later.
+    /// The number of hand-offs before a day; most lookups are for later and later days.
     known: Mutex<Option<(Date, u64)>>,
 }
 
 impl Rotation {
-    /// That of the starts of a window in a zone.
+    /// Creates a rotation whose hand-offs are the starts of a window in a time zone.
     pub fn new(window: &Window, zone: TimeZone) -> Self {
         let mut rotation = Self::endless(window.clone(), zone);
         rotation.end_ms = rotation.find_end();
@@ -44,7 +44,7 @@ impl Rotation {
         }
     }
 
-    /// Returns the first hand-off that `COUNT` or `UNTIL` leaves out: the last turn ends there.
+    /// Returns the first hand-off beyond `COUNT` or `UNTIL`, at which the last turn ends.
     fn find_end(&self) -> Option<i64> {
         let rule = self.window.recurrence.as_ref()?;
         let (day, after) = match (rule.until, self.starts.last()) {
@@ -78,7 +78,7 @@ impl Rotation {
         self.end_ms
     }
 
-    /// Returns the number of the turn at a moment, from 0 on; `None` before the first and after the last.
+    /// Returns the index of the turn at a time; `None` before the first and after the last.
     pub fn turn(&self, at_ms: i64) -> Option<u64> {
         if self.end_ms.is_some_and(|end_ms| end_ms <= at_ms) {
             return None;
@@ -86,7 +86,7 @@ impl Rotation {
         self.count(at_ms).checked_sub(1)
     }
 
-    /// Returns the last hand-off up to a moment; `None` before the first.
+    /// Returns the last hand-off up to a time; `None` before the first.
     pub fn last(&self, at_ms: i64) -> Option<i64> {
         let first_ms = self.moment(self.window.start)?.as_millisecond();
         let back = [2_i64, 40, 400].map(|days| at_ms.saturating_sub(days * 86_400_000));
@@ -94,7 +94,7 @@ impl Rotation {
         back.find_map(|from_ms| self.between(from_ms, at_ms.saturating_add(1)).pop())
     }
 
-    /// How many hand-offs there were up to a moment, the first one included; 0 before it.
+    /// Returns the number of hand-offs up to a time, including the first.
     pub fn count(&self, at_ms: i64) -> u64 {
         let Ok(at) = Timestamp::from_millisecond(at_ms) else {
             return 0;
@@ -110,7 +110,7 @@ impl Rotation {
         count
     }
 
-    /// How many there were on the days before one.
+    /// Returns the number of hand-offs before a day.
     fn before(&self, day: Date) -> u64 {
         let first = self.window.start.date();
         if day <= first {
@@ -127,7 +127,7 @@ impl Rotation {
         count
     }
 
-    /// Those of a range, in order, without its first moment and its last.
+    /// Returns the hand-offs strictly inside a range, in order.
     pub fn between(&self, start_ms: i64, end_ms: i64) -> Vec<i64> {
         let local = |at_ms| {
             let at = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX);
@@ -145,7 +145,7 @@ impl Rotation {
         found
     }
 
-    /// Shows those that are on days of a range, in order.
+    /// Calls `see` with the hand-offs on the days of a range, in order.
     fn each(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp)) {
         self.visit(from, through, &mut |start| {
             see(start);
@@ -153,7 +153,7 @@ impl Rotation {
         });
     }
 
-    /// As [`Self::each`], until `see` returns false.
+    /// Like [`Self::each`], until `see` returns false.
     fn visit(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp) -> bool) {
         let time = self.window.start.time();
         let rule = self.window.recurrence.as_ref();
@@ -171,7 +171,8 @@ impl Rotation {
         });
     }
 
-    /// When a local time is: of two the first, and what the clocks skip with the offset before.
+    /// Resolves a local time: the first of two, or with the offset before the gap for one that is
+    /// skipped.
     fn moment(&self, local: DateTime) -> Option<Timestamp> {
         self.zone.to_ambiguous_timestamp(local).compatible().ok()
     }

@@ -1,4 +1,5 @@
-//! On which days a window begins: period by period, from any day on without those before it.
+//! The days on which a window starts, computed period by period from any day, without the days
+//! before it.
 
 use jiff::{
     Span, Unit,
@@ -11,7 +12,7 @@ use crate::{
     limits::CALENDAR_COUNTED_MAX,
 };
 
-/// Days that may still be looked at.
+/// The remaining number of days that may be scanned.
 #[derive(Debug)]
 pub(super) struct Steps(usize);
 
@@ -20,24 +21,22 @@ impl Steps {
         Self(most)
     }
 
-    /// Takes one; whether there was one.
+    /// Uses one step; returns false if none is left.
     fn take(&mut self) -> bool {
         let left = self.0.checked_sub(1);
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// How many are left.
     pub(super) fn left(&self) -> usize {
         self.0
     }
 }
 
-/// The local starts of a window.
 #[derive(Debug)]
 pub(super) struct Starts {
     window: Window,
-    /// The last day of a rule that counts; none for no such.
+    /// The last day of a rule with a count; otherwise `None`.
     last: Option<Date>,
     is_counted: bool,
 }
@@ -65,18 +64,16 @@ impl Starts {
         starts
     }
 
-    /// Returns the last day of a rule with a count.
     pub(super) fn last(&self) -> Option<Date> {
         self.last
     }
 
-    /// Whether the end of a rule that counts was found.
     pub(super) fn is_counted(&self) -> bool {
         self.is_counted
     }
 
-    /// Shows the starts of a range, in order, but for those that are left out; answers the day from
-    /// which on nothing was looked at, when the steps were used up.
+    /// Calls `see` with the starts in a range that are not excluded, in order. Returns the day at
+    /// which it ran out of steps, if it did.
     pub(super) fn visit(
         &self,
         (from, through): (DateTime, DateTime),
@@ -93,8 +90,8 @@ impl Starts {
         })
     }
 
-    /// Shows the days of a range that the rule produces, in order, until it is stopped; answers the
-    /// day from which on nothing was looked at, when the steps were used up.
+    /// Calls `see` with the days in a range that the rule produces, in order, until it returns
+    /// false. Returns the day at which it ran out of steps, if it did.
     pub(super) fn days(
         &self,
         (from, through): (Date, Date),
@@ -110,7 +107,7 @@ impl Starts {
         };
         let until = match rule.until {
             Some(Until::Day(day)) => Some(day),
-            // What is meant is a moment somewhere around that day.
+            // In local time, the limit is somewhere around that day.
             Some(Until::Moment(at)) => {
                 let utc = jiff::tz::TimeZone::UTC.to_datetime(at).date();
                 utc.checked_add(Span::new().days(2)).ok()
@@ -137,7 +134,6 @@ impl Starts {
     }
 }
 
-/// The first day of the period that a day is in.
 fn period_of(rule: &Recurrence, day: Date) -> Option<Date> {
     match rule.frequency {
         Frequency::Daily => Some(day),
@@ -154,7 +150,7 @@ fn days_since(start: Weekday, day: Weekday) -> i8 {
     (day.to_monday_zero_offset() - start.to_monday_zero_offset()).rem_euclid(7)
 }
 
-/// The number of the last period of the rule that begins no later than a day, counted from the one of
+/// Returns the index of the last period that starts no later than a day, counted from the period of
 /// the first start.
 fn period_before(rule: &Recurrence, first: Date, day: Date) -> i64 {
     let Some(first) = period_of(rule, first) else {
@@ -174,7 +170,6 @@ fn period_before(rule: &Recurrence, first: Date, day: Date) -> i64 {
     (passed / i64::from(rule.interval)).max(0)
 }
 
-/// The first day of a period; none beyond all time.
 fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
     let count = number.checked_mul(i64::from(rule.interval))?;
     let span = match rule.frequency {
@@ -186,7 +181,7 @@ fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
     period_of(rule, first)?.checked_add(span.ok()?).ok()
 }
 
-/// The days of one period that the rule produces; false when the steps are used up before.
+/// Collects the days of one period that the rule produces. Returns false if it ran out of steps.
 fn fill(
     rule: &Recurrence,
     first: Date,
@@ -204,7 +199,7 @@ fn fill(
     let whole = match rule.frequency {
         Frequency::Weekly => following(begins, 7).all(&mut see),
         Frequency::Monthly if is_in_months(rule, first, begins) => month(begins).all(&mut see),
-        // Of a month that is not meant, one day is looked at, so that all looking ends.
+        // One day of an excluded month is scanned as well, so that the search uses up its steps.
         Frequency::Daily | Frequency::Monthly => see(begins),
         Frequency::Yearly => {
             let months = (1..=12).filter_map(|it| Date::new(begins.year(), it, 1).ok());
@@ -240,7 +235,7 @@ fn month(first: Date) -> impl Iterator<Item = Date> {
         .filter_map(move |it| Date::new(first.year(), first.month(), it).ok())
 }
 
-/// Whether a rule names no day at all, so that the first start's is meant.
+/// Whether a rule names no days, so that the day of the first start applies.
 fn is_bare(rule: &Recurrence) -> bool {
     rule.month_days.is_empty() && rule.weekdays.is_empty()
 }
@@ -253,7 +248,7 @@ fn is_in_months(rule: &Recurrence, first: Date, day: Date) -> bool {
     rule.months.is_empty() || rule.months.contains(&day.month())
 }
 
-/// Whether a day of a period passes everything that the rule says of days.
+/// Whether a day of a period satisfies the rule.
 fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
     if !is_in_months(rule, first, day) {
         return false;

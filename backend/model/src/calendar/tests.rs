@@ -1,4 +1,4 @@
-//! What spans are, for nights at which clocks change, for every part of a rule, and by brute force.
+//! Spans on nights when clocks change, for every part of a rule, and compared with brute force.
 
 use std::fmt::Write;
 
@@ -148,7 +148,7 @@ fn spans_on_nights_at_which_clocks_change_are_as_written() {
             "2027-09-04",
             "09-05 04:30–09-05 05:30",
         ),
-        // Both ends are skipped: the window keeps its length.
+        // Both ends are skipped; the window keeps its length.
         (
             BERLIN,
             "2026-01-01T02:15:00",
@@ -228,7 +228,7 @@ fn dates_that_are_left_out_and_added_are_so() {
     daily.rdate = vec!["2027-01-05T09:30:00".into(), "2027-02-01T00:00:00".into()];
     let calendar = prepared("UTC", &[daily]);
     let found = spans(&calendar, "2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z");
-    // A day that is left out counts, and takes out what is added there as well.
+    // An excluded day counts towards `COUNT`, and also excludes what is added on it.
     let expected = [
         "01-04 08:00–01-04 09:00",
         "01-07 08:00–01-07 09:00",
@@ -322,7 +322,7 @@ fn looking_up_a_moment_costs_little_however_old_and_rare_a_rule_is() {
     assert_eq!(wide.at(at), expected, "what is not known is not told");
 }
 
-/// Texts of rules of every kind that begin on a day.
+/// Generates rules of every kind that start on a given day.
 fn rule() -> impl Strategy<Value = String> {
     let months = prop::option::of(prop::collection::vec(1..=12_i8, 1..3));
     let month_days = prop::option::of(prop::collection::vec(

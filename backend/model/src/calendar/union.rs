@@ -1,8 +1,8 @@
-//! Spans put together, and taken out of each other.
+//! Union and difference of spans.
 
 use super::Span;
 
-/// The same moments as few spans in order: those that overlap or touch are one.
+/// Merges spans that overlap or touch, and sorts them.
 pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable_by_key(|it| (it.start_ms, it.end_ms));
     let mut all: Vec<Span> = Vec::with_capacity(spans.len());
@@ -19,8 +19,7 @@ pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     all
 }
 
-/// What is left of spans in order when others, in order as well, are taken out. What is cut has no
-/// usual length any more.
+/// Returns sorted spans without the sorted `out`. Spans that are cut have no usual length any more.
 pub(super) fn without(spans: &[Span], out: &[Span]) -> Vec<Span> {
     let mut left = Vec::with_capacity(spans.len());
     for span in spans {

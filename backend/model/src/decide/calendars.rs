@@ -1,4 +1,4 @@
-//! The calendars that rules and silences refer to, ready to be asked.
+//! Calendars ready for evaluation.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use crate::{
     domain::{Calendar, Name},
 };
 
-/// A calendar as stored, ready to be asked.
+/// A calendar ready for evaluation.
 #[derive(Debug)]
 pub struct LoadedCalendar {
     /// The calendar.
@@ -15,13 +15,13 @@ pub struct LoadedCalendar {
     prepared: Arc<Prepared>,
 }
 
-/// All calendars, by name. One whose zone this machine does not know is left out: what refers to it
-/// is held by nothing rather than for ever.
+/// All calendars, by name. Those whose time zone this machine does not know are omitted, so that
+/// they hold nothing rather than everything forever.
 #[derive(Debug, Default)]
 pub struct Calendars(BTreeMap<Name, Arc<LoadedCalendar>>);
 
 impl Calendars {
-    /// Makes calendars ready.
+    /// Loads calendars.
     pub fn new<'a>(all: impl Iterator<Item = &'a Calendar> + Clone) -> Self {
         let plain = all.clone().filter(|it| it.except.is_empty());
         let plain = plain.filter_map(|it| {
@@ -43,19 +43,19 @@ impl Calendars {
         Self(loaded.collect())
     }
 
-    /// The calendar of a name.
+    /// Returns the calendar with that name.
     pub fn get(&self, name: &Name) -> Option<&Arc<LoadedCalendar>> {
         self.0.get(name)
     }
 }
 
 impl LoadedCalendar {
-    /// What it is at a moment.
+    /// Returns the status at a time.
     pub fn at(&self, now_ms: i64) -> CalendarStatus {
         self.prepared.at(now_ms)
     }
 
-    /// The spans that hold at some moment from one up to and without another.
+    /// Returns the spans that overlap the time from `start_ms` to before `end_ms`.
     pub fn between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
         self.prepared.between(start_ms, end_ms)
     }

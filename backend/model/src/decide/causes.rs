@@ -1,5 +1,4 @@
-//! The sources of inhibitions and the groups, as far as they were read for a decision, and what else
-//! it asked for.
+//! The inhibition sources and groups read so far for a decision, and those it still needs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,76 +7,72 @@ use std::{
 
 use crate::domain::{CauseMark, GroupRef, Occurrence, RecordId, inhibition::EqualValues};
 
-/// Where sources are found: the inhibition, and what its fields hold.
+/// The key of sources in the index: the inhibition and the digest of its values.
 pub type CauseKey = (RecordId, EqualValues);
 
-/// What was asked for and is not known.
+/// The data that a decision needs but is not loaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CauseQuery {
-    /// Whether it is to be known whether any inhibition has a source.
+    /// Whether to find out if any inhibition has a source.
     pub any: bool,
-    /// Inhibitions of which it is not known whether they have any source.
+    /// Inhibitions for which to find out if they have a source.
     pub inhibitions: BTreeSet<RecordId>,
-    /// Where sources are to be found.
+    /// Keys of sources to read.
     pub keys: BTreeSet<CauseKey>,
-    /// Groups.
+    /// Groups to read.
     pub groups: BTreeSet<GroupRef>,
 }
 
-/// A group as it stands.
+/// The state of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupAt {
-    /// When its last message was decided that is not `clear`, in milliseconds since 1970.
+    /// Time its last message other than a `clear` one was decided, in milliseconds since 1970.
     pub notified_ms: i64,
-    /// When the next message goes out at the earliest, in milliseconds since 1970.
+    /// Earliest time of its next message, in milliseconds since 1970.
     pub next_ms: i64,
-    /// Whether something of it is open, or about to join.
+    /// Whether a member is open or about to join.
     pub is_open: bool,
     /// Whether its end was reported.
     pub is_over: bool,
 }
 
-/// The sources and groups that decisions ask for. What is not known is noted, and taken for
-/// nothing: the decision reads it and is made again, until everything is known. Clones share it.
+/// The sources and groups that decisions use. Missing ones are recorded and treated as absent; the
+/// caller then loads them and decides again, until nothing is missing. Clones share the data.
 #[derive(Debug, Clone, Default)]
 pub struct Causes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Whether any inhibition has a source. Mostly none has, and then no target is looked at.
+    /// Whether any inhibition has a source. Usually none has, which saves evaluating targets.
     has_any: Option<bool>,
-    /// Whether an inhibition has any source. Most have none at a time, and then no one has to look
-    /// for those of each target.
+    /// Whether an inhibition has any source. Most have none, which saves reading sources per
+    /// target.
     has_sources: BTreeMap<RecordId, bool>,
     known: BTreeMap<CauseKey, Known>,
-    /// The results of this decision for occurrences, whatever is stored.
+    /// Occurrences as decided, which override the stored ones.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
-    /// The same by where they are found.
+    /// The decided occurrences by source key.
     decided_under: BTreeMap<CauseKey, BTreeSet<RecordId>>,
-    /// The inhibitions that these are, or were, sources of.
+    /// The inhibitions of which decided occurrences are, or were, sources.
     decided_of: BTreeSet<RecordId>,
-    /// Those of them that are known as they are after the whole request that is decided.
+    /// Decided occurrences whose state is final for the whole request.
     foreseen: BTreeSet<RecordId>,
     groups: BTreeMap<GroupRef, Option<GroupAt>>,
     wanted: CauseQuery,
-    /// The number of decisions made with them.
+    /// Number of rounds of the decision.
     rounds: usize,
 }
 
-/// Sources as far as they were read, in the order in which they were opened.
+/// The sources read so far, in order of opening.
 #[derive(Debug, Default)]
 struct Known {
     found: Vec<Arc<Occurrence>>,
-    /// Whether there may be more.
     has_more: bool,
 }
 
-/// The sources under a key that hold something.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// As far as they are known.
     pub(super) found: Vec<Arc<Occurrence>>,
-    /// Whether there may be more.
     pub(super) has_more: bool,
 }
 
@@ -107,7 +102,6 @@ impl Causes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether any inhibition may have sources.
     pub(super) fn may_have_any(&self) -> bool {
         let mut inner = self.inner();
         if !inner.decided_of.is_empty() {
@@ -117,7 +111,6 @@ impl Causes {
         inner.has_any.unwrap_or(false)
     }
 
-    /// Whether an inhibition may have sources.
     pub(super) fn may_have(&self, inhibition: RecordId) -> bool {
         let mut inner = self.inner();
         if inner.decided_of.contains(&inhibition) {
@@ -133,7 +126,8 @@ impl Causes {
         known.unwrap_or(false)
     }
 
-    /// Returns the sources under a key that hold something; requests more where none of those read does.
+    /// Returns the sources under a key for which `holds` is true; requests more if none of those
+    /// read is.
     pub(super) fn of(&self, key: CauseKey, holds: impl Fn(&Occurrence) -> bool) -> Sources {
         let mut inner = self.inner();
         let under = inner.decided_under.get(&key).into_iter().flatten();
@@ -151,19 +145,18 @@ impl Causes {
         Sources { found, has_more }
     }
 
-    /// Has more sources read that are found under a key.
     pub(super) fn want_more(&self, key: CauseKey) {
         self.inner().wanted.keys.insert(key);
     }
 
-    /// Returns the number of sources that were read under a key.
+    /// Returns the number of sources read under a key.
     pub fn known_under(&self, key: &CauseKey) -> usize {
         let inner = self.inner();
         inner.known.get(key).map_or(0, |it| it.found.len())
     }
 
-    /// Notes what a decision makes of an occurrence that is a source, or was one before. What is known
-    /// of it after the whole request stays.
+    /// Records the decided state of an occurrence that is, or was, a source, unless its final state
+    /// for the request is known.
     pub(super) fn decide(&self, occurrence: &Occurrence) {
         let mut inner = self.inner();
         if !inner.foreseen.contains(&occurrence.key) {
@@ -171,20 +164,19 @@ impl Causes {
         }
     }
 
-    /// Begins to decide a request as a whole, after others.
+    /// Starts a new request.
     pub fn begin_request(&self) {
         self.inner().foreseen.clear();
     }
 
-    /// Notes what the request that is decided makes of an occurrence that is a source, or was one
-    /// before.
+    /// Records the final state of an occurrence that is, or was, a source, for the current request.
     pub fn foresee(&self, occurrence: Occurrence) {
         let mut inner = self.inner();
         inner.foreseen.insert(occurrence.key);
         inner.decide(occurrence);
     }
 
-    /// The group that is asked for; none when there is none.
+    /// Returns the group, if it exists; requests it if it is not loaded.
     pub(super) fn group(&self, ask: GroupRef) -> Option<GroupAt> {
         let mut inner = self.inner();
         let known = inner.groups.get(&ask).copied();
@@ -194,7 +186,7 @@ impl Causes {
         known.flatten()
     }
 
-    /// Forgets what was decided; returns what was asked for and is not known.
+    /// Discards all decided states, and returns the missing data to load.
     pub fn begin_again(&self) -> CauseQuery {
         let mut inner = self.inner();
         inner.rounds += 1;
@@ -205,42 +197,42 @@ impl Causes {
         std::mem::take(&mut inner.wanted)
     }
 
-    /// Returns the number of decisions made with them.
+    /// Returns the number of rounds of the decision.
     pub fn rounds(&self) -> usize {
         self.inner().rounds
     }
 
-    /// Has it found out before the decision whether there are sources, and of which of these inhibitions.
+    /// Requests in advance whether there are sources, in general and for these inhibitions.
     pub fn expect(&self, inhibitions: BTreeSet<RecordId>) {
         let mut inner = self.inner();
         inner.wanted.any = true;
         inner.wanted.inhibitions = inhibitions;
     }
 
-    /// The inhibitions of which it is known whether they have sources, as far as any has one; `None` where no
-    /// source was asked for.
+    /// Returns the inhibitions for which it is known whether they have sources, empty if none has
+    /// any; `None` if not loaded.
     pub fn known(&self) -> Option<BTreeSet<RecordId>> {
         let inner = self.inner();
         let known = inner.has_sources.keys().copied();
         inner.has_any.map(|any| known.filter(|_| any).collect())
     }
 
-    /// Notes whether any inhibition has a source.
+    /// Stores whether any inhibition has a source.
     pub fn learn_any(&self, has_any: bool) {
         self.inner().has_any = Some(has_any);
     }
 
-    /// Notes whether an inhibition has any source.
+    /// Stores whether an inhibition has any source.
     pub fn learn_of(&self, inhibition: RecordId, has_sources: bool) {
         self.inner().has_sources.insert(inhibition, has_sources);
     }
 
-    /// Notes the group that was asked for.
+    /// Stores a requested group.
     pub fn learn_group(&self, ask: GroupRef, found: Option<GroupAt>) {
         self.inner().groups.insert(ask, found);
     }
 
-    /// Notes the first sources that are stored under a key, and whether there may be more.
+    /// Stores the first sources under a key, and whether there may be more.
     pub fn learn(&self, key: CauseKey, found: Vec<Occurrence>, has_more: bool) {
         let found = found.into_iter().map(Arc::new).collect();
         let known = Known { found, has_more };

@@ -1,5 +1,4 @@
-//! What can hold a notification back although a trigger matches: one row a condition, asked in
-//! order.
+//! Conditions that prevent a notification although a trigger matches, evaluated in order.
 
 mod already_notified;
 mod destinations;
@@ -14,45 +13,44 @@ use super::Snapshot;
 pub use super::moment::moment;
 use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};
 
-/// One rule asked about one occurrence.
+/// A rule to evaluate for an occurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// The occurrence as it is after the change that is decided on.
+    /// The occurrence after the change.
     pub occurrence: &'a Occurrence,
-    /// What the rule notified of before.
+    /// The record of what the rule notified before.
     pub notified: Option<&'a Notified>,
-    /// Whether an event came; else an operator or ageing changed the occurrence.
+    /// Whether an event caused the change, rather than an operator or ageing.
     pub by_event: bool,
-    /// What is in force.
+    /// The definitions in force.
     pub snapshot: &'a Snapshot,
-    /// Whether a repeat fell due while something held it back, and waits.
+    /// Whether a repeat became due while held, and is waiting.
     pub repeat_waits: bool,
-    /// When it is decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
 impl<'a> Case<'a> {
-    /// The destinations of the rule that exist.
+    /// Returns the existing destinations of the rule.
     pub fn destinations(&self) -> impl Iterator<Item = &'a Destination> + use<'a> {
         let snapshot = self.snapshot;
         let names = self.rule.destination_names.iter();
         names.filter_map(|name| snapshot.destination_named(name))
     }
 
-    /// The changes of a field up to this decision, oldest first.
+    /// Returns the changes of a field up to this decision, oldest first.
     fn changes_of(&self, field: Field) -> impl DoubleEndedIterator<Item = &'a HistoryEntry> {
         let (history, now_ms) = (self.occurrence.history.iter(), self.now_ms);
         history.filter(move |it| it.field == field && it.at_ms <= now_ms)
     }
 
-    /// Since when a field is as it is.
     fn since(&self, field: Field) -> Option<i64> {
         self.changes_of(field).next_back().map(|it| it.at_ms)
     }
 
-    /// Whether the rule notifies of the occurrence, which one of its triggers matches.
+    /// Returns whether the rule, one of whose triggers matches, notifies.
     pub fn verdict(&self) -> Verdict {
         let held = |by: &'static Condition| Some((by, (by.hold)(self)?));
         let mut holds = CONDITIONS.iter().filter_map(held);
@@ -67,37 +65,37 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What comes of a match.
+/// The outcome of evaluating the conditions for a match.
 #[derive(Debug, Clone, Copy)]
 pub enum Verdict {
     /// The rule notifies.
     Notifies,
-    /// It does not.
+    /// The rule does not notify.
     Held {
-        /// The first condition that holds it back.
+        /// The first condition that prevents it.
         by: &'static Condition,
-        /// Since when and until when.
+        /// The start and end of the hold.
         hold: Hold,
-        /// Whether no other condition does.
+        /// Whether no other condition prevents it.
         alone: bool,
     },
 }
 
-/// Why nothing is sent now, and how long that has been and will be so.
+/// The period in which a condition prevents a notification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hold {
-    /// Since when, in milliseconds since 1970; none when that is not known.
+    /// Its start, in milliseconds since 1970; `None` if unknown.
     pub since_ms: Option<i64>,
-    /// Until when; none when no time ends it.
+    /// Its end; `None` if it ends at no known time.
     pub until_ms: Option<i64>,
 }
 
-/// Which time a detail speaks of.
+/// The tense of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tense {
-    /// What would be decided now.
+    /// About a decision now.
     Now,
-    /// What was decided then.
+    /// About a decision in the past.
     Then,
 }
 
@@ -110,23 +108,23 @@ impl Tense {
     }
 }
 
-/// One thing that stands between a match and a notification.
+/// A condition between a match and its notification.
 #[derive(Debug)]
 pub struct Condition {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Whether few rules ever meet it, so that it is spoken of only where it holds.
+    /// Whether few rules ever meet it, so that it is only mentioned when it applies.
     pub is_rare: bool,
-    /// What it saw where the rule notified, if it concerns what the rule sent before: such a
-    /// condition holds back another message only.
+    /// The explanation if the rule notified, for a condition that can only prevent further
+    /// messages.
     pub about_repeats: Option<&'static str>,
-    /// Why it holds a notification back; none when it lets it pass.
+    /// Returns the hold if it prevents the notification.
     pub hold: fn(&Case<'_>) -> Option<Hold>,
-    /// What it saw, for people.
+    /// Returns the explanation for people.
     pub detail: fn(&Case<'_>, Option<Hold>, Tense) -> String,
 }
 
-/// All of them, in the order in which they are asked.
+/// All conditions, in order of evaluation.
 pub static CONDITIONS: [Condition; 6] = [
     enabled::CONDITION,
     suppressed::CONDITION,
@@ -137,7 +135,7 @@ pub static CONDITIONS: [Condition; 6] = [
 ];
 
 impl Condition {
-    /// Whether it is the loop guard, which is spoken of aloud.
+    /// Whether it is the loop guard, which is reported by an own event.
     pub(super) fn is_loop_guard(&self) -> bool {
         self.name == loop_guard::NAME
     }

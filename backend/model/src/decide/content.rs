@@ -1,11 +1,11 @@
-//! What a message can tell about the rule and the trigger that led to it.
+//! The rule and trigger as shown in messages.
 
 use super::{Match, Past, Snapshot};
 use crate::domain::{
     Name, Notified, RevisionId, Rule, TemplateLanguage, Trigger, delivery::RuleContent,
 };
 
-/// What messages can tell about a rule.
+/// Returns the part of a rule that messages show.
 pub fn rule_content(rule: &Rule) -> RuleContent {
     RuleContent {
         name: rule.name.as_str().into(),
@@ -19,7 +19,7 @@ pub fn rule_content(rule: &Rule) -> RuleContent {
     }
 }
 
-/// What is left to report on a rule that was deleted.
+/// Returns what can be shown of a deleted rule.
 fn gone(name: &Name) -> RuleContent {
     RuleContent {
         name: name.as_str().into(),
@@ -33,7 +33,7 @@ fn gone(name: &Name) -> RuleContent {
     }
 }
 
-/// What an update reports on its rule: as it is now, else as it was at the opening message.
+/// Returns the rule as an update shows it: as it is now, or else as at the opening message.
 pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
     let then = || {
         past.rule(&RevisionId {
@@ -46,8 +46,8 @@ pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleCont
         .map_or_else(|| gone(&entry.rule_name), rule_content)
 }
 
-/// The trigger that an update reports on: that of the opening message. Where that was not noted,
-/// one that matches, else the rule's first.
+/// Returns the trigger that an update shows: that of the opening message; if not recorded, one that
+/// matches, or else the rule's first.
 pub fn trigger_of_update(
     entry: &Notified,
     rule: Option<&Rule>,

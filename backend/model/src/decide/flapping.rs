@@ -1,5 +1,5 @@
-//! What opens and closes too often: counted by each rule that asks for it, over the occurrences of
-//! an event. A notified receiver stays with one thread until nothing opened or closed for a while.
+//! Flapping: each rule that damps it counts openings across the occurrences of an event. Notified
+//! receivers stay with one thread until the event settles.
 
 use super::{Snapshot, Step, StepKind, hold};
 use crate::domain::{
@@ -7,7 +7,7 @@ use crate::domain::{
     ThreadOf,
 };
 
-/// Notes in an occurrence that it opened or closed, for the rules that count that.
+/// Records that an occurrence opened or closed, for the rules that count this.
 pub(super) fn note(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
     let mut matches = step.matches.iter();
     let is_counted = matches.any(|it| it.rule.flapping.is_some());
@@ -23,7 +23,7 @@ pub(super) fn note(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snap
         let Some(limits) = limits else { continue };
         let ends_ms = flapping.until_ms(limits);
         if step.kind == StepKind::Release(flapping.rule) && ends_ms.is_some() {
-            // An operator does not want to wait for that.
+            // An operator does not want to wait for it to settle.
             flapping.changed_ms = now_ms.saturating_sub(limits.settle_ms);
         }
         if changes {
@@ -41,7 +41,6 @@ pub(super) fn note(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snap
     occurrence.flapping = known;
 }
 
-/// Whether the step opened or closed the occurrence.
 fn changes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
     let transition = step.transition;
     let is_first = step.kind == StepKind::Event && transition.from.is_none();
@@ -49,7 +48,7 @@ fn changes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
     is_first || transition.closed || transition.from == Some(Status::Closed) && !is_closed
 }
 
-/// Counts an opening, once for an occurrence and each time it is reopened.
+/// Counts an opening, once per occurrence and for each reopening.
 fn count(known: &mut Vec<Flapping>, rule: &Rule, number: u32, (now_ms, changes): (i64, bool)) {
     let Some(limits) = limits_of(Some(rule)) else {
         return;
@@ -85,8 +84,7 @@ fn limits_of(rule: Option<&Rule>) -> Option<&crate::domain::FlappingLimits> {
     rule.filter(|it| it.enabled)?.flapping.as_ref()
 }
 
-/// What holds back updates of the event while it flaps; none when it does not, as far as the rule
-/// counts.
+/// Returns the hold on updates while the event is flapping, as counted for the rule.
 pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Option<HeldBy> {
     let (rule, limits) = (rule?, limits_of(rule)?);
     let mut known = occurrence.flapping.iter();
@@ -95,7 +93,7 @@ pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -
     (until_ms > now_ms).then(|| hold::flapping::held_by(rule, limits, flapping, until_ms))
 }
 
-/// How a message of a rule reports on it: flapping, or settled by now; else nothing.
+/// Returns what a message of the rule reports: flapping, settled, or nothing.
 pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
     let is_settled = has_settled(occurrence, rule, now_ms);
     if !is_settled && flaps(occurrence, rule, now_ms).is_none() {
@@ -111,7 +109,6 @@ pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Ve
     reported.collect()
 }
 
-/// Whether it flapped until now, and that was not reported yet.
 pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> bool {
     let settled = || {
         let (rule, limits) = (rule?, limits_of(rule)?);
@@ -122,7 +119,7 @@ pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: 
     settled().unwrap_or_default()
 }
 
-/// Ends what flapped until now and of which nothing waits any more.
+/// Clears flapping that has ended and holds no more notifications.
 pub(super) fn end(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
     let pending = &occurrence.pending;
     for flapping in &mut occurrence.flapping {
@@ -135,8 +132,8 @@ pub(super) fn end(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64)
     }
 }
 
-/// Hands over the outstanding closing of a flapping event to its next occurrence: notified
-/// receivers continue in the same thread. Answers whether the one before changed.
+/// Passes the due closing message of a flapping event on to its next occurrence, so that notified
+/// receivers stay in the same thread. Returns whether the previous occurrence changed.
 pub fn hand_over(
     before: &mut Occurrence,
     next: &mut Occurrence,

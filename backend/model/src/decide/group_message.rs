@@ -1,4 +1,4 @@
-//! The message of a group that is due: its receivers, what it reports on, and the group after it.
+//! Decides the due message of a group: its receivers, its content, and the group after it.
 
 mod respond;
 
@@ -20,61 +20,61 @@ use crate::{
     },
 };
 
-/// A group of which a message is decided, as it is stored.
+/// The stored group for which a message is decided.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupMessage<'a> {
-    /// The rule.
+    /// The rule, by identity.
     pub rule: RecordId,
-    /// The key that occurrences join it by.
+    /// The key by which occurrences join it.
     pub key: GroupKey,
-    /// Its identity.
+    /// The identity of the group.
     pub id: RecordId,
-    /// The group before the message; `None` if it begins with that.
+    /// The group before the message; `None` for its first message.
     pub group: Option<&'a Group>,
-    /// Its open members, without those that join.
+    /// Its open members, without those that are joining.
     pub open: &'a [RecordId],
-    /// Those of them that are not acknowledged.
+    /// Its open members that are not acknowledged.
     pub unacknowledged: &'a BTreeSet<RecordId>,
-    /// Whether more waits than one message reports on.
+    /// Whether more members are waiting than fit in one message.
     pub is_more: bool,
     /// The definitions in force.
     pub snapshot: &'a Snapshot,
-    /// What earlier messages rested on.
+    /// The earlier definitions on which previous messages were based.
     pub past: &'a Past,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// The members of a group of which a message may report something.
+/// The members of a group that a message may report.
 #[derive(Debug)]
 pub struct GroupMembers {
-    /// Those of which something waits for the message.
+    /// The members waiting for the message.
     pub waiting: Vec<Occurrence>,
-    /// The most severe of the others.
+    /// The most severe other members.
     pub others: Vec<Occurrence>,
-    /// The member that carries the response, if that is none of those which wait.
+    /// The member that carries the response, if it is not waiting.
     pub responder: Option<Occurrence>,
 }
 
-/// What follows from a message of a group.
+/// The result of deciding a group message.
 #[derive(Debug, Default)]
 pub struct GroupDecision {
-    /// The members that were evaluated, and the one that carries the response, as they are after it.
+    /// The evaluated members and the one that carries the response, after the message.
     pub members: Vec<Occurrence>,
-    /// The members of which it reports something.
+    /// The members it reports.
     pub settled: Vec<RecordId>,
     /// The deliveries to store.
     pub deliveries: Vec<Delivery>,
-    /// The group after it; `None` if there is nothing to report.
+    /// The group after the message; `None` if there is nothing to report.
     pub group: Option<Group>,
-    /// What the service has to say itself, and of which member.
+    /// Notices for own events of the service, each with its member.
     pub said: Vec<(Notices, Occurrence)>,
 }
 
 impl GroupMessage<'_> {
-    /// Decides the message: who is notified of what, and what is noted of that in the members and in the group.
+    /// Decides the message: its deliveries, and the changes to the members and the group.
     ///
-    /// `new_id` makes the identities of the deliveries.
+    /// `new_id` generates the identities of the deliveries.
     pub fn decide(
         &self,
         members: GroupMembers,
@@ -99,7 +99,7 @@ impl GroupMessage<'_> {
     }
 }
 
-/// The first members that fit a message.
+/// Returns the first members that fit in a message.
 pub fn shown_members(
     members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
 ) -> Vec<(Option<MemberChange>, Occurrence)> {
@@ -107,7 +107,7 @@ pub fn shown_members(
     let mut shown = Vec::new();
     for (change, member) in members.take(GROUP_SHOWN_MAX) {
         let bytes = member.weight_bytes();
-        // The first is always there: a message without any says nothing.
+        // At least one is included: a message without members would be useless.
         if bytes > left_bytes && !shown.is_empty() {
             break;
         }
@@ -117,21 +117,20 @@ pub fn shown_members(
     shown
 }
 
-/// A message while it is decided.
 struct Message<'a> {
     about: &'a GroupMessage<'a>,
-    /// What the first that joins shares with the others.
+    /// The values shared by the group, from its first joining member.
     shared: Vec<SharedValue>,
-    /// The members that there is something to report on, as they are now.
+    /// The members to report, with their changes.
     reported: Vec<(MemberChange, Occurrence)>,
-    /// The most severe of those of which there is nothing to report.
+    /// The most severe members without changes.
     others: Vec<Occurrence>,
     decision: GroupDecision,
     new_id: &'a mut dyn FnMut() -> RecordId,
 }
 
 impl<'a> Message<'a> {
-    /// Re-evaluates a member, and takes what there is to report on it.
+    /// Re-evaluates a member and records what to report about it.
     fn add(&mut self, before: Occurrence) {
         let (rule, now_ms) = (self.about.rule, self.about.now_ms);
         if self.is_stale(&before) {
@@ -160,7 +159,7 @@ impl<'a> Message<'a> {
                 self.shared = hold.map_or_else(Vec::new, |it| it.shared.clone());
             }
             self.decision.settled.push(next.key);
-            // The message reports on what ends with it.
+            // Flapping that ends with this message is still shown in it.
             let shown = Occurrence {
                 flapping: before.flapping,
                 ..next.clone()
@@ -171,7 +170,6 @@ impl<'a> Message<'a> {
         self.decision.members.push(next);
     }
 
-    /// Notes what the service has to say of a member.
     fn say(&mut self, notices: Notices, member: Occurrence) {
         if notices != Notices::default() {
             self.decision.said.push((notices, member));
@@ -182,8 +180,8 @@ impl<'a> Message<'a> {
         self.about.id
     }
 
-    /// Whether it joined while its rule was a shadow and is none any more, or the other way round:
-    /// it is re-evaluated first.
+    /// Whether its rule became, or stopped being, a shadow rule since it joined; it must then be
+    /// re-evaluated first.
     fn is_stale(&self, member: &Occurrence) -> bool {
         let mut pending = member.pending.iter();
         let waits = pending.find(|it| it.rule == self.about.rule && it.is_opening);
@@ -202,7 +200,6 @@ impl<'a> Message<'a> {
         self.about.snapshot.rule(self.about.rule)
     }
 
-    /// Decides the message about what was reported on the members.
     fn finish(&mut self) {
         if self.reported.is_empty() {
             return;
@@ -221,7 +218,7 @@ impl<'a> Message<'a> {
         self.decision.group = Some(next);
     }
 
-    /// What there is to report on the group, and the group as it is then.
+    /// Returns the content about the group, and the updated group.
     fn group(&self) -> Option<(GroupContent, Group)> {
         let (about, rule) = (self.about, self.rule());
         let is_up = |it: &&(MemberChange, Occurrence)| it.1.status != Status::Closed;
@@ -236,7 +233,7 @@ impl<'a> Message<'a> {
         let closed = self.count(MemberChange::Closed);
         let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let joined_count = self.count(MemberChange::Joined);
-        // What is left over is included in the message after.
+        // The remaining members are included in the next message.
         let is_over = open.is_empty() && !about.is_more;
         let is_notified = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
         let mut next = match about.group {
@@ -284,7 +281,7 @@ impl<'a> Message<'a> {
         Some((content, next))
     }
 
-    /// A new group, as its first member finds it.
+    /// Creates the group with the values of its first member.
     fn made(&self, rule: &Rule) -> Group {
         let interval_ms = i64::try_from(GROUP_INTERVAL_DEFAULT.as_millis()).unwrap_or(i64::MAX);
         let grouping = rule.group.as_ref();
@@ -308,7 +305,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// A member as the message carries it: whether it flaps as well.
+    /// Returns a member as shown in the message, including whether it is flapping.
     fn as_notified(&self, member: &Occurrence) -> Occurrence {
         Occurrence {
             flapping: reported_flapping(member, self.rule(), self.about.now_ms),
@@ -316,7 +313,6 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether all that is open is acknowledged.
     fn acknowledged(&self, open: &BTreeSet<RecordId>) -> bool {
         let known = self.reported.iter().map(|(_, it)| it);
         let known: BTreeMap<_, _> = known
@@ -330,8 +326,8 @@ impl<'a> Message<'a> {
         !open.is_empty() && open.iter().all(is_acknowledged)
     }
 
-    /// The occurrence that stands for the others: the most severe that is open, then the oldest; when
-    /// none is, the one that was closed last.
+    /// Returns the representative occurrence: the most severe, then oldest, open one; if none is
+    /// open, the one closed last.
     fn main(&self, of: impl Fn(&Occurrence) -> bool) -> Option<Occurrence> {
         let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
         let all: Vec<_> = all.filter(|it| of(it)).collect();
@@ -344,7 +340,7 @@ impl<'a> Message<'a> {
         worst.or_else(last).map(|it| (*it).clone())
     }
 
-    /// The deliveries of the message, and who has been notified of the group after it.
+    /// Returns the deliveries of the message, and the receivers notified of the group so far.
     fn deliveries(
         &mut self,
         content: &GroupContent,
@@ -360,7 +356,7 @@ impl<'a> Message<'a> {
             .iter()
             .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
         let mut receivers: Vec<&Destination> = Vec::new();
-        // A rule that became a shadow tells no one again of a group that knows of it.
+        // A rule that became a shadow rule sends no more updates about groups it has reported.
         let sends = self.rule().filter(|it| it.shadow == group.shadow);
         if is_notified && let Some(rule) = sends {
             let names = rule.destination_names.iter();
@@ -425,7 +421,7 @@ impl<'a> Message<'a> {
         let matches = about.snapshot.matches(main);
         let in_force = (about.snapshot, about.past);
         let mut occurrence = self.as_notified(main);
-        // What an event is built from that stands for all of them.
+        // An event created by the message continues the chains of all its members.
         let mut chain: Vec<RecordId> = Vec::new();
         let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
         let all = all.filter(|it| !would_pass_again(it, about.rule, destination));
@@ -436,7 +432,7 @@ impl<'a> Message<'a> {
         }
         chain.truncate(CHAIN_MAX);
         occurrence.chain = chain;
-        // Outstanding resolutions are sent, whatever happened to the rule since.
+        // Due closing messages are sent whatever happened to the rule.
         let is_owed = !group.shadow && content.closed_count > 0;
         let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
         let (state, end_ms) = sending_state(is_shadow && !is_owed, about.now_ms);

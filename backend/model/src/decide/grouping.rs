@@ -1,4 +1,4 @@
-//! Which group of a rule an occurrence belongs to.
+//! Determines the group of an occurrence for a rule.
 
 use sha2::{Digest, Sha256};
 
@@ -8,14 +8,14 @@ use crate::{
     matching::field::{Field, FieldValue},
 };
 
-/// What an occurrence holds in the fields of a rule's groups.
+/// Returns the values of the grouping fields in an occurrence.
 pub fn shared_values(grouping: &Grouping, occurrence: &Occurrence) -> Vec<SharedValue> {
     let value = |name: &String| shared_value(&Field::parse(name).ok()?, occurrence);
     let fields = grouping.by.iter();
     fields.map(|name| (name.clone(), value(name))).collect()
 }
 
-/// What an occurrence holds in a field, as text; none when it lacks the field.
+/// Returns the value of a field as text; `None` if it is missing.
 pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
         Field::Severity => return Some(occurrence.severity.word().to_owned()),
@@ -34,7 +34,7 @@ pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<Str
     first
 }
 
-/// A text as far as it counts.
+/// Truncates a text to the length that counts.
 fn start(text: &str) -> String {
     let ends = text
         .char_indices()
@@ -43,8 +43,8 @@ fn start(text: &str) -> String {
     text[..end.unwrap_or_default()].to_owned()
 }
 
-/// A digest of a rule, its fields and their values; absent is a separate value. What a shadow rule
-/// records joins no group that was reported.
+/// Returns a digest of a rule and its grouping values, where a missing field differs from any
+/// value. Groups of shadow and sending rules are separate.
 pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> GroupKey {
     let shadow = is_shadow.then_some(("shadow", None));
     let shared = shared.iter();
@@ -52,7 +52,8 @@ pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> Gro
     digest(rule, shared.chain(shadow))
 }
 
-/// The group of what is freed of a rule at one moment, though the rule does not group.
+/// Returns the group key for notifications of a rule released together, though the rule has no
+/// grouping.
 pub fn freed_key(rule: RecordId, now_ms: i64) -> GroupKey {
     let now = now_ms.to_string();
     digest(rule, std::iter::once(("freed", Some(now.as_str()))))
@@ -78,7 +79,7 @@ fn digest<'a>(
     RecordId::from_bytes(first.unwrap_or_default())
 }
 
-/// What the members of a group share, as people read it.
+/// Formats the values shared by a group for people.
 pub fn shared_text(by: &[SharedValue]) -> String {
     let one = |(field, value): &SharedValue| match value {
         Some(value) => format!("{field}={value}"),

@@ -1,4 +1,4 @@
-//! Which events are beats of which heartbeats.
+//! Heartbeats ready for matching: which events are their beats.
 
 mod alarm;
 
@@ -19,22 +19,21 @@ use crate::{
 
 pub use alarm::{AlarmFacts, AlarmTexts, alarm_faults};
 
-/// A heartbeat that is enabled, ready for matching.
+/// An enabled heartbeat, ready for matching.
 #[derive(Debug)]
 pub struct LoadedHeartbeat {
-    /// The heartbeat as stored.
+    /// The stored heartbeat.
     pub heartbeat: Heartbeat,
     query: Option<CompiledQuery>,
     windows: Option<Windows>,
     texts: AlarmTexts,
     fields: Vec<(String, Field)>,
-    /// The key where all beats count as one.
+    /// The expectation's key, if all beats count as one.
     whole: Option<RecordId>,
-    /// Until when, in time of service, a further beat makes no difference.
+    /// Service time until which further beats make no difference.
     quiet_ms: AtomicI64,
 }
 
-/// The windows in which beats are expected.
 #[derive(Debug)]
 enum Windows {
     Calendar(Arc<LoadedCalendar>),
@@ -44,7 +43,7 @@ enum Windows {
 /// Parses the cron expression of a heartbeat.
 ///
 /// # Errors
-/// Returns the field and what is wrong with it.
+/// Returns the invalid field and its problem.
 pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)> {
     let named = if time_zone.is_empty() {
         "UTC"
@@ -56,8 +55,8 @@ pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)>
 }
 
 impl LoadedHeartbeat {
-    /// Makes a heartbeat ready; none when what is stored cannot be asked, or its calendar: nothing is expected
-    /// of it.
+    /// Prepares a heartbeat; `None` if what is stored does not compile or its calendar is unknown,
+    /// so that no beats are expected.
     pub fn new(heartbeat: Heartbeat, calendars: &Calendars) -> Option<Self> {
         let windows = match &heartbeat.calendar {
             Some(name) => Some(Windows::Calendar(Arc::clone(calendars.get(name)?))),
@@ -87,26 +86,26 @@ impl LoadedHeartbeat {
         })
     }
 
-    /// What its event says.
+    /// Returns the texts of its event.
     pub fn texts(&self) -> &AlarmTexts {
         &self.texts
     }
 
-    /// The last window that begins after one moment and not after another.
+    /// Returns the last window that starts after `after_ms` and no later than `until_ms`.
     pub fn window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
         let spans = self.windows(after_ms, until_ms + 1)?;
         let mut begun = spans.into_iter().rev();
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
     }
 
-    /// The first window that begins after one moment and not after another.
+    /// Returns the first window that starts after `after_ms` and no later than `until_ms`.
     pub fn first_window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
         let spans = self.windows(after_ms, until_ms + 1)?;
         let mut begun = spans.into_iter();
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
     }
 
-    /// Returns the windows that hold at some moment from `start_ms` to before `end_ms`.
+    /// Returns the windows that overlap the time from `start_ms` to before `end_ms`.
     pub fn windows(&self, start_ms: i64, end_ms: i64) -> Option<Vec<Span>> {
         Some(match self.windows.as_ref()? {
             Windows::Calendar(calendar) => calendar.between(start_ms, end_ms).spans,
@@ -114,7 +113,7 @@ impl LoadedHeartbeat {
         })
     }
 
-    /// Returns the first window that begins after a moment.
+    /// Returns the first window that starts after `after_ms`.
     pub fn window_after(&self, after_ms: i64) -> Option<Span> {
         let calendar = match self.windows.as_ref()? {
             Windows::Calendar(calendar) => calendar,
@@ -133,42 +132,42 @@ impl LoadedHeartbeat {
         found.spans.into_iter().find(|it| it.start_ms == start_ms)
     }
 
-    /// Whether a window begins at that moment; how long it is, in milliseconds.
+    /// Returns the length of the window that starts at that time, in milliseconds, if there is one.
     pub fn window_at(&self, start_ms: i64) -> Option<i64> {
         let found = self.window_begun(start_ms - 1, start_ms)?;
         Some(found.end_ms - found.start_ms)
     }
 
-    /// The key of what is expected where all beats count as one.
+    /// Returns the expectation's key, if all beats count as one.
     pub fn whole(&self) -> Option<RecordId> {
         self.whole
     }
 
-    /// Whether a beat at that time of service makes a difference: of many that count as one, a few are
-    /// looked at.
+    /// Whether a beat at that service time can be ignored: of many beats that count as one, only a
+    /// few are evaluated.
     pub fn is_quiet(&self, service_ms: i64) -> bool {
         service_ms < self.quiet_ms.load(Ordering::Relaxed)
     }
 
-    /// Looks at no beats until that time of service, where all count as one.
+    /// Ignores beats until that service time, if all beats count as one.
     pub fn rest_until(&self, service_ms: i64) {
         if self.whole.is_some() {
             self.quiet_ms.store(service_ms, Ordering::Relaxed);
         }
     }
 
-    /// Whether events can be beats of it.
+    /// Whether events can be its beats.
     pub fn is_of_events(&self) -> bool {
         self.query.is_some()
     }
 
-    /// The values of a beat that an event is; none when it is no beat.
+    /// Returns the values of the beat if the event is one.
     pub fn beat(&self, occurrence: &Occurrence) -> Option<Vec<SharedValue>> {
         let is_beat = self.query.as_ref()?.matches(occurrence);
         is_beat.then(|| self.values(|_, field| shared_value(field, occurrence)))
     }
 
-    /// The values of its fields, as they are found.
+    /// Returns the values of its fields, using `find`.
     pub fn values(&self, find: impl Fn(&str, &Field) -> Option<String>) -> Vec<SharedValue> {
         let fields = self.fields.iter();
         fields
@@ -176,11 +175,11 @@ impl LoadedHeartbeat {
             .collect()
     }
 
-    /// The key of what is expected of these values.
+    /// Returns the expectation's key for these values.
     pub fn key(&self, values: &[SharedValue]) -> RecordId {
         group_key(self.heartbeat.id, false, values)
     }
 }
 
-/// The heartbeats that are enabled, by name.
+/// The enabled heartbeats, by name.
 pub type Heartbeats = Arc<[Arc<LoadedHeartbeat>]>;

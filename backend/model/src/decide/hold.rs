@@ -1,5 +1,4 @@
-//! What postpones a notification that nothing else stands against: one row a kind of hold, all asked
-//! each time.
+//! Holds that postpone a notification which no condition prevents; all of them are evaluated.
 
 mod active_times;
 mod auto_pause;
@@ -12,49 +11,49 @@ mod silence;
 use super::{Calendars, LoadedSilence, Snapshot, Tense};
 use crate::domain::{Earlier, HeldBy, HoldKind, Name, Occurrence, Pending, Rule, Status};
 
-/// Something that is to be sent by one rule about one occurrence.
+/// A notification to send by a rule about an occurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct Sending<'a> {
-    /// The rule's name.
+    /// The name of the rule.
     pub rule_name: &'a Name,
-    /// The rule; none when it is deleted.
+    /// The rule; `None` if it was deleted.
     pub rule: Option<&'a Rule>,
     /// The silences in force that cover the occurrence.
     pub covering: &'a [&'a LoadedSilence],
-    /// What holds the occurrence as the effect of something else.
+    /// The inhibitions that hold the occurrence.
     pub inhibited: &'a [HeldBy],
-    /// The calendars that rules refer to.
+    /// The calendars used by rules.
     pub calendars: &'a Calendars,
-    /// The occurrences of the event before it.
+    /// The earlier occurrences of the event.
     pub earlier: &'a [Earlier],
-    /// What holds it while the event flaps.
+    /// The hold while the event is flapping.
     pub flapping: Option<&'a HeldBy>,
-    /// What it waits for together with others of its group, when nothing else holds it.
+    /// The hold until the next message of its group, which applies if nothing else holds it.
     pub group: Option<&'a HeldBy>,
-    /// Whether no one takes the occurrence for open yet.
+    /// Whether no receiver considers the occurrence open yet.
     pub is_opening: bool,
-    /// Whether it repeats what is open.
+    /// Whether it is a repeat.
     pub is_repeat: bool,
-    /// Since when it is to be sent, in milliseconds since 1970.
+    /// Time since which it is to be sent, in milliseconds since 1970.
     pub first_ms: i64,
-    /// When it is decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// What a rule is to send.
+/// The kind of notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendKind {
-    /// Its first message about the occurrence.
+    /// The first message about an occurrence.
     Opening,
-    /// A repeat of what is open.
+    /// A repeat about an open occurrence.
     Repeat,
     /// An update.
     Update,
 }
 
 impl<'a> Sending<'a> {
-    /// What a rule is to send about an occurrence, of which something may wait already. The silences in force that
-    /// cover the occurrence, what holds it as an effect, and its group are left to be set.
+    /// Describes a notification, which may be held already. The caller sets the covering silences,
+    /// the inhibitions and the group.
     pub fn new(
         (rule_name, rule): (&'a Name, Option<&'a Rule>),
         (kind, waits): (SendKind, Option<&'a Pending>),
@@ -62,7 +61,7 @@ impl<'a> Sending<'a> {
         snapshot: &'a Snapshot,
         now_ms: i64,
     ) -> Self {
-        // What is closed already is reported when it matches, or never.
+        // A match of a closed occurrence is sent immediately or never.
         let is_open = occurrence.status != Status::Closed;
         Self {
             rule_name,
@@ -84,11 +83,11 @@ impl<'a> Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Everything that holds it back, in order.
+    /// Returns everything that holds it, in order.
     pub fn held_by(&self) -> Vec<HeldBy> {
         let each = HOLDS.iter().map(|hold| (hold.held_by)(self));
         let mut all: Vec<_> = each.flatten().collect();
-        // What something else holds joins no group.
+        // A notification held otherwise does not join a group.
         if all.iter().any(|it| it.kind != HoldKind::Group) {
             all.retain(|it| it.kind != HoldKind::Group);
         }
@@ -96,20 +95,20 @@ impl Sending<'_> {
     }
 }
 
-/// One kind of reason to postpone.
+/// A kind of hold.
 #[derive(Debug)]
 pub struct HoldCondition {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Which kind it is.
+    /// The kind.
     pub kind: HoldKind,
-    /// What holds the message back now; empty when it lets it pass.
+    /// Returns the holds of this kind that apply now.
     pub held_by: fn(&Sending<'_>) -> Vec<HeldBy>,
-    /// What it saw, for people; of those of its kind that hold.
+    /// Returns the explanation for people of the holds of this kind.
     pub detail: fn(&[HeldBy], Tense) -> String,
 }
 
-/// All of them, in the order in which they are asked.
+/// All kinds of holds, in order of evaluation.
 pub static HOLDS: [HoldCondition; 7] = [
     inhibition::HOLD,
     silence::HOLD,
@@ -120,14 +119,13 @@ pub static HOLDS: [HoldCondition; 7] = [
     group::HOLD,
 ];
 
-/// The holds of one kind among all, and what there is to say of them; none when there is none.
+/// Returns the explanation of the holds of one kind; `None` if there are none.
 pub fn of_kind(all: &[HeldBy], hold: &HoldCondition, tense: Tense) -> Option<String> {
     let own = all.iter().filter(|it| it.kind == hold.kind);
     let own: Vec<_> = own.cloned().collect();
     (!own.is_empty()).then(|| (hold.detail)(&own, tense))
 }
 
-/// A length of time for people.
 fn length(ms: i64) -> String {
     match (ms / 60_000, ms % 60_000) {
         (minutes, 0) if minutes % 60 == 0 => format!("{} h", minutes / 60),

@@ -1,4 +1,4 @@
-//! The inhibitions in force, and what holds an occurrence by them.
+//! The inhibitions in force, and how they hold occurrences.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -21,19 +21,18 @@ use crate::{
     },
 };
 
-/// The causes of an occurrence.
 #[derive(Default)]
 struct Direct<'a> {
-    /// As far as they are known, each after the inhibition.
+    /// The known causes, each with its inhibition.
     found: Vec<(&'a LoadedInhibition, Arc<Occurrence>)>,
-    /// The keys under which there may be more.
+    /// The keys that may have more causes.
     more: Vec<CauseKey>,
 }
 
-/// An inhibition, ready for matching.
+/// An inhibition ready for matching.
 #[derive(Debug)]
 pub struct LoadedInhibition {
-    /// The inhibition as stored.
+    /// The stored inhibition.
     pub inhibition: Inhibition,
     source: CompiledQuery,
     target: CompiledQuery,
@@ -42,7 +41,7 @@ pub struct LoadedInhibition {
 }
 
 impl LoadedInhibition {
-    /// Makes an inhibition ready; none when what is stored cannot be asked: it holds nothing.
+    /// Compiles an inhibition; `None` if what is stored does not compile, so that it holds nothing.
     pub fn new(inhibition: Inhibition) -> Option<Self> {
         let fields = |of: fn(&EqualFields) -> &String| {
             let all = inhibition.equal.iter();
@@ -58,20 +57,20 @@ impl LoadedInhibition {
         })
     }
 
-    /// Whether an occurrence is one of its sources, and what its fields hold then.
+    /// Returns the digest of its field values if the occurrence is one of its sources.
     pub fn of_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_up = occurrence.status != Status::Closed;
         is_up.then(|| self.was_source(occurrence))?
     }
 
-    /// Whether an occurrence is one of its sources, or was before it was closed.
+    /// Like [`Self::of_source`], but also for a source that has closed.
     pub fn was_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_source = self.source.matches(occurrence);
         is_source.then(|| values(&self.source_fields, occurrence))?
     }
 
-    /// Whether an occurrence is one of its targets, and what its fields hold then. What is a source as
-    /// well never is.
+    /// Returns the digest of its field values if the occurrence is one of its targets. A source is
+    /// never also a target.
     pub fn of_target(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_target = !is_own(&occurrence.dimensions)
             && self.target.matches(occurrence)
@@ -79,27 +78,27 @@ impl LoadedInhibition {
         is_target.then(|| values(&self.target_fields, occurrence))?
     }
 
-    /// Which of the fields that are to be equal an occurrence has that its source matches; none when it
-    /// does not.
+    /// Returns, for each source field, whether the occurrence has it; `None` if `source` does not
+    /// match.
     pub fn has_of_source(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
         let is_source = self.source.matches(occurrence);
         is_source.then(|| has(&self.source_fields, occurrence))
     }
 
-    /// The same of its target.
+    /// Returns, for each target field, whether the occurrence has it; `None` if `target` does not
+    /// match.
     pub fn has_of_target(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
         let is_target = self.target.matches(occurrence);
         is_target.then(|| has(&self.target_fields, occurrence))
     }
 }
 
-/// Which of some fields an occurrence has.
 fn has(fields: &[Field], occurrence: &Occurrence) -> Vec<bool> {
     let has = |it: &Field| it.any(occurrence, &mut |_| true);
     fields.iter().map(has).collect()
 }
 
-/// A digest of what fields hold, without regard to letter case; none when one is missing.
+/// Returns a digest of the field values, ignoring case; `None` if a field is missing.
 fn values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues> {
     let mut digest = Sha256::new();
     for field in fields {
@@ -120,7 +119,7 @@ fn values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues> {
     digest.first_chunk().copied()
 }
 
-/// The inhibitions that are enabled.
+/// The enabled inhibitions.
 #[derive(Debug, Default)]
 pub struct Inhibitions {
     all: Vec<Arc<LoadedInhibition>>,
@@ -129,7 +128,7 @@ pub struct Inhibitions {
 }
 
 impl Inhibitions {
-    /// Puts inhibitions together.
+    /// Creates the set from loaded inhibitions.
     pub fn new(all: Vec<Arc<LoadedInhibition>>) -> Self {
         let set = |of: fn(&LoadedInhibition) -> &CompiledQuery| {
             let queries = (0..).zip(&all).map(|(at, it)| (at, of(it).clone()));
@@ -142,12 +141,12 @@ impl Inhibitions {
         }
     }
 
-    /// All of them.
+    /// Returns all inhibitions.
     pub fn all(&self) -> &[Arc<LoadedInhibition>] {
         &self.all
     }
 
-    /// Whether there is any.
+    /// Whether there is any inhibition.
     pub fn is_any(&self) -> bool {
         !self.all.is_empty()
     }
@@ -162,8 +161,8 @@ impl Inhibitions {
         places.filter_map(|at| self.all.get(*at)).map(AsRef::as_ref)
     }
 
-    /// Of which of them an occurrence is a source, or was so lately that they hold on. With
-    /// `is_look`, what it held was re-evaluated before.
+    /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was within
+    /// their linger time. With `is_look`, the targets were re-evaluated before.
     pub fn marks(&self, occurrence: &Occurrence, is_look: bool, now_ms: i64) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
@@ -188,7 +187,7 @@ impl Inhibitions {
             if marks.iter().any(is_still) {
                 continue;
             }
-            // What is deleted or disabled holds nothing: what it held is re-evaluated with its
+            // Deleted or disabled inhibitions hold nothing; their targets are re-evaluated with the
             // edit.
             let Some(loaded) = loaded else { continue };
             let linger_ms = loaded.inhibition.linger_ms;
@@ -206,9 +205,10 @@ impl Inhibitions {
         marks
     }
 
-    /// What holds an occurrence: an entry for each inhibition, with the first of its causes.
-    /// Nothing is held where no one would be notified of anything: of a ring of causes, the one
-    /// opened first is free. What was held stays held after an edit until all causes are marked by it.
+    /// Returns the holds of an occurrence, one per inhibition with its first cause. If that would
+    /// leave nobody to notify about, as in a ring of causes, the occurrence opened first is not
+    /// held. After an edit, existing holds stay until all causes have been marked with the new
+    /// revision.
     pub(super) fn held_by(
         &self,
         target: &Occurrence,
@@ -244,7 +244,7 @@ impl Inhibitions {
         held
     }
 
-    /// Returns the holds of an occurrence by edited inhibitions of which not all causes are marked.
+    /// Returns the existing holds by edited inhibitions whose causes are not all marked.
     fn kept(&self, target: &Occurrence, is_marked: impl Fn(&Inhibition) -> bool) -> Vec<HeldBy> {
         let edited = self.all.iter().map(|it| &it.inhibition);
         let edited: Vec<_> = edited.filter(|it| !is_marked(it)).collect();
@@ -259,7 +259,7 @@ impl Inhibitions {
         kept
     }
 
-    /// The causes of an occurrence, each after the inhibition.
+    /// Returns the direct causes of an occurrence, each with its inhibition.
     fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> Direct<'_> {
         let mut direct = Direct::default();
         if self.all.is_empty() || !causes.may_have_any() {
@@ -285,7 +285,8 @@ impl Inhibitions {
         direct
     }
 
-    /// Whether a chain of causes leads from one occurrence up to another, as far as one is followed.
+    /// Whether `upper` is a direct or indirect cause of `lower`, within the limits for following
+    /// chains.
     pub fn is_above(
         &self,
         upper: RecordId,
@@ -309,8 +310,8 @@ impl Inhibitions {
         false
     }
 
-    /// Whether the chain of causes above an occurrence ends in one that nothing holds, and that is
-    /// another one. Where there are too many to follow, whether one of its causes opened earlier.
+    /// Whether the causes above an occurrence lead to another occurrence that is not held. If there
+    /// are too many to follow, whether one of its direct causes opened earlier.
     fn is_somebody_free(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> bool {
         let mut above: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
         let mut opened: BTreeMap<RecordId, (i64, RecordId)> = BTreeMap::new();
@@ -323,7 +324,7 @@ impl Inhibitions {
             more.extend(direct.more);
             let over = direct.found;
             if over.is_empty() {
-                // Nothing holds it: whatever is below it is held for good reason.
+                // It is not held, so everything below it may be.
                 return at.key != target.key;
             }
             let keys: BTreeSet<_> = over.iter().map(|(_, it)| it.key).collect();
@@ -341,19 +342,20 @@ impl Inhibitions {
             }
         }
         if is_cut {
-            // Older causes lead to one that none is older than, in a ring of any length as well.
+            // Following ever older causes ends at an oldest one, even in a ring of any length.
             let direct = above.get(&target.key).into_iter().flatten();
             let mut direct = direct.filter_map(|key| opened.get(key));
             return direct.any(|cause| *cause < own);
         }
         if !more.is_empty() {
-            // One that was not read may be free. It is decided once more with these.
+            // A cause that was not read may not be held. Decide again with those.
             for key in more {
                 causes.want_more(key);
             }
             return true;
         }
-        // Every chain above goes in a ring. Those from which the target is reached are in its own.
+        // All chains above end in rings. Causes from which the target is reachable are in its own
+        // ring.
         let ring: Vec<_> = opened
             .keys()
             .filter(|key| reaches(&above, **key, target.key))
@@ -369,7 +371,7 @@ impl Inhibitions {
     }
 }
 
-/// Whether a chain of causes leads from one occurrence up to another.
+/// Whether `to` is a direct or indirect cause of `from`.
 fn reaches(above: &BTreeMap<RecordId, Vec<RecordId>>, from: RecordId, to: RecordId) -> bool {
     let mut seen = BTreeSet::new();
     let mut next = vec![from];

@@ -1,4 +1,4 @@
-//! What a step of an occurrence sends, and what is noted of that in the occurrence.
+//! Decides the notifications of a step, and records them in the occurrence.
 
 mod groups;
 mod paging;
@@ -22,32 +22,31 @@ use crate::domain::{
 use paging::Receiver;
 pub use paging::Unanswered;
 
-/// What a step causes.
+/// The notifications and notices of a step.
 #[derive(Debug, Default, PartialEq)]
 pub struct Notices {
     /// The deliveries to store together with the occurrence.
     pub deliveries: Vec<Delivery>,
-    /// Rules whose `event` destinations the loop guard stopped.
+    /// Rules whose `event` destinations were stopped by the loop guard.
     pub stopped: Vec<Name>,
-    /// What there is to tell with the group of [`StepKind::NotifyGroup`]; none when nothing.
+    /// The change to report with the group of [`StepKind::NotifyGroup`], if any.
     pub member: Option<MemberNotice>,
-    /// Deliveries of responses that are to report on a group, each with the group.
+    /// Deliveries of responses that must report a group, each with the group.
     pub of_groups: Vec<(RecordId, RecordId)>,
-    /// Responses of which all rounds are over now, and those of which that was so.
+    /// Responses that are now, or are no longer, unanswered after all rounds.
     pub unanswered: Vec<Unanswered>,
 }
 
-/// What a message about a group says of one of its members.
+/// The change of a group member, for a message about the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberNotice {
-    /// Its outcome.
+    /// The change.
     pub change: MemberChange,
 }
 
-/// Decides the notifications of a step, and notes in the occurrence when, who is notified, what
-/// waits and why.
+/// Decides the notifications of a step, and records them and all holds in the occurrence.
 ///
-/// `new_id` makes the identities of the deliveries.
+/// `new_id` generates the identities of the deliveries.
 pub fn notify(
     occurrence: &mut Occurrence,
     step: &Step<'_>,
@@ -82,7 +81,7 @@ pub fn notify(
         }
         return Notices::default();
     }
-    // What reports only on an end is held back as well: no one was notified of a beginning.
+    // Messages only about an end are inhibited as well: nobody was notified of the beginning.
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {
@@ -127,30 +126,27 @@ struct Writer<'a> {
     step: &'a Step<'a>,
     snapshot: &'a Snapshot,
     occurrence: &'a Occurrence,
-    /// Those in force that match the occurrence.
+    /// The silences in force that match the occurrence.
     silences: &'a [&'a LoadedSilence],
-    /// What holds the occurrence as the effect of something else.
+    /// The inhibitions that hold the occurrence.
     inhibited: &'a [HeldBy],
     waiting: Waiting,
-    /// The occurrence as deliveries carry it; made for the first one.
+    /// The occurrence as shown in deliveries; built for the first one.
     shown: Option<Occurrence>,
     new_id: &'a mut dyn FnMut() -> RecordId,
     notices: Notices,
 }
 
-/// What those who were notified before are to hear.
 struct News {
-    /// The `clear` of the message.
     clear: bool,
-    /// Whether it waits for nothing.
+    /// Whether it is a due closing message, which is not held.
     is_owed: bool,
-    /// Whether they are notified of what is open again.
+    /// Whether the occurrence was reopened.
     is_opening: bool,
 }
 
 impl Writer<'_> {
-    /// Notifies those who were notified before of what changed, and again of what is open again;
-    /// answers the rules that did.
+    /// Notifies earlier receivers of changes and reopening. Returns the rules that did.
     fn updates(&mut self, notified: &mut [Notified]) -> BTreeSet<RecordId> {
         let mut updated = BTreeSet::new();
         let mut replaced = self.replaced(notified);
@@ -209,7 +205,7 @@ impl Writer<'_> {
                 entry.thread = None;
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
-            // Outstanding resolutions are sent, whatever happened to the rule since.
+            // Due closing messages are sent whatever happened to the rule.
             let is_real = news.is_owed || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = of_update(entry, rule, self.step.past);
@@ -222,8 +218,8 @@ impl Writer<'_> {
         updated
     }
 
-    /// By deleted rule, the receivers that get the closing in the same thread by a later rule of its name: the rule
-    /// was created again.
+    /// Returns, by deleted rule, the receivers that already get the closing message in the same
+    /// thread from a later rule of the same name.
     fn replaced(&self, notified: &[Notified]) -> BTreeMap<RecordId, BTreeSet<Receiver>> {
         if self.occurrence.status != Status::Closed {
             return BTreeMap::new();
@@ -241,21 +237,20 @@ impl Writer<'_> {
         deleted.map(of).collect()
     }
 
-    /// Whether receivers are notified of the end of what a rule notified of.
+    /// Whether the rule sends closing messages, or did when it was deleted.
     fn closes(&self, entry: &Notified) -> bool {
         let rule = self.snapshot.rule(entry.rule);
         let last = rule.or_else(|| self.step.past.deleted(entry.rule));
         last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
-    /// What receivers that a rule notified before are to be notified of in this step, or of what
-    /// waits since earlier ones.
+    /// Returns the news for the earlier receivers of a rule, including held news of earlier steps.
     fn news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
-                // A closing waits until the event settles, for the next message of its group, and for
-                // nothing else.
+                // A closing message waits for flapping to settle or for the next group message, and
+                // for nothing else.
                 let waited = self.waiting.before(entry.rule);
                 let waits = waited.is_some_and(|it| {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
@@ -285,7 +280,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Notifies those who know of a flapping event when it has settled.
+    /// Holds a message for receivers of a flapping event until it settles.
     fn settling(&mut self, notified: &[Notified]) {
         if self.occurrence.flapping.is_empty() || self.occurrence.status != Status::Open {
             return;
@@ -299,7 +294,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Forgets which state was last notified where no update follows any more.
+    /// Clears the last notified state where no update will follow.
     fn forget_last_notified(&self, notified: &mut [Notified]) {
         for entry in notified {
             let is_suppressed = self.occurrence.status == Status::Suppressed;
@@ -309,12 +304,11 @@ impl Writer<'_> {
         }
     }
 
-    /// What holds back what a rule is to tell while the event flaps.
     fn flaps(&self, rule: Option<&Rule>) -> Option<HeldBy> {
         flaps(self.occurrence, rule, self.step.now_ms)
     }
 
-    /// The group of a rule that a message is being made about.
+    /// Returns the group of the rule whose message is being decided, if any.
     fn tells(&self, rule: RecordId) -> Option<RecordId> {
         match self.step.kind {
             StepKind::NotifyGroup { rule: of, group } if of == rule => Some(group),
@@ -322,7 +316,6 @@ impl Writer<'_> {
         }
     }
 
-    /// What holds back what a rule is to send.
     fn held_by(
         &self,
         (rule, rule_name): (RecordId, &Name),
@@ -344,9 +337,9 @@ impl Writer<'_> {
         sending.held_by()
     }
 
-    /// Notifies the destinations of rules that match: for the first time, or again when that is due.
+    /// Notifies the destinations of matching rules, for the first time or for a repeat.
     fn openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
-        // A change after its closing, by an operator, is not a match.
+        // A change by an operator after the close is not a match.
         let transition = self.step.transition;
         let was_closed = transition.from == Some(Status::Closed);
         let is_closed = self.occurrence.status == Status::Closed;
@@ -361,7 +354,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Notifies the destinations of one of them.
+    /// Notifies the destinations of one matching rule.
     fn opening(
         &mut self,
         found: &Match<'_>,
@@ -434,7 +427,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the deliveries of an opening; answers who is notified.
+    /// Creates the deliveries of an opening message. Returns the receivers.
     fn send_opening(
         &mut self,
         found: &Match<'_>,
@@ -457,7 +450,7 @@ impl Writer<'_> {
         sent
     }
 
-    /// Writes one delivery; answers which.
+    /// Creates a delivery and returns its identity.
     fn send(
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
@@ -498,12 +491,11 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a rule notifies of changes.
 fn follows(rule: Option<&Rule>) -> bool {
     rule.is_some_and(|it| it.enabled && it.send_updates)
 }
 
-/// How a delivery begins, and when it ended: what is only recorded ends immediately.
+/// Returns the initial state of a delivery, and its end if it is only recorded.
 pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64>) {
     if is_shadow {
         (DeliveryState::Shadowed, Some(now_ms))
@@ -512,7 +504,7 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
     }
 }
 
-/// An occurrence as messages carry it.
+/// Returns an occurrence as shown in messages.
 pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
     Occurrence {
         history: Vec::new(),
@@ -529,7 +521,7 @@ pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
     }
 }
 
-/// Notes that a rule notified these destinations; answers the note when it is a new one.
+/// Records that a rule notified these destinations. Returns the entry if it is new.
 fn keep(
     known: Option<&mut Notified>,
     found: &Match<'_>,
@@ -537,7 +529,8 @@ fn keep(
     (now_ms, clear): (i64, bool),
 ) -> Option<Notified> {
     let rule = found.rule;
-    // A message about what is over is its closing as well, where closings are wanted.
+    // A message about a closed occurrence also counts as its closing message if the rule sends
+    // those.
     let cleared = clear && rule.send_updates;
     let opening = || Opening {
         at_ms: now_ms,
@@ -561,7 +554,7 @@ fn keep(
         });
     };
     if rule.shadow && !entry.shadow {
-        // The closing is outstanding for receivers that were notified before, and only for them.
+        // A closing message is due only to receivers that were notified.
         entry.last_ms = now_ms;
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a decision rests on beside the rules in force: triggers and rules as they were, and causes.
+//! Inputs of a decision besides the definitions in force: earlier definitions and causes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,35 +8,33 @@ use crate::domain::{
     Rule, Trigger,
 };
 
-/// Triggers and rules that are not in force any more, as far as messages still report on them, and
-/// what else is open that holds something back.
+/// Earlier triggers and rules that messages still report, and the causes of inhibitions.
 #[derive(Debug, Default)]
 pub struct Past {
     triggers: BTreeMap<RevisionId, Trigger>,
     rules: BTreeMap<RevisionId, Rule>,
-    /// Rules as they were when they were deleted.
     deleted: BTreeMap<RecordId, Rule>,
     causes: Causes,
-    /// What each of these rules frees now is one group, though the rule does not group.
+    /// Rules without grouping whose notifications released now are sent as one group.
     together: BTreeMap<RecordId, GroupKey>,
-    /// Deliveries of responses that ended dead, or wait for a paused destination.
+    /// Deliveries of responses that failed for good, or wait for a paused destination.
     failed: BTreeSet<RecordId>,
-    /// Inhibitions of which everything open is marked by the revision in force.
+    /// Inhibitions, with the revision in force, for which every open occurrence is marked.
     marked: BTreeSet<(RecordId, u64)>,
 }
 
-/// What messages about some occurrences may have to report on and the rules in force do not know.
+/// The earlier definitions that messages about some occurrences may need.
 #[derive(Debug, Default)]
 pub struct Wanted {
     /// The triggers and rules of opening messages, as they were then.
     pub revisions: Vec<(RevisionOf, RevisionId)>,
-    /// Rules that were deleted, as they were last.
+    /// Deleted rules, in their last definition.
     pub deleted: Vec<(Name, RecordId)>,
 }
 
 impl Wanted {
-    /// What the updates of these occurrences may report on: their opening's trigger when it was
-    /// edited since, their rule when it was deleted.
+    /// Collects what updates of these occurrences may report: the trigger of the opening message if
+    /// edited since, and the rule if deleted.
     pub fn of<'a>(snapshot: &Snapshot, occurrences: impl Iterator<Item = &'a Occurrence>) -> Self {
         let mut wanted = Self::default();
         for entry in occurrences.flat_map(|it| &it.notified) {
@@ -70,53 +68,52 @@ impl Wanted {
 }
 
 impl Past {
-    /// The same with the causes that are known.
+    /// Sets the known causes.
     #[must_use]
     pub fn asking(self, causes: &Causes) -> Self {
         let causes = causes.clone();
         Self { causes, ..self }
     }
 
-    /// The same where so much of some rules is released together that it is reported as one group.
+    /// Sets the rules without grouping whose notifications, released together, are sent as one
+    /// group.
     #[must_use]
     pub fn freeing(self, together: BTreeMap<RecordId, GroupKey>) -> Self {
         Self { together, ..self }
     }
 
-    /// The group of what is freed of a rule now.
+    /// Returns the group of the rule's notifications released now.
     pub(super) fn together(&self, rule: RecordId) -> Option<GroupKey> {
         self.together.get(&rule).copied()
     }
 
-    /// The same where these deliveries of responses do not arrive.
+    /// Sets the failed deliveries of responses.
     #[must_use]
     pub fn failing(self, failed: BTreeSet<RecordId>) -> Self {
         Self { failed, ..self }
     }
 
-    /// Adds the inhibitions, each with its revision, of which everything open is marked.
+    /// Adds the inhibitions, each with its revision, for which every open occurrence is marked.
     #[must_use]
     pub fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
 
-    /// Whether everything open is marked for an inhibition as it is in force.
     pub(super) fn is_marked(&self, inhibition: &Inhibition) -> bool {
         let revision = inhibition.revision;
         inhibition.counted_revision == revision || self.marked.contains(&(inhibition.id, revision))
     }
 
-    /// The deliveries of responses that do not arrive.
     pub(super) fn failed(&self) -> &BTreeSet<RecordId> {
         &self.failed
     }
 
-    /// The causes that are known.
+    /// Returns the known causes.
     pub fn causes(&self) -> &Causes {
         &self.causes
     }
 
-    /// Adds a definition.
+    /// Adds an earlier definition.
     pub fn add(&mut self, revision: Revision) {
         let id = revision.id();
         match revision.was {
@@ -131,17 +128,17 @@ impl Past {
         }
     }
 
-    /// A trigger as it was.
+    /// Returns an earlier definition of a trigger.
     pub fn trigger(&self, id: &RevisionId) -> Option<&Trigger> {
         self.triggers.get(id)
     }
 
-    /// A rule as it was.
+    /// Returns an earlier definition of a rule.
     pub fn rule(&self, id: &RevisionId) -> Option<&Rule> {
         self.rules.get(id)
     }
 
-    /// A rule as it was when it was deleted.
+    /// Returns the last definition of a deleted rule.
     pub fn deleted(&self, id: RecordId) -> Option<&Rule> {
         self.deleted.get(&id)
     }

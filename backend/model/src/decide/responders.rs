@@ -8,36 +8,36 @@ use crate::domain::{
     Severity,
 };
 
-/// Contacts, schedules and escalation policies in force.
+/// The contacts, schedules and escalation policies in force.
 #[derive(Debug, Default)]
 pub struct Responders {
-    /// Contacts, by name.
+    /// The contacts, by name.
     pub contacts: BTreeMap<Name, Arc<Contact>>,
-    /// Schedules, by name; without those whose zone this machine does not know.
+    /// The schedules, by name; without those whose time zone this machine does not know.
     pub schedules: BTreeMap<Name, Arc<LoadedSchedule>>,
-    /// Escalation policies, by name.
+    /// The escalation policies, by name.
     pub policies: BTreeMap<Name, Arc<EscalationPolicy>>,
-    /// The calendars of methods.
+    /// The calendars used by contact methods.
     pub calendars: Arc<Calendars>,
 }
 
-/// A message that a response sends to one destination.
+/// A message of a response to one destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The contact; none for a destination of the policy itself.
+    /// The contact; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
     /// The destination.
     pub destination: Name,
-    /// In which round.
+    /// The round.
     pub round: u32,
-    /// By which step, from 1; 0 when all rounds were over.
+    /// The step, from 1; 0 after all rounds.
     pub step: u32,
 }
 
 impl Page {
-    /// A receiver, once that is sent.
+    /// Returns the record of the receiver once the page is sent.
     pub fn paged(self, destination: RecordId, delivery: RecordId, now_ms: i64) -> Paged {
         Paged {
             contact: self.contact,
@@ -51,17 +51,17 @@ impl Page {
     }
 }
 
-/// A method that a contact can be notified by now.
+/// A method by which a contact can be notified now.
 #[derive(Debug, Clone, Copy)]
 pub struct Usable<'a> {
     /// The contact.
     pub contact: &'a Contact,
-    /// The place of the method.
+    /// The index of the method.
     pub method: usize,
 }
 
 impl Responders {
-    /// The same contacts and schedules.
+    /// Returns the same contacts and schedules, without policies.
     #[must_use]
     pub fn without_policies(&self) -> Self {
         Self {
@@ -72,8 +72,8 @@ impl Responders {
         }
     }
 
-    /// The contacts that a target of a step means at a moment, each with the schedule that put it on
-    /// call.
+    /// Returns the contacts that a target of a step stands for at a time, each with the schedule
+    /// that put it on call.
     pub fn contacts_of<'a>(
         &'a self,
         target: &'a EscalationTarget,
@@ -94,7 +94,7 @@ impl Responders {
         }
     }
 
-    /// The methods by which a contact is notified of such a severity at a moment.
+    /// Returns the methods by which a contact is notified of that severity at a time.
     pub fn usable<'a>(
         &'a self,
         contact: &'a Contact,
@@ -105,7 +105,7 @@ impl Responders {
         let is_usable = move |(_, it): &(usize, &crate::domain::ContactMethod)| {
             let is_inside = it.calendar.as_ref().is_none_or(|name| {
                 let calendar = self.calendars.get(name);
-                // What is held by nothing known is not held for ever.
+                // An unknown calendar does not hold anything.
                 calendar.is_none_or(|it| it.at(now_ms).in_window)
             });
             is_inside && it.min_severity.is_none_or(|least| severity >= least)
@@ -116,7 +116,6 @@ impl Responders {
 }
 
 impl Usable<'_> {
-    /// The message by it.
     pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Option<Page> {
         let method = self.contact.methods.get(self.method)?;
         Some(Page {
@@ -132,7 +131,7 @@ impl Usable<'_> {
         })
     }
 
-    /// How long after its contact is paged it is used, in milliseconds.
+    /// Returns the delay of its use after the contact is paged, in milliseconds.
     pub(super) fn after_ms(self) -> i64 {
         let method = self.contact.methods.get(self.method);
         method.map_or(0, |it| it.after_ms)

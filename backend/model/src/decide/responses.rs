@@ -1,4 +1,4 @@
-//! What a response does next: who is notified by the step that is due, and when the next one is.
+//! Advances responses: the receivers of a due step, and the time of the next one.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,24 @@ use crate::{
     limits::{RESPONSE_HELD_LOOK_MS, RESPONSE_HOLDS_MAX},
 };
 
-/// What a response is asked for.
+/// The inputs for advancing a response.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// Contacts, schedules and policies in force.
+    /// The contacts, schedules and policies in force.
     pub responders: &'a Responders,
     /// The severity of the occurrence.
     pub severity: Severity,
-    /// Deliveries that ended dead, or wait for a paused destination.
+    /// Deliveries that failed for good, or wait for a paused destination.
     pub failed: &'a BTreeSet<RecordId>,
-    /// When it is decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// How long after a step it is looked whether its deliveries arrive, in milliseconds.
+/// Times after a step at which its deliveries are checked, in milliseconds.
 const CHECKS_MS: [i64; 5] = [2_000, 10_000, 30_000, 60_000, 300_000];
 
 impl Response {
-    /// One that begins, by a policy.
+    /// Creates a response from a policy.
     pub fn new(id: RecordId, policy: &EscalationPolicy, now_ms: i64) -> Self {
         Self {
             id,
@@ -51,7 +51,7 @@ impl Response {
         }
     }
 
-    /// Begins all rounds again, by the policy as it is now.
+    /// Restarts all rounds with the current policy.
     pub fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.policy = policy.name.clone();
         self.plan = policy.plan.clone();
@@ -63,7 +63,7 @@ impl Response {
         self.is_unanswered = false;
     }
 
-    /// The receivers of one that ended, as those of no round of the next.
+    /// Returns the receivers of an ended response for the next one, without round and step.
     pub(super) fn earlier(self) -> Vec<Paged> {
         let paged = self.paged.into_iter();
         paged
@@ -83,14 +83,14 @@ impl Response {
         self.queued.clear();
     }
 
-    /// Ends it.
+    /// Ends the response.
     pub fn end(&mut self, now_ms: i64) {
         self.rest(ResponseState::Ended);
         self.end_ms = Some(now_ms);
         self.is_unanswered = false;
     }
 
-    /// Notes that nothing of it is sent any more.
+    /// Clears everything that would be sent later and sets the state.
     pub fn rest(&mut self, state: ResponseState) {
         self.state = state;
         self.look_ms = None;
@@ -109,8 +109,8 @@ impl Response {
         self.held_by.clear();
     }
 
-    /// Continues one that was stopped where it was, or from the beginning when it was acknowledged then or the
-    /// policy has other steps by now.
+    /// Resumes a stopped response where it stopped, or from the start if it was acknowledged or the
+    /// policy has other steps now.
     pub(super) fn resume(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.state = ResponseState::Active;
         self.end_ms = None;
@@ -120,7 +120,7 @@ impl Response {
         }
     }
 
-    /// Notes what holds it, and sets the time of its next evaluation: the first at which that may be over.
+    /// Records the holds, and sets the next evaluation to the time at which all may have ended.
     pub fn hold(&mut self, holding: &[HeldBy], now_ms: i64) {
         self.state = ResponseState::Held;
         self.held_by.clear();
@@ -132,7 +132,7 @@ impl Response {
         self.look_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
     }
 
-    /// Notes what else has to end before a member of its group can carry it.
+    /// Adds holds that must end before another member of its group can carry it.
     pub fn add_holds(&mut self, holds: impl IntoIterator<Item = ResponseHold>) {
         for hold in holds {
             if self.held_by.len() < RESPONSE_HOLDS_MAX && !self.held_by.contains(&hold) {
@@ -141,7 +141,7 @@ impl Response {
         }
     }
 
-    /// Notes when to look at it next, while it is active.
+    /// Sets the time of the next evaluation of an active response.
     pub fn look_soon(&mut self) {
         let queued = self.queued.iter().map(|it| it.due_ms);
         let has_sent = self.of_last_step().next().is_some();
@@ -154,23 +154,24 @@ impl Response {
     }
 }
 
-/// What a response does.
+/// The result of advancing a response.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Advance {
     /// The messages to send.
     pub pages: Vec<Page>,
-    /// The steps, each after its round, that notify no one.
+    /// The steps without receivers, each with its round.
     pub empty: Vec<(u32, u32)>,
 }
 
-/// Takes what is due of an active response. Of steps that came due while it was held, one is taken.
+/// Runs the due steps of an active response. Only one of the steps that became due while it was
+/// held is run.
 pub fn advance(response: &mut Response, asked: &Asked<'_>) -> Advance {
     let mut done = Advance::default();
     let pages = &mut done.pages;
     let policy = asked.responders.policies.get(&response.policy);
     response.check(asked);
     response.send_queued(asked, pages);
-    // Each turn takes a step or a round, of which there are few.
+    // Each iteration runs a step or starts a round, so the loop is bounded.
     while response.next_ms.is_some_and(|it| it <= asked.now_ms) {
         let at = usize::try_from(response.step).unwrap_or(usize::MAX);
         if at < response.plan.steps.len() {
@@ -205,8 +206,8 @@ pub fn advance(response: &mut Response, asked: &Asked<'_>) -> Advance {
 }
 
 impl Response {
-    /// Looks whether the deliveries of its last step arrive: where one does not, the next method of its
-    /// contact is due, and where none does, the next step.
+    /// Checks the deliveries of the last step: if one failed, the next method of its contact
+    /// becomes due; if all failed, the next step does.
     fn check(&mut self, asked: &Asked<'_>) {
         if self.step == 0 || asked.now_ms <= self.step_ms {
             return;
@@ -238,7 +239,6 @@ impl Response {
         }
     }
 
-    /// Uses the methods that are due by now.
     fn send_queued(&mut self, asked: &Asked<'_>, pages: &mut Vec<Page>) {
         let (due, rest) = std::mem::take(&mut self.queued)
             .into_iter()
@@ -255,8 +255,8 @@ impl Response {
         }
     }
 
-    /// Takes a step: a receiver that was notified in this round is left out, and a step without anyone
-    /// makes the next due. Answers whether there is someone.
+    /// Runs a step. Receivers already notified in this round are skipped, and a step without
+    /// receivers makes the next one due. Returns whether there was a receiver.
     fn take_step(&mut self, at: usize, asked: &Asked<'_>, pages: &mut Vec<Page>) -> bool {
         let step = self.plan.steps[at].clone();
         let before = (pages.len(), self.queued.len());
@@ -303,7 +303,8 @@ impl Response {
         has_someone
     }
 
-    /// Whether a contact or a destination of the policy itself was notified in this round, or is now.
+    /// Whether the contact, or the destination named by the policy, was notified in this round or
+    /// is now.
     fn has_paged(
         &self,
         contact: Option<&Name>,

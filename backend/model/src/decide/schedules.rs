@@ -1,4 +1,5 @@
-//! Who is on call: the newest override in force, else the last layer that has someone, else no one.
+//! Who is on call: determined by the newest override in force, otherwise by the last layer that has
+//! someone.
 
 use std::{ops::Range, sync::Arc};
 
@@ -13,7 +14,7 @@ use crate::{
     },
 };
 
-/// A schedule as stored, ready to be asked.
+/// A schedule ready for evaluation.
 #[derive(Debug)]
 pub struct LoadedSchedule {
     /// The schedule.
@@ -25,31 +26,31 @@ pub struct LoadedSchedule {
 struct LoadedLayer {
     rotation: Rotation,
     calendar: Option<Arc<LoadedCalendar>>,
-    /// The time in which it applies, in milliseconds since 1970.
+    /// The period in which it applies, in milliseconds since 1970.
     applies_ms: Range<i64>,
 }
 
-/// Who is on call at a moment.
+/// The contacts on call at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnCall<'a> {
-    /// The contacts; empty when no one is.
+    /// The contacts; may be empty.
     pub contacts: &'a [Name],
-    /// What put them on call.
+    /// The source of the contacts.
     pub source: OnCallSource,
 }
 
-/// What puts contacts on call.
+/// The reason contacts are on call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnCallSource {
-    /// An override, which may name no one.
+    /// An override, possibly without contacts.
     Override,
-    /// A layer, by its place.
+    /// A layer, by index.
     Layer(usize),
-    /// Nothing.
+    /// Nobody is on call.
     NoOne,
 }
 
-/// A stretch of time in which the same contacts are on call.
+/// A period with the same contacts on call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shift {
     /// The start, in milliseconds since 1970.
@@ -58,31 +59,31 @@ pub struct Shift {
     pub end_ms: i64,
     /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
-    /// What put them on call.
+    /// The source of the contacts.
     pub source: OnCallSource,
-    /// Time at which the turn or override began, in milliseconds since 1970: the shift starts later when
-    /// something else went first.
+    /// Start of the turn or override, in milliseconds since 1970; earlier than `start_ms` if
+    /// something else took precedence first.
     pub begin_ms: i64,
 }
 
-/// The shifts of a range.
+/// The shifts in a range.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shifts {
-    /// In order and cut to the range.
+    /// The shifts, in order, limited to the range.
     pub shifts: Vec<Shift>,
     /// Whether there may be more.
     pub stopped_early: bool,
 }
 
-/// How far is looked for the next change, in turn, in milliseconds.
+/// The horizons to search for the next change, tried in turn, in milliseconds.
 const HORIZONS_MS: [i64; 3] = [2 * DAY_MS, 40 * DAY_MS, 400 * DAY_MS];
 const DAY_MS: i64 = 24 * 3_600_000;
 
 impl LoadedSchedule {
-    /// Makes a schedule ready. A layer whose calendar is not known has no one.
+    /// Prepares a schedule for evaluation. A layer whose calendar is unknown has nobody on call.
     ///
     /// # Errors
-    /// [`MissingZone`] when this machine does not know its zone.
+    /// Returns [`MissingZone`] if this machine does not know the time zone.
     pub fn new(schedule: Schedule, calendars: &Calendars) -> Result<Self, MissingZone> {
         let zone = zone(&schedule.time_zone)?;
         let layers = schedule.layers.iter().map(|layer| LoadedLayer {
@@ -100,7 +101,7 @@ impl LoadedSchedule {
         })
     }
 
-    /// Who is on call at a moment.
+    /// Returns the contacts on call at a time.
     pub fn at(&self, at_ms: i64) -> OnCall<'_> {
         let is_in_force = |it: &&Override| (it.start_ms..it.end_ms).contains(&at_ms);
         if let Some(newest) = self.schedule.overrides.iter().rfind(is_in_force) {
@@ -124,15 +125,15 @@ impl LoadedSchedule {
         })
     }
 
-    /// Returns the time of the last edit of the schedule or of a calendar of its layers, in milliseconds since
-    /// 1970.
+    /// Returns the time of the last edit of the schedule or of a calendar of its layers, in
+    /// milliseconds since 1970.
     pub fn update_ms(&self) -> i64 {
         let calendars = self.layers.iter().filter_map(|it| it.calendar.as_ref());
         let edits = calendars.map(|it| it.calendar.update_ms);
         edits.fold(self.schedule.update_ms, i64::max)
     }
 
-    /// Whether a layer has no one from a moment on, by its end or by that of its hand-offs.
+    /// Whether a layer has nobody from that time on, because it or its hand-offs ended.
     pub fn has_ended(&self, layer: usize, at_ms: i64) -> bool {
         self.layers.get(layer).is_some_and(|it| {
             let turns_end_ms = it.rotation.end_ms().unwrap_or(i64::MAX);
@@ -140,7 +141,7 @@ impl LoadedSchedule {
         })
     }
 
-    /// Returns the time at which the turn or override of a moment began.
+    /// Returns the start of the turn or override in effect at a time.
     fn begin_ms(&self, at_ms: i64, source: OnCallSource) -> i64 {
         let found = match source {
             OnCallSource::NoOne => None,
@@ -155,7 +156,7 @@ impl LoadedSchedule {
         found.unwrap_or(at_ms)
     }
 
-    /// The shifts of a range, at most so many.
+    /// Returns at most `most` shifts in a range.
     pub fn shifts(&self, start_ms: i64, end_ms: i64, most: usize) -> Shifts {
         let mut moments = self.changes(start_ms, end_ms);
         let mut stopped_early = moments.stopped_ms.is_some();
@@ -193,7 +194,7 @@ impl LoadedSchedule {
         }
     }
 
-    /// When other contacts are on call next, and which; none when they stay for 400 days.
+    /// Returns the next shift with other contacts; `None` if there is none within 400 days.
     pub fn next(&self, now_ms: i64) -> Option<Shift> {
         let current = self.at(now_ms).contacts;
         HORIZONS_MS.into_iter().find_map(|ahead_ms| {
@@ -203,13 +204,13 @@ impl LoadedSchedule {
         })
     }
 
-    /// The first gap of a range.
+    /// Returns the first gap in a range.
     pub fn gap(&self, start_ms: i64, end_ms: i64) -> Option<Shift> {
         let found = self.shifts(start_ms, end_ms, usize::MAX);
         found.shifts.into_iter().find(|it| it.contacts.is_empty())
     }
 
-    /// The moments at which someone else may be on call.
+    /// Returns the times at which the contacts may change.
     fn changes(&self, start_ms: i64, end_ms: i64) -> Moments {
         let overrides = self.schedule.overrides.iter();
         let mut moments = Moments {
@@ -235,21 +236,21 @@ impl LoadedSchedule {
     }
 }
 
-/// Moments of a range.
 struct Moments {
     all: Vec<i64>,
-    /// From when on they are not known.
+    /// The end of the known times, if incomplete.
     stopped_ms: Option<i64>,
 }
 
-/// The moment of a local time: the first of two, and with the offset before for one that the clocks skip.
+/// Converts a local time: the first of two, or with the offset before the change for one that is
+/// skipped.
 fn moment(local: Option<DateTime>, zone: &TimeZone) -> Option<i64> {
     let at = zone.to_ambiguous_timestamp(local?).compatible().ok()?;
     Some(at.as_millisecond())
 }
 
 impl LoadedLayer {
-    /// Returns the time at which the turn of a moment began, within its calendar and its bounds.
+    /// Returns the start of the turn at a time, limited by the layer's calendar and bounds.
     fn begin_ms(&self, at_ms: i64) -> i64 {
         let window = self.calendar.as_ref().and_then(|it| {
             let spans = it.between(at_ms, at_ms.saturating_add(1)).spans;
@@ -260,7 +261,7 @@ impl LoadedLayer {
         starts.fold(self.applies_ms.start, i64::max)
     }
 
-    /// Returns the contacts whose turn it is at a moment; `None` if the layer has no one then.
+    /// Returns the contacts whose turn it is at a time; `None` if the layer has nobody.
     fn contacts<'a>(&self, layer: &'a Layer, at_ms: i64) -> Option<&'a [Name]> {
         self.applies_ms.contains(&at_ms).then_some(())?;
         if layer.calendar.is_some() {

@@ -1,4 +1,4 @@
-//! The silences that are not over, and which of them cover an occurrence.
+//! The silences that have not ended, and the occurrences they cover.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,19 +8,17 @@ use crate::{
     matching::{self, CompiledQuery, TriggerSet},
 };
 
-/// A silence and its query, ready for matching.
+/// A silence ready for matching.
 #[derive(Debug, Clone)]
 pub struct LoadedSilence {
-    /// The silence as stored.
+    /// The stored silence.
     pub silence: Silence,
-    /// Its query; none when it has none.
     query: Option<CompiledQuery>,
-    /// The calendar inside whose windows it holds.
     calendar: Option<Arc<LoadedCalendar>>,
 }
 
 impl LoadedSilence {
-    /// Makes a silence's query ready; none when what is stored does not compile: it covers nothing.
+    /// Compiles a silence; `None` if the stored query does not compile, so that it covers nothing.
     pub fn new(silence: Silence) -> Option<Self> {
         let query = match &silence.query {
             None => None,
@@ -33,8 +31,8 @@ impl LoadedSilence {
         })
     }
 
-    /// The same inside the windows of its calendar, if it has one. Without its zone, a calendar has no
-    /// window.
+    /// Attaches the silence's calendar, if it has one. A calendar whose time zone is unknown has no
+    /// windows.
     #[must_use]
     pub fn on(self, calendars: &Calendars) -> Self {
         let name = self.silence.calendar.as_ref();
@@ -42,20 +40,22 @@ impl LoadedSilence {
         Self { calendar, ..self }
     }
 
-    /// When it changes next whether it holds, in milliseconds since 1970; none when no time does that.
+    /// Returns the time at which it next starts or stops being in force, in milliseconds since
+    /// 1970, if known.
     fn changes_ms(&self, now_ms: i64) -> Option<i64> {
         self.calendar
             .as_ref()
             .and_then(|it| it.at(now_ms).changes_ms)
     }
 
-    /// When it ceases to hold, in milliseconds since 1970; none when no time ends it.
+    /// Returns the time at which it stops being in force, in milliseconds since 1970, if known.
     pub fn ends_ms(&self, now_ms: i64) -> Option<i64> {
         let ends = [self.silence.ends_ms(), self.changes_ms(now_ms)];
         ends.into_iter().flatten().min()
     }
 
-    /// When it begins to hold, in milliseconds since 1970; none when it does, is over, or never will.
+    /// Returns the time at which it starts being in force, in milliseconds since 1970; `None` if it
+    /// is in force, has ended or never will.
     pub fn begins_ms(&self, now_ms: i64) -> Option<i64> {
         if self.is_in_force(now_ms) || self.silence.state(now_ms) == SilenceState::Expired {
             return None;
@@ -76,7 +76,7 @@ impl LoadedSilence {
         begins_ms.filter(|at_ms| *at_ms < self.silence.end_ms)
     }
 
-    /// Where it stands at a moment: between two windows it is to begin again.
+    /// Returns the state at a time; between two windows it is scheduled.
     pub fn state(&self, now_ms: i64) -> SilenceState {
         match self.silence.state(now_ms) {
             SilenceState::Active if !self.is_in_force(now_ms) => SilenceState::Scheduled,
@@ -84,19 +84,19 @@ impl LoadedSilence {
         }
     }
 
-    /// Whether its query is true of an occurrence, or it has none.
+    /// Whether its query matches an occurrence, or it has none.
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         let query = self.query.as_ref();
         !is_own(&occurrence.dimensions) && query.is_none_or(|query| query.matches(occurrence))
     }
 
-    /// Whether it is for that rule.
+    /// Whether it applies to the rule.
     pub fn concerns(&self, rule: &Name) -> bool {
         let names = &self.silence.rule_names;
         names.is_empty() || names.contains(rule)
     }
 
-    /// Whether it holds at that moment what it covers.
+    /// Whether it is in force at that time.
     pub fn is_in_force(&self, now_ms: i64) -> bool {
         let is_inside = match (&self.silence.calendar, &self.calendar) {
             (None, _) => true,
@@ -105,7 +105,7 @@ impl LoadedSilence {
         is_inside && self.silence.state(now_ms) == SilenceState::Active
     }
 
-    /// Whether it covers an open occurrence; `matching_rules` are the rules that match it.
+    /// Whether it covers an open occurrence that matches the rules `matching_rules`.
     pub fn covers(&self, occurrence: &Occurrence, matching_rules: &[&Name]) -> bool {
         let is_for_all = self.silence.rule_names.is_empty();
         let is_for_any = is_for_all || matching_rules.iter().any(|rule| self.concerns(rule));
@@ -113,18 +113,18 @@ impl LoadedSilence {
     }
 }
 
-/// The silences that are not over.
+/// The silences that have not ended.
 #[derive(Debug, Default)]
 pub struct Silences {
     all: Vec<Arc<LoadedSilence>>,
-    /// Those with a query, by their place.
+    /// Silences with a query, by index.
     by_query: Option<TriggerSet<usize>>,
-    /// Those without, by their place.
+    /// Silences without a query, by index.
     without_query: Vec<usize>,
 }
 
 impl Silences {
-    /// Puts silences together; those that are over are left out.
+    /// Collects the silences that have not ended.
     pub fn new(all: Vec<Arc<LoadedSilence>>) -> Self {
         let with_query = (0..).zip(&all);
         let with_query = with_query.filter_map(|(at, it)| Some((at, it.query.clone()?)));
@@ -137,12 +137,13 @@ impl Silences {
         }
     }
 
-    /// All of them.
+    /// Returns all silences.
     pub fn all(&self) -> &[Arc<LoadedSilence>] {
         &self.all
     }
 
-    /// Those in force whose query is true of an occurrence; the one that ends last comes first.
+    /// Returns the silences in force whose query matches an occurrence; the one that ends last
+    /// comes first.
     pub fn matching(&self, occurrence: &Occurrence, now_ms: i64) -> Vec<&LoadedSilence> {
         if self.all.is_empty() || is_own(&occurrence.dimensions) {
             return Vec::new();
@@ -161,8 +162,8 @@ impl Silences {
     }
 }
 
-/// Those of the silences that cover an occurrence, by identity. One that is for some rules covers
-/// what one of these matches.
+/// Returns the identities of the given silences that cover an occurrence. A silence for specific
+/// rules covers what one of these matches.
 pub(super) fn covering(
     silences: &[&LoadedSilence],
     occurrence: &Occurrence,

@@ -1,4 +1,4 @@
-//! Triggers, rules and destinations at one point of the change log.
+//! Snapshots of all definitions at one position of the change log.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,23 +11,24 @@ use crate::{
     matching::{self, CompiledQuery, TriggerSet},
 };
 
-/// A trigger and its query, ready for matching.
+/// A trigger with its compiled query.
 #[derive(Debug, Clone)]
 pub struct LoadedTrigger {
-    /// The trigger as stored.
+    /// The stored trigger.
     pub trigger: Trigger,
-    /// Its query; none when what is stored does not compile: it matches nothing.
+    /// The compiled query; `None` if the stored one does not compile, in which case nothing
+    /// matches.
     pub query: Option<CompiledQuery>,
 }
 
 impl LoadedTrigger {
-    /// Makes a trigger's query ready.
+    /// Compiles a trigger.
     pub fn new(trigger: Trigger) -> Self {
         let query = matching::compile(&trigger.query).ok();
         Self { trigger, query }
     }
 
-    /// Whether its query looks at the status, so that it is for what is closed as well.
+    /// Whether its query uses the status, so that it also applies to closed occurrences.
     pub fn speaks_of_status(&self) -> bool {
         let query = self.query.as_ref();
         query.is_some_and(CompiledQuery::speaks_of_status)
@@ -39,20 +40,20 @@ impl LoadedTrigger {
 pub struct Match<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// The first of its triggers that matches, in the author's order.
+    /// The first matching trigger, in the author's order.
     pub trigger: &'a Trigger,
 }
 
-/// The rules in force at one point of the change log.
+/// The definitions in force at one position of the change log.
 #[derive(Debug)]
 pub struct Snapshot {
     triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
     destinations: BTreeMap<Name, Arc<Destination>>,
-    /// By name.
+    /// Sorted by name.
     rules: Vec<Arc<Rule>>,
     rule_by_id: HashMap<RecordId, usize>,
     destination_by_id: HashMap<RecordId, Arc<Destination>>,
-    /// The triggers that enabled rules use.
+    /// The triggers used by enabled rules.
     used: TriggerSet<Name>,
     enabled_by_trigger: HashMap<Name, Vec<usize>>,
     newest_edit_ms: i64,
@@ -67,92 +68,93 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The same as of that edit of triggers, rules, destinations, calendars and inhibitions.
+    /// Sets the edition of triggers, rules, destinations, calendars and inhibitions.
     #[must_use]
     pub fn of_edition(mut self, edition: u64) -> Self {
         self.edition = edition;
         self
     }
 
-    /// Rises with every edit of triggers, rules, destinations, calendars and inhibitions; one of silences leaves it.
+    /// Returns the edition, which rises with every edit of triggers, rules, destinations, calendars
+    /// and inhibitions, but not of silences.
     pub fn edition(&self) -> u64 {
         self.edition
     }
 
-    /// The same with these silences in position of those it had.
+    /// Replaces the silences.
     #[must_use]
     pub fn with_silences(mut self, silences: Arc<Silences>) -> Self {
         self.silences = silences;
         self
     }
 
-    /// The same with these settings in position of those it had.
+    /// Replaces the settings.
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<SharedSettings>) -> Self {
         self.settings = settings;
         self
     }
 
-    /// The settings that all nodes share.
+    /// Returns the settings shared by all nodes.
     pub fn settings(&self) -> &SharedSettings {
         &self.settings
     }
 
-    /// The same with these calendars in position of those it had.
+    /// Replaces the calendars.
     #[must_use]
     pub fn with_calendars(mut self, calendars: Arc<Calendars>) -> Self {
         self.calendars = calendars;
         self
     }
 
-    /// The same with these inhibitions in position of those it had.
+    /// Replaces the inhibitions.
     #[must_use]
     pub fn with_inhibitions(mut self, inhibitions: Arc<Inhibitions>) -> Self {
         self.inhibitions = inhibitions;
         self
     }
 
-    /// The inhibitions that are enabled.
+    /// Returns the enabled inhibitions.
     pub fn inhibitions(&self) -> &Arc<Inhibitions> {
         &self.inhibitions
     }
 
-    /// The same with these heartbeats in position of those it had.
+    /// Replaces the heartbeats.
     #[must_use]
     pub fn with_heartbeats(mut self, heartbeats: Heartbeats) -> Self {
         self.heartbeats = heartbeats;
         self
     }
 
-    /// The heartbeats that are enabled.
+    /// Returns the enabled heartbeats.
     pub fn heartbeats(&self) -> &Heartbeats {
         &self.heartbeats
     }
 
-    /// The same with these contacts, schedules and policies in position of those it had.
+    /// Replaces the contacts, schedules and policies.
     #[must_use]
     pub fn with_responders(mut self, responders: Arc<Responders>) -> Self {
         self.responders = responders;
         self
     }
 
-    /// The contacts, schedules and escalation policies.
+    /// Returns the contacts, schedules and escalation policies.
     pub fn responders(&self) -> &Arc<Responders> {
         &self.responders
     }
 
-    /// The calendars that rules refer to.
+    /// Returns the calendars.
     pub fn calendars(&self) -> &Arc<Calendars> {
         &self.calendars
     }
 
-    /// The silences that are not over.
+    /// Returns the silences that have not ended.
     pub fn silences(&self) -> &Arc<Silences> {
         &self.silences
     }
 
-    /// Puts the parts together; rules come by name. `newest_end_ms` is when the newest trigger or
-    /// rule that is not in force any more was edited or deleted.
+    /// Creates a snapshot; `rules` must be sorted by name. `newest_end_ms` is the time at which a
+    /// trigger or rule was last replaced or deleted.
     pub fn new(
         triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
         rules: Vec<Arc<Rule>>,
@@ -193,25 +195,25 @@ impl Snapshot {
         }
     }
 
-    /// The same, read up to the position in the change log that has that number.
+    /// Sets the position in the change log up to which it was read.
     #[must_use]
     pub fn read_through(self, position: u64) -> Self {
         Self { position, ..self }
     }
 
-    /// The number of the position in the change log up to which it was read.
+    /// Returns the position in the change log up to which it was read.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// When the newest of the edits and deletions of triggers and rules took position that are in
-    /// force, in milliseconds since 1970.
+    /// Returns the time of the newest edit or deletion of a trigger or rule in effect, in
+    /// milliseconds since 1970.
     pub fn newest_edit_ms(&self) -> i64 {
         self.newest_edit_ms
     }
 
-    /// The enabled rules that match an occurrence, by name. What is closed is matched by triggers
-    /// that speak of the status only.
+    /// Returns the enabled rules that match an occurrence, by name. Closed occurrences match only
+    /// triggers that use the status.
     pub fn matches(&self, occurrence: &Occurrence) -> Vec<Match<'_>> {
         let mut triggers = self.used.matching(occurrence);
         if occurrence.status == Status::Closed {
@@ -236,7 +238,7 @@ impl Snapshot {
         rules.into_iter().filter_map(of_rule).collect()
     }
 
-    /// The same with another definition of a rule, which may be new.
+    /// Returns a copy in which the rule is added or replaced.
     #[must_use]
     pub fn with_rule(&self, rule: Rule) -> Self {
         let mut rules = self.rules.clone();
@@ -246,7 +248,7 @@ impl Snapshot {
         self.with(self.triggers.clone(), rules)
     }
 
-    /// The same with another definition of a trigger, which may be new.
+    /// Returns a copy in which the trigger is added or replaced.
     #[must_use]
     pub fn with_trigger(&self, trigger: Trigger) -> Self {
         let mut triggers = self.triggers.clone();
@@ -265,47 +267,47 @@ impl Snapshot {
         same.with_silences(Arc::clone(&self.silences))
     }
 
-    /// All rules, by name.
+    /// Returns all rules, by name.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
     }
 
-    /// A rule by identity.
+    /// Returns a rule by identity.
     pub fn rule(&self, id: RecordId) -> Option<&Rule> {
         Some(self.rules.get(*self.rule_by_id.get(&id)?)?.as_ref())
     }
 
-    /// A trigger by name.
+    /// Returns a trigger by name.
     pub fn trigger(&self, name: &Name) -> Option<&Trigger> {
         Some(&self.loaded(name)?.trigger)
     }
 
-    /// A trigger by name, with its query.
+    /// Returns a trigger with its compiled query, by name.
     pub fn loaded(&self, name: &Name) -> Option<&LoadedTrigger> {
         self.triggers.get(name).map(AsRef::as_ref)
     }
 
-    /// All triggers, by name.
+    /// Returns all triggers, by name.
     pub fn triggers(&self) -> impl ExactSizeIterator<Item = &Arc<LoadedTrigger>> {
         self.triggers.values()
     }
 
-    /// How many triggers there are.
+    /// Returns the number of triggers.
     pub fn trigger_count(&self) -> usize {
         self.triggers.len()
     }
 
-    /// A destination by identity.
+    /// Returns a destination by identity.
     pub fn destination(&self, id: RecordId) -> Option<&Destination> {
         self.destination_by_id.get(&id).map(AsRef::as_ref)
     }
 
-    /// A destination by name.
+    /// Returns a destination by name.
     pub fn destination_named(&self, name: &Name) -> Option<&Destination> {
         self.destinations.get(name).map(AsRef::as_ref)
     }
 
-    /// All destinations, by name.
+    /// Returns all destinations, by name.
     pub fn destinations(&self) -> impl ExactSizeIterator<Item = &Destination> {
         self.destinations.values().map(AsRef::as_ref)
     }

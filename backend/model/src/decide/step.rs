@@ -1,22 +1,23 @@
-//! A step of an occurrence, and what made it.
+//! Steps of occurrences and their origin.
 
 use super::{Match, Past, Transition};
 use crate::domain::RecordId;
 
-/// What made an occurrence change.
+/// The origin of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// An event came in: rules that notified before may repeat.
+    /// An event; rules that notified before may repeat.
     Event,
-    /// An operator or ageing changed it: a repeat is news from a sender.
+    /// A change by an operator or ageing; these do not repeat notifications.
     Change,
-    /// Open occurrences are to be notified by some rules on request; what waits of others stays.
+    /// A request to notify about open occurrences by certain rules; held notifications of other
+    /// rules stay.
     Open,
-    /// Nothing changed: a hold may have ended. Only what waits is decided.
+    /// A re-evaluation because a hold may have ended. Only held notifications are decided.
     Look,
-    /// An operator wants what waits of that rule sent, whatever holds it.
+    /// A request to send the held notification of a rule despite its holds.
     Release(RecordId),
-    /// A message about that group of the rule is made, and reports on what waits for it.
+    /// The message of a group of the rule, which reports its waiting members.
     NotifyGroup {
         /// The rule.
         rule: RecordId,
@@ -26,7 +27,7 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// Whether only what waits is decided.
+    /// Whether only held notifications are decided.
     pub(super) fn is_look(self) -> bool {
         matches!(
             self,
@@ -35,17 +36,17 @@ impl StepKind {
     }
 }
 
-/// A step of an occurrence, and the rules that match it afterwards.
+/// A step of an occurrence, with the rules that match after it.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// What made it.
+    /// The origin.
     pub kind: StepKind,
-    /// What it changed.
+    /// The changes of the occurrence.
     pub transition: Transition,
     /// The enabled rules that match, each once.
     pub matches: &'a [Match<'a>],
-    /// When, in milliseconds since 1970.
+    /// Time of the step, in milliseconds since 1970.
     pub now_ms: i64,
-    /// What earlier messages about the occurrence rested on and is not in force any more.
+    /// The earlier definitions on which previous messages were based.
     pub past: &'a Past,
 }

@@ -1,12 +1,12 @@
-//! What a step changed of an occurrence, as far as rules care.
+//! The changes of a step that matter to rules.
 
 use crate::domain::Status;
 
-/// What a step changed of an occurrence, as far as rules care.
+/// The changes of a step that matter to rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transition {
-    /// The status before; none when the step opened the occurrence.
+    /// The previous status; `None` if the step opened the occurrence.
     pub from: Option<Status>,
-    /// Whether it is closed and was not before.
+    /// Whether it was closed by the step.
     pub closed: bool,
 }

@@ -1,5 +1,5 @@
-//! What waits of an occurrence during one step: what waited before, what continues waiting, what
-//! was sent and what is skipped.
+//! Held notifications of an occurrence during a step: previously held, still held, sent and
+//! skipped.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,6 @@ use crate::{
     limits::HOLD_CHANGES_MAX,
 };
 
-/// What waits of one occurrence while a step of it is decided.
 #[derive(Debug)]
 pub(super) struct Waiting {
     now_ms: i64,
@@ -30,12 +29,12 @@ impl Waiting {
         }
     }
 
-    /// What of a rule waited before this step.
+    /// Returns the rule's notification that was held before this step.
     pub(super) fn before(&self, rule: RecordId) -> Option<&Pending> {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    /// Lets something of a rule wait, or wait on.
+    /// Holds a notification of a rule, or continues to.
     pub(super) fn wait(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
@@ -72,23 +71,22 @@ impl Waiting {
         });
     }
 
-    /// Whether an update of a rule waits after this step.
+    /// Whether an update of a rule is held after this step.
     pub(super) fn holds_update(&self, rule: RecordId) -> bool {
         let mut after = self.after.iter();
         after.any(|it| it.rule == rule && !it.is_opening)
     }
 
-    /// Notes that something of a rule is sent.
+    /// Records that a notification of a rule is sent.
     pub(super) fn sent(&mut self, rule: RecordId) {
         self.sent.insert(rule);
     }
 
-    /// Whether something of a rule is sent.
     pub(super) fn was_sent(&self, rule: RecordId) -> bool {
         self.sent.contains(&rule)
     }
 
-    /// Notes that something of a rule would be sent, is held, and is over already.
+    /// Records a notification of a rule that is held but already obsolete.
     pub(super) fn spare(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
         if self.before(rule).is_none() {
             self.note(rule, HoldOutcome::Closed, held_by);
@@ -104,8 +102,8 @@ impl Waiting {
         });
     }
 
-    /// Notes in the occurrence what waits after the step and what happened to the rest; answers
-    /// whether that is any news.
+    /// Stores the held notifications and the outcome of the others in the occurrence. Returns
+    /// whether anything changed.
     pub(super) fn finish(
         mut self,
         occurrence: &mut Occurrence,
@@ -145,7 +143,7 @@ impl Waiting {
     }
 }
 
-/// Whether a step decides what waits of a rule.
+/// Whether a step decides a held notification.
 fn is_asked(pending: &Pending, step: &Step<'_>) -> bool {
     let mut matches = step.matches.iter();
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)

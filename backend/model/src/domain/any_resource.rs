@@ -1,13 +1,14 @@
-//! What people define, of whichever kind.
+//! Resources of any kind.
 
 use crate::domain::{
     Calendar, Client, Contact, Destination, EscalationPolicy, Heartbeat, Inhibition, IntakeMapping,
     Rule, SavedView, Schedule, Settings, Silence, Trigger,
 };
 
-/// Passes the kinds that documents describe to a macro, after what stands behind its name: the number of
-/// each in entries of the audit log, its word, its type, its tags, and the fields or methods that name others. What
-/// is named stands before what names it. A macro that needs none of the braces takes them as a `tt`.
+/// Passes the kinds of resources described by documents to a macro, after any context given: the
+/// number of each in audit entries, its name, its type, its tags, and the fields or methods that
+/// reference other kinds. A kind comes after those it references. A macro that does not need the
+/// braces can match them as a `tt`.
 #[macro_export]
 macro_rules! each_documented {
     ($then:ident $($context:tt)*) => {
@@ -49,7 +50,7 @@ macro_rules! each_documented {
 }
 pub use each_documented;
 
-/// Passes the kinds of everything that people define, as [`each_documented`] does.
+/// Passes all kinds of resources to a macro, like [`each_documented`].
 #[macro_export]
 macro_rules! each_resource {
     ($then:ident $($context:tt)*) => {
@@ -64,7 +65,7 @@ pub use each_resource;
 
 macro_rules! any_resource {
     ($($number:literal $word:ident $kind:ident($type:ident) { tags $tags:expr; $($more:tt)* })+) => {
-        /// A resource as it was at the time. Once it was stored, its secrets are empty.
+        /// A snapshot of a resource. Once stored, its secrets are empty.
         #[derive(Debug, Clone, PartialEq)]
         pub enum AnyResource {
             $(#[doc = concat!("Of the kind `", stringify!($word), "`.")]
@@ -72,10 +73,10 @@ macro_rules! any_resource {
         }
 
         impl AnyResource {
-            /// The words for their kinds.
+            /// The names of the kinds.
             pub const WORDS: &[&str] = &[$(stringify!($word)),+];
 
-            /// The tags that it carries; none for a client, which has none.
+            /// Returns its tags; empty for a client, which has none.
             pub fn tags(&self) -> &[String] {
                 match self {
                     $(Self::$kind(it) => {
@@ -90,7 +91,7 @@ macro_rules! any_resource {
 each_resource!(any_resource);
 
 impl AnyResource {
-    /// The secrets in it that are other ones than before, as paths.
+    /// Returns the paths of the secrets that differ from `before`.
     pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
         match (self, before) {
             (Self::Destination(after), None) => after.changed_secrets(None),

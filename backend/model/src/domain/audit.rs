@@ -1,56 +1,56 @@
-//! What is written down of a change: who made it, when, and what was before and after it.
+//! Audit entries, which record who changed what.
 
 use std::net::IpAddr;
 
 use crate::domain::AnyResource;
 
-/// What one call did to one thing, or to several that are only counted.
+/// The effect of one call on one resource, or on several that are only counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
-    /// Its place in the chain, from 1.
+    /// The position in the chain, from 1.
     pub number: u64,
-    /// When the call came in, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub time_ms: i64,
-    /// The client that called; empty for a call without a known key.
+    /// The client that called; empty if the key was unknown.
     pub client: String,
-    /// The address that it called from, where that is known.
+    /// The address of the client, if known.
     pub address: Option<IpAddr>,
-    /// The method, without the slash before it.
+    /// The method, without the leading slash.
     pub method: String,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
-    /// The word for the kind of thing.
+    /// The name of the resource kind.
     pub kind: String,
-    /// What it is called; some of several.
+    /// The names of the resources; only some if there are many.
     pub names: Vec<String>,
-    /// How many it stands for.
+    /// Number of resources it stands for.
     pub count: u32,
-    /// It as it was.
+    /// The resource before the change.
     pub before: Option<AnyResource>,
-    /// It as it is.
+    /// The resource after the change.
     pub after: Option<AnyResource>,
-    /// The secrets that were given or changed, as paths.
+    /// The paths of the secrets that were set or changed.
     pub changed_secrets: Vec<String>,
-    /// Why a call was refused.
+    /// The reason a call was refused.
     pub reason: String,
-    /// The hash of the entry before; zeros before the first.
+    /// The hash of the previous entry; zeros for the first.
     pub previous: [u8; 32],
-    /// The hash of this one and all before it.
+    /// The hash of this entry and all before it.
     pub hash: [u8; 32],
-    /// Whether a key of the service proves the hash, as it was read.
+    /// Whether the hash was verified with a key of the service when read.
     pub is_proven: bool,
 }
 
-/// What was done.
+/// An audited action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditAction {
-    /// It was made.
+    /// A resource was created.
     Created,
-    /// It was changed.
+    /// A resource was updated.
     Updated,
-    /// It was deleted.
+    /// A resource was deleted.
     Deleted,
-    /// Everything was read.
+    /// Everything was exported.
     Read,
     /// The call was refused.
     Refused,

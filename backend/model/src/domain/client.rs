@@ -1,29 +1,28 @@
-//! Named API keys and what they may do.
+//! Clients: named API keys and their permissions.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
 use crate::domain::{Name, RecordId};
 
-/// Longest name of a certificate, in bytes.
 const CERTIFICATE_NAME_BYTES_MAX: usize = 300;
 
-/// What a client may do. `Ingest` stands apart; the others rise from `Viewer` to `Admin`.
+/// The role of a client. `Ingest` is separate; the others rise from `Viewer` to `Admin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Send events.
     Ingest,
     /// Read.
     Viewer,
-    /// Read; annotate, set status, send again, test.
+    /// Read; annotate, set the status, resend, test.
     Operator,
-    /// As operator; change triggers, destinations and rules.
+    /// As an operator; change triggers, destinations and rules.
     Editor,
-    /// All, and manage clients.
+    /// Everything, including clients.
     Admin,
 }
 
 impl Role {
-    /// The word for it on the command line and in messages.
+    /// Returns the name on the command line and in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
@@ -35,17 +34,18 @@ impl Role {
     }
 }
 
-/// How much a client may ask for in a second; none is as much as it likes.
+/// Rate limits of a client; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// Calls.
+    /// Requests per second.
     pub requests_per_second: Option<u32>,
-    /// Events sent.
+    /// Events sent per second.
     pub events_per_second: Option<u32>,
 }
 
 impl Rates {
-    /// These over others: what is not stated stays, and zero takes a limit away.
+    /// Returns these limits merged over `old`: an unset limit keeps the old one, and zero removes
+    /// it.
     #[must_use]
     pub fn over(self, old: Self) -> Self {
         let rate = |wanted: Option<u32>, old| match wanted {
@@ -59,27 +59,27 @@ impl Rates {
     }
 }
 
-/// What a sender may speak in addition to the native interface.
+/// A protocol that a client may use in addition to the native interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
-    /// Alertmanager's webhook, which is Grafana's as well.
+    /// The webhook of Alertmanager and Grafana.
     Alertmanager,
-    /// Alerts as Prometheus sends them.
+    /// The alerts of Prometheus.
     Prometheus,
-    /// Events and changes of PagerDuty.
+    /// The events and change events of PagerDuty.
     PagerDuty,
-    /// Alerts and heartbeats of Opsgenie.
+    /// The alerts and heartbeats of Opsgenie.
     Opsgenie,
     /// `CloudEvents`.
     CloudEvents,
-    /// Logs of OpenTelemetry.
+    /// The logs of OpenTelemetry.
     Otlp,
-    /// Webhooks of any service, by way of a stored mapping.
+    /// Webhooks from any service, through a stored mapping.
     Webhooks,
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 7] = [
         Self::Alertmanager,
         Self::Prometheus,
@@ -90,7 +90,7 @@ impl Dialect {
         Self::Webhooks,
     ];
 
-    /// The word for it on the wire, on the command line and in messages.
+    /// Returns the name on the wire, on the command line and in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Alertmanager => "alertmanager",
@@ -103,71 +103,71 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a word.
+    /// Returns the dialect with that name.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
     }
 }
 
-/// What of its role a client is kept to.
+/// The scope of a client within its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyScope {
-    /// It changes only what carries one of these tags; everything when there are none.
+    /// The tags to which its changes are limited; unlimited if empty.
     pub tags: BTreeSet<String>,
-    /// It sends only events of these sources; of every one when there are none.
+    /// The sources of the events it may send; unlimited if empty.
     pub sources: BTreeSet<String>,
 }
 
 /// A named API key; the key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// Distinguishes it from an earlier client of the same name.
+    /// The identity; distinguishes it from an earlier client of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// What it may do.
+    /// The role.
     pub role: Role,
-    /// How much it may ask for.
+    /// The rate limits.
     pub rates: Rates,
-    /// What it may speak in addition to the native interface; an admin may all.
+    /// The dialects it may use; an admin may use all.
     pub dialects: BTreeSet<Dialect>,
-    /// What of its role it is kept to.
+    /// The scope.
     pub scope: KeyScope,
-    /// The certificates that stand for it, by what they say of their holder.
+    /// The certificates that authenticate it, by subject or fingerprint.
     pub certificates: BTreeSet<CertificateName>,
     /// SHA-256 of the key; a key has 256 random bits, so no slow hash is needed.
     pub key_hash: [u8; 32],
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// When its key was last used, to the minute.
+    /// Time its key was last used, to the minute.
     pub last_used_ms: Option<i64>,
-    /// The address that it was last used from.
+    /// The address from which it was last used.
     pub last_used_from: Option<IpAddr>,
-    /// When its key ends, in milliseconds since 1970.
+    /// Time its key expires, in milliseconds since 1970.
     pub expire_ms: Option<i64>,
-    /// The key before, while it is still accepted.
+    /// The previous key while it is still accepted.
     pub previous: Option<PreviousKey>,
 }
 
-/// A key that another one took the place of.
+/// A key that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousKey {
-    /// SHA-256 of it.
+    /// SHA-256 of the key.
     pub hash: [u8; 32],
-    /// Until when it is accepted, in milliseconds since 1970.
+    /// Time until which it is accepted, in milliseconds since 1970.
     pub until_ms: i64,
 }
 
-/// What a certificate says of its holder, or the certificate itself: `dns:NAME`, `email:ADDRESS`,
-/// `uri:URI` or `sha256:FINGERPRINT`.
+/// The name of a certificate, by subject or fingerprint: `dns:NAME`, `email:ADDRESS`, `uri:URI` or
+/// `sha256:FINGERPRINT`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CertificateName(String);
 
 impl CertificateName {
-    /// Takes a text as the name of a certificate.
+    /// Parses the name of a certificate.
     ///
     /// # Errors
-    /// A sentence fragment for people when it is none.
+    /// Returns a sentence fragment for people if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         const FORMS: &str = "`dns:NAME`, `email:ADDRESS`, `uri:URI` or `sha256:FINGERPRINT`";
         if text.len() > CERTIFICATE_NAME_BYTES_MAX {
@@ -195,14 +195,14 @@ impl CertificateName {
         Ok(Self(name))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Client {
-    /// The keys that it may show, each with the moment it ends at.
+    /// Returns the accepted keys, each with its expiry.
     pub fn keys(&self) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
         let previous = self.previous.iter().map(|previous| {
             let until_ms = self.expire_ms.unwrap_or(i64::MAX).min(previous.until_ms);

@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Name, RecordId, Severity};
 
-/// A person or a team, and how they are notified.
+/// A person or a team that can be notified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contact {
-    /// Distinguishes it from an earlier contact of the same name.
+    /// The identity; distinguishes it from an earlier contact of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Its time zone, by its IANA name; empty for UTC.
+    /// The IANA name of its time zone; empty means UTC.
     pub time_zone: String,
-    /// The client whose acknowledgements are its own.
+    /// The client whose acknowledgements count as the contact's.
     pub client: Option<Name>,
-    /// The user name with which it signs in; empty for none.
+    /// The user name with which it signs in; may be empty.
     pub subject: String,
-    /// How it is notified, in the author's order; never empty.
+    /// The methods to notify it, in the author's order; never empty.
     pub methods: Vec<ContactMethod>,
-    /// Number of the current address of its feed; 0 before the first was replaced.
+    /// The number of the current URL of its feed; 0 before the first was replaced.
     pub feed_number: u32,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
@@ -38,23 +38,23 @@ pub struct Contact {
 pub struct ContactMethod {
     /// The destination.
     pub destination: Name,
-    /// Variables for templates.
+    /// Template variables.
     pub variables: BTreeMap<String, String>,
-    /// How long after the contact is paged it is used, in milliseconds.
+    /// Delay of its use after the contact is paged, in milliseconds.
     pub after_ms: i64,
-    /// The least severity for which it is used; none for any.
+    /// Minimum severity for its use; `None` means any.
     pub min_severity: Option<Severity>,
-    /// The calendar inside whose windows it is used; none for at any time.
+    /// The calendar in whose windows it is used; `None` means always.
     pub calendar: Option<Name>,
 }
 
 impl Contact {
-    /// The destinations of its methods, in their order.
+    /// Returns the destinations of its methods, in order.
     pub fn destinations(&self) -> impl Iterator<Item = &Name> {
         self.methods.iter().map(|it| &it.destination)
     }
 
-    /// The calendars of its methods, in their order.
+    /// Returns the calendars of its methods, in order.
     pub fn calendars(&self) -> impl Iterator<Item = &Name> {
         self.methods.iter().filter_map(|it| it.calendar.as_ref())
     }

@@ -1,92 +1,92 @@
-//! What the service counts: of what, when, and how much.
+//! Counters by subject and period.
 
 use crate::domain::{
     Delivery, DeliveryState, RecordId, Severity,
     noise::{NoiseBy, NoiseTally},
 };
 
-/// One minute in milliseconds.
+/// One minute, in milliseconds.
 pub const MINUTE_MS: i64 = 60_000;
-/// The minutes of an hour.
+/// Number of minutes in an hour.
 pub const HOUR_MINUTES: u32 = 60;
 
-/// Whose numbers they are.
+/// The subject of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// The events that were accepted; a number for each severity.
+    /// Accepted events, by severity.
     Events,
-    /// All deliveries, but tests.
+    /// All deliveries except tests.
     Deliveries,
-    /// Those of a destination.
+    /// Deliveries to a destination.
     Destination(RecordId),
-    /// Those of a rule.
+    /// Deliveries of a rule.
     Rule(RecordId),
-    /// Of that which shows what was noise, so many numbers from a part on, counted by day.
+    /// Daily noise counts of a subject, split into parts of [`SLOTS`] numbers.
     Noise(NoiseBy, RecordId, u8),
 }
 
-/// What time the numbers are of.
+/// The period of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Period {
-    /// What there is now.
+    /// The current state.
     Now,
-    /// What happened in a minute, counted from 1970.
+    /// A minute, counted from 1970.
     Minute(u32),
-    /// What happened in an hour, counted from 1970.
+    /// An hour, counted from 1970.
     Hour(u32),
-    /// What happened in a day, counted from 1970, in UTC.
+    /// A day in UTC, counted from 1970.
     Day(u32),
 }
 
 impl Period {
-    /// The minute of a moment in milliseconds since 1970.
+    /// Returns the minute of a time in milliseconds since 1970 as a period.
     pub fn minute_of(at_ms: i64) -> Self {
         Self::Minute(minute(at_ms))
     }
 }
 
-/// The minute of a moment in milliseconds since 1970, counted from there.
+/// Returns the minute of a time in milliseconds since 1970, counted from 1970.
 pub fn minute(at_ms: i64) -> u32 {
     let minute = at_ms.div_euclid(MINUTE_MS).max(0);
     u32::try_from(minute).unwrap_or(u32::MAX)
 }
 
-/// One record of numbers.
+/// The key of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter {
-    /// Whose.
+    /// The subject.
     pub subject: Subject,
-    /// Of when.
+    /// The period.
     pub period: Period,
 }
 
-/// What is counted of deliveries.
+/// A count of deliveries or attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tally {
-    /// Those that have not ended now.
+    /// Deliveries that have not ended.
     Waiting = 0,
-    /// Those that were decided in that time.
+    /// Deliveries decided in the period.
     Decided = 1,
-    /// Those that the provider took: now, or in that time.
+    /// Deliveries accepted by the provider.
     Delivered = 2,
-    /// Those that were given up.
+    /// Deliveries that failed for good.
     Dead = 3,
-    /// Those that were ended by an operator, or with their destination.
+    /// Deliveries cancelled by an operator or with their destination.
     Cancelled = 4,
-    /// Attempts that failed in that time.
+    /// Failed attempts in the period.
     Failed = 5,
 }
 
-/// How many numbers a counter has at most.
+/// Maximum number of counts in a counter.
 pub const SLOTS: usize = 6;
 
-/// The numbers of a counter.
+/// The counts of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers(pub [i64; SLOTS]);
 
-/// Which number of a counter.
+/// A count within a counter.
 pub trait Slot {
-    /// Its place among them.
+    /// Returns its index.
     fn slot(self) -> usize;
 }
 
@@ -109,32 +109,32 @@ impl Slot for Severity {
 }
 
 impl Numbers {
-    /// One of them.
+    /// Returns a count.
     pub fn of(&self, slot: impl Slot) -> i64 {
         self.0[slot.slot()]
     }
 
-    /// Adds to one of them.
+    /// Adds to a count.
     pub fn add(&mut self, slot: impl Slot, number: i64) {
         let sum = &mut self.0[slot.slot()];
         *sum = sum.saturating_add(number);
     }
 
-    /// Adds others, one by one.
+    /// Adds the counts of another counter.
     pub fn add_all(&mut self, other: &Self) {
         for (sum, number) in self.0.iter_mut().zip(other.0) {
             *sum = sum.saturating_add(number);
         }
     }
 
-    /// Whether there is nothing to count.
+    /// Whether all counts are zero.
     pub fn is_zero(&self) -> bool {
         self.0 == [0; SLOTS]
     }
 }
 
 impl NoiseTally {
-    /// The part of a subject's numbers that has it, and where in that.
+    /// Returns the part of the subject that contains this count, and the index within it.
     pub fn slot(self) -> (u8, usize) {
         let place = usize::from(self.place());
         let part = u8::try_from(place / SLOTS).unwrap_or(u8::MAX);
@@ -142,12 +142,12 @@ impl NoiseTally {
     }
 }
 
-/// One that counts.
+/// A counter and the count in it.
 pub type Counted = (Counter, Tally);
 
 impl Delivery {
-    /// What counts it. Tests, and what a shadow rule recorded, are not counted: no one was to know
-    /// of anything.
+    /// Returns the counts that include it. Tests and shadow deliveries are not counted, since
+    /// nothing was sent to their receivers.
     pub fn counted(&self) -> Vec<Counted> {
         if self.test {
             return Vec::new();
@@ -162,7 +162,7 @@ impl Delivery {
             | DeliveryState::Retry { .. }
             | DeliveryState::Folded => None,
         };
-        // Its outcome is counted with its digest.
+        // The outcome is counted for the digest.
         let is_folded = self.state == DeliveryState::Folded;
         let times = [
             (!is_folded).then(|| (Period::Now, end.unwrap_or(Tally::Waiting))),

@@ -10,69 +10,70 @@ use crate::domain::{
 /// One notification on its way to one destination.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// Its identity, the same over all attempts; `webhook-id` of a webhook.
+    /// The identity, the same for all attempts; `webhook-id` of a webhook.
     pub id: RecordId,
-    /// The rule that notified, by identity; none for a test, and for a digest.
+    /// The rule that notified, by identity; `None` for a test or a digest.
     pub rule: Option<RecordId>,
-    /// The destination, by identity; for the test of a draft, a separate identity.
+    /// The destination, by identity; for the test of a draft, an identity of its own.
     pub destination: RecordId,
-    /// The destination's name; empty for the test of a draft without a name.
+    /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: String,
-    /// The event it tells about; none for a test with a sample event, and for a digest.
+    /// The event it reports; `None` for a test with a sample event, or a digest.
     pub event: Option<EventId>,
-    /// Where it stands.
+    /// The state.
     pub state: DeliveryState,
     /// Whether it is a test.
     pub test: bool,
-    /// How many attempts were begun, with those that a stop of the service cut off.
+    /// Number of attempts started, including those interrupted by a shutdown.
     pub attempts: u32,
-    /// What the last failed attempt said; empty when none failed.
+    /// The error of the last failed attempt; empty if none failed.
     pub last_error: String,
-    /// When the notification was decided, in milliseconds since 1970.
+    /// Time the notification was decided, in milliseconds since 1970.
     pub create_ms: i64,
-    /// When it ended, in milliseconds since 1970.
+    /// Time it ended, in milliseconds since 1970.
     pub end_ms: Option<i64>,
-    /// The delivery that this one sends again.
+    /// The delivery that this one resends.
     pub retry_of: Option<RecordId>,
-    /// The first of the deliveries that this one sends again, one after the other: the message has its
-    /// place in the order of its thread.
+    /// The first delivery in the chain of resends; determines the position of the message in its
+    /// thread.
     pub origin: Option<RecordId>,
-    /// The newest delivery that sends this one again.
+    /// The newest delivery that resends this one.
     pub retried_as: Option<RecordId>,
-    /// How it stands to the budget of its destination.
+    /// The state of the delivery in the budget of its destination.
     pub folding: Folding,
-    /// The addresses of a mail that get no further attempt.
+    /// The recipients of a mail that get no further attempt.
     pub recipients: Recipients,
-    /// What there is to tell, as it was when the notification was decided.
+    /// The content, as of the decision.
     pub content: Content,
-    /// Whether its place in its thread is noted; not for what earlier versions decided and had ended.
+    /// Whether its position in its thread is indexed; false for deliveries of earlier versions that
+    /// had already ended.
     pub in_thread: bool,
-    /// The message of its thread, or the digest with that message, that has to end before it. It has no due time
-    /// meanwhile.
+    /// The delivery in its thread, or the digest containing it, that must end first. Until then
+    /// this one has no due time.
     pub behind: Option<RecordId>,
-    /// Whether the receiver may have it from an attempt of unknown outcome.
+    /// Whether an attempt of unknown outcome may have reached the receiver.
     pub may_have_arrived: bool,
 }
 
-/// The standing of a delivery towards those after it in its thread. Numbers are written to disk.
+/// The state of a delivery as seen by later ones in its thread. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadStanding {
-    /// It tells that the thread is over, and has not ended.
+    /// Reports the end of the thread, and has not ended.
     Closing = 1,
-    /// It tells something else, and has not ended.
+    /// Reports anything else, and has not ended.
     Waiting = 2,
-    /// A digest includes it.
+    /// Included in a digest.
     Folded = 3,
-    /// It arrived; later ones report changes of it.
+    /// Delivered; later messages report changes of it.
     Arrived = 4,
-    /// It ended without success, and may have arrived nevertheless.
+    /// Ended without success, but may have reached the receiver.
     Uncertain = 5,
-    /// It waits for the end of another delivery, whose identity replaces the thread in the index.
+    /// Waits for another delivery, whose identity replaces the thread in the index.
     Behind = 6,
 }
 
 impl Delivery {
-    /// One that is decided, and due immediately: of no rule and about no event, as a test is.
+    /// Creates a delivery due immediately, without a rule or an event, as for a test.
     pub fn new(
         id: RecordId,
         (destination, destination_name): (RecordId, String),
@@ -105,20 +106,19 @@ impl Delivery {
 }
 
 impl Delivery {
-    /// Its place in the order of the messages of its thread: when the notification was decided that
-    /// it reports on, though it may be sent again later.
+    /// Returns its position in its thread, given by the first delivery it resends and itself.
     pub fn place(&self) -> (RecordId, RecordId) {
         let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
         (origin, self.id)
     }
 
-    /// Returns the time at which it is due, in milliseconds since 1970; `None` if it has ended or waits for the end
-    /// of another.
+    /// Returns the due time, in milliseconds since 1970; `None` if it has ended or waits for
+    /// another delivery.
     pub fn due_ms(&self) -> Option<i64> {
         self.state.due_ms().filter(|_| self.behind.is_none())
     }
 
-    /// What its receiver sees as one matter: an occurrence, or a group.
+    /// Returns the thread it belongs to for its receiver: an occurrence or a group.
     pub fn thread(&self) -> RecordId {
         let own = self.content.occurrence.key;
         let known_as = self.content.thread.map_or(own, |thread| thread.key);
@@ -126,7 +126,7 @@ impl Delivery {
         group.map_or(known_as, |group| group.id)
     }
 
-    /// Returns its standing towards those after it in its thread; none where it is of no concern to them.
+    /// Returns its state as seen by later deliveries in its thread; `None` if they can ignore it.
     pub fn thread_standing(&self) -> Option<ThreadStanding> {
         let has_thread = self.event.is_some() || self.content.group.is_some();
         if self.test || !self.in_thread || !has_thread {
@@ -152,7 +152,7 @@ impl Delivery {
         }
     }
 
-    /// Whether it tells that its thread is over.
+    /// Whether it reports the end of its thread.
     pub fn is_closing(&self) -> bool {
         let is_closed = self.content.occurrence.status == Status::Closed;
         let group = self.content.group.as_ref();
@@ -160,12 +160,13 @@ impl Delivery {
     }
 }
 
-/// The addresses of a mail that get no further attempt; empty as long as none has the mail.
+/// The recipients of a mail that get no further attempt; empty until the first one is reached or
+/// refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipients {
-    /// Those that have the mail.
+    /// Addresses that received the mail.
     pub reached: Vec<String>,
-    /// Those that the mail server refused permanently.
+    /// Addresses that the mail server refused permanently.
     pub refused: Vec<String>,
 }
 
@@ -177,38 +178,38 @@ impl Recipients {
     }
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     /// Waits for its first attempt.
     Pending {
-        /// When it is due, in milliseconds since 1970.
+        /// The due time, in milliseconds since 1970.
         due_ms: i64,
     },
-    /// An attempt is under way.
+    /// An attempt is in progress.
     Leased {
-        /// When the lease runs out, in milliseconds since 1970.
+        /// The end of the lease, in milliseconds since 1970.
         until_ms: i64,
     },
     /// Waits for its next attempt.
     Retry {
-        /// When it is due, in milliseconds since 1970.
+        /// The due time, in milliseconds since 1970.
         due_ms: i64,
     },
-    /// The provider took the message.
+    /// The provider accepted the message.
     Delivered,
-    /// Given up.
+    /// Failed for good.
     Dead,
-    /// Ended by an operator, or its destination is gone.
+    /// Cancelled by an operator, or because its destination was deleted.
     Cancelled,
     /// Included in a digest, not sent separately.
     Folded,
-    /// Of a shadow rule: recorded, and never sent.
+    /// Recorded for a shadow rule and never sent.
     Shadowed,
 }
 
 impl DeliveryState {
-    /// When something has to be done about it; none when it has ended.
+    /// Returns the time of the next action, in milliseconds since 1970; `None` if it has ended.
     pub fn due_ms(self) -> Option<i64> {
         match self {
             Self::Pending { due_ms } | Self::Retry { due_ms } => Some(due_ms),
@@ -217,7 +218,7 @@ impl DeliveryState {
         }
     }
 
-    /// Its number on the wire and in the store's index.
+    /// Returns the number used on the wire and in the index.
     pub const fn number(self) -> u8 {
         match self {
             Self::Pending { .. } => 1,
@@ -235,49 +236,49 @@ impl DeliveryState {
     pub const NUMBER_MAX: u8 = Self::Shadowed.number();
 }
 
-/// What there is to tell. It does not change after the decision, so that every attempt of a
-/// delivery carries the same message whatever is edited meanwhile.
+/// The content of a delivery. It is fixed at the decision, so that later edits do not change the
+/// message between attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
-    /// Whether it tells that a notified occurrence changed or ended.
+    /// Whether it reports that a notified occurrence changed or closed.
     pub clear: bool,
-    /// The occurrence, with its annotations and without its history.
+    /// The occurrence with its annotations, without its history.
     pub occurrence: Occurrence,
-    /// The rule; for a test, one that replaces it.
+    /// The rule; a substitute for a test.
     pub rule: RuleContent,
-    /// The trigger that matched first; none for a test.
+    /// The first matching trigger; `None` for a test.
     pub trigger: Option<Trigger>,
-    /// The kind and the templates of the destination; secrets and the address in it are not used.
+    /// The kind and templates of the destination; its secrets and address are not used.
     pub destination_kind: DestinationKind,
-    /// The language of the templates in it.
+    /// The language of the templates.
     pub template_language: TemplateLanguage,
-    /// The group that it reports on; none for an occurrence on its own. `occurrence` is its most
-    /// severe open member, then the oldest; after its end the one that was closed last.
+    /// The group it reports; `None` for an occurrence on its own. `occurrence` is then the most
+    /// severe, then oldest, open member, or the last one closed once the group is over.
     pub group: Option<GroupContent>,
-    /// For an occurrence on its own: the one that its receivers know it by, where that is another.
+    /// The occurrence that receivers know this one as, if another and not in a group.
     pub thread: Option<ThreadOf>,
-    /// What a digest includes; none for what is sent separately. `occurrence` is then the most
+    /// The content of a digest; `None` for a message sent on its own. `occurrence` is then the most
     /// severe one, and the rule has no name.
     pub digest: Option<DigestContent>,
-    /// The contact that is notified; none for a destination on its own.
+    /// The contact being notified; `None` for a plain destination.
     pub contact: Option<PagedContact>,
 }
 
 impl Content {
-    /// Whether it tells that the occurrence was closed.
+    /// Whether it reports that the occurrence was closed.
     pub fn is_closing(&self) -> bool {
         let is_closed = self.clear && self.occurrence.status == Status::Closed;
         let group = self.group.as_ref();
         self.digest.is_none() && group.map_or(is_closed, |group| group.is_over)
     }
 
-    /// The occurrence that receivers know it by.
+    /// Returns the occurrence that receivers know it as.
     pub fn known_as(&self) -> OccurrenceId {
         let own = self.occurrence.id();
         self.thread.map_or(own, |it| it.id(own))
     }
 
-    /// What a digest includes of a delivery with this content that was decided then.
+    /// Returns the digest entry for this content, decided at `at_ms`.
     pub fn digest_item(&self, at_ms: i64) -> DigestItem {
         DigestItem {
             rule_name: self.rule.name.clone(),
@@ -287,7 +288,7 @@ impl Content {
         }
     }
 
-    /// The occurrences that it names, each once: all, or the most severe of a group.
+    /// Returns the distinct occurrences it names: all, or the most severe ones of a group.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let members = self.group.iter().flat_map(|it| &it.members);
         let members = members.map(|(_, it)| it);
@@ -296,63 +297,63 @@ impl Content {
     }
 }
 
-/// What a message can tell about its rule.
+/// The part of a rule that messages can show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleContent {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// The message's template.
+    /// The template of the message.
     pub message: String,
-    /// The language of that template.
+    /// The language of the template.
     pub template_language: TemplateLanguage,
-    /// Whether it was enabled.
+    /// Whether the rule was enabled.
     pub enabled: bool,
     /// Seconds between repeats.
     pub repeat_interval_seconds: u32,
-    /// Its triggers.
+    /// The names of its triggers.
     pub trigger_names: Vec<Name>,
-    /// Its destinations.
+    /// The names of its destinations.
     pub destination_names: Vec<Name>,
 }
 
-/// One try of a delivery.
+/// One attempt of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// The delivery.
     pub delivery: RecordId,
     /// 1 for the first.
     pub number: u32,
-    /// When it began, in milliseconds since 1970.
+    /// Time it started, in milliseconds since 1970.
     pub start_ms: i64,
-    /// How long it took; none when its end is not known.
+    /// Its duration; `None` if its end is not known.
     pub duration: Option<Duration>,
-    /// The verdict; none while it is under way.
+    /// The outcome; `None` while in progress.
     pub outcome: Option<Outcome>,
-    /// The verdict in a sentence for people.
+    /// The outcome as a sentence for people.
     pub explanation: String,
-    /// What was sent and what came back, secrets masked.
+    /// The request and the response, with secrets masked.
     pub transcript: Transcript,
 }
 
-/// The outcome of an attempt, by what the provider means.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The provider took the message.
+    /// The provider accepted the message.
     Delivered,
-    /// The provider answered and refused the message.
+    /// The provider responded and refused the message.
     Rejected,
-    /// The provider could not be reached, or did not answer in time.
+    /// The provider could not be reached, or timed out.
     Unreachable,
-    /// The egress guard did not let the message out.
+    /// The egress guard blocked the message.
     Blocked,
-    /// The message was sent and its end is not known.
+    /// The message was sent, with unknown outcome.
     Unknown,
 }
 
 impl Outcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 5] = [
         Self::Delivered,
         Self::Rejected,
@@ -361,7 +362,7 @@ impl Outcome {
         Self::Unknown,
     ];
 
-    /// Its word.
+    /// Returns the name of the outcome.
     pub fn word(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -373,16 +374,16 @@ impl Outcome {
     }
 }
 
-/// What was sent and what came back, secrets masked, bodies cut.
+/// The request and the response of an attempt, with secrets masked and bodies truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transcript {
-    /// What was sent; none when nothing was.
+    /// The request; `None` if nothing was sent.
     pub request: Option<Request>,
-    /// What came back; none when nothing did.
+    /// The response; `None` if none was received.
     pub response: Option<Response>,
 }
 
-/// What was sent.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
     /// The HTTP method, or `SMTP`.
@@ -395,12 +396,12 @@ pub struct Request {
     pub body: String,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Response {
     /// The HTTP status, or the SMTP reply code.
     pub status: u16,
-    /// The headers; of a mail, the answers about addresses that were refused.
+    /// The headers; for a mail, the replies for refused addresses.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: String,

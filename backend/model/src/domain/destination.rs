@@ -1,4 +1,4 @@
-//! Destinations: named places a message can be sent to.
+//! Destinations: named targets of messages.
 
 mod kind;
 mod webhook;
@@ -16,34 +16,34 @@ pub use kind::{
 };
 pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 
-/// A named place a message can be sent to.
+/// A named target of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
-    /// Distinguishes it from an earlier destination of the same name.
+    /// The identity; distinguishes it from an earlier destination of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Where messages go.
+    /// The kind, with its settings.
     pub kind: DestinationKind,
-    /// The language of the templates in it.
+    /// The language of the templates.
     pub template_language: TemplateLanguage,
-    /// How messages are delivered.
+    /// The delivery settings.
     pub delivery: DeliverySettings,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 impl Destination {
-    /// The paths of the secrets that are other ones than before; of all that are there, when there was
-    /// nothing before.
+    /// Returns the paths of the secrets that differ from `before`, or of all set secrets without
+    /// it.
     pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
         let of = |destination: &Self| {
             let mut secrets = Vec::new();
@@ -61,85 +61,84 @@ impl Destination {
     }
 }
 
-/// How messages to a destination are delivered; what is absent is the service's default.
+/// Delivery settings of a destination; `None` means the default of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliverySettings {
-    /// How long an attempt may take, 1 s to 30 s.
+    /// Timeout of an attempt, 1 s to 30 s.
     pub timeout: Option<Duration>,
-    /// How many attempts may be under way concurrently, 1 to 64.
+    /// Maximum number of concurrent attempts, 1 to 64.
     pub max_in_flight: Option<u32>,
-    /// How many attempts may start in a minute.
+    /// Maximum number of attempts started per minute.
     pub max_per_minute: Option<u32>,
-    /// How many attempts a delivery gets, 1 to 8.
+    /// Maximum number of attempts per delivery, 1 to 8.
     pub max_attempts: Option<u32>,
-    /// How many messages it gets one by one.
+    /// The budget of messages sent separately, beyond which digests are sent.
     pub budget: Option<Budget>,
 }
 
-/// The health of a destination's deliveries. Kept apart from the destination: it changes with
-/// traffic.
+/// The health of a destination, stored separately since it changes with traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// The destination, by identity.
     pub destination: RecordId,
-    /// The verdict.
+    /// The state.
     pub state: HealthState,
-    /// Since when, in milliseconds since 1970.
+    /// Start of this state, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Failures in a row.
+    /// Number of consecutive failures.
     pub failures: u32,
-    /// What the last failed attempt said, or who paused it; empty when healthy.
+    /// The error of the last failed attempt, or who paused it; empty if healthy.
     pub last_error: String,
-    /// When an attempt was delivered last, in milliseconds since 1970.
+    /// Time of the last successful attempt, in milliseconds since 1970.
     pub last_success_ms: Option<i64>,
-    /// The last attempts, oldest first. Those to another address, or with other secrets, are not
-    /// among them.
+    /// The last attempts with the current address and secrets, oldest first.
     pub tried: Vec<Tried>,
-    /// The addresses of a mail destination that its mail server refused last, by address.
+    /// The recipients that the mail server refused last, by address.
     pub refused: Vec<RefusedRecipient>,
-    /// Until when the receiver asks for nothing (`Retry-After`), in milliseconds since 1970; none when it
-    /// does not, or that has passed.
+    /// Time until which the receiver asked for no requests (`Retry-After`), in milliseconds since
+    /// 1970; `None` if there is no such request, or it has passed.
     pub asked_until_ms: Option<i64>,
-    /// Since when attempts fail, in milliseconds since 1970, be it that some are delivered in between; none
-    /// when they do not. `since_ms` is when the last attempt was other than the one before.
+    /// Start of the current period of failures, in milliseconds since 1970, even if some attempts
+    /// succeed in between; `None` if attempts do not fail. In contrast, `since_ms` changes with
+    /// every change of outcome.
     pub failing_since_ms: Option<i64>,
-    /// The messages that were rejected alike since one arrived.
+    /// The identical rejections since the last accepted message.
     pub alike: AlikeRefusals,
 }
 
-/// Messages that a receiver rejected alike, with none accepted between them.
+/// Messages rejected for the same reason, with none accepted in between.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AlikeRefusals {
-    /// What the rejections have in common.
+    /// The common reason.
     pub kind: String,
     /// The messages.
     pub messages: Vec<RecordId>,
 }
 
-/// A mail address that the mail server refused, while the destination has it.
+/// A recipient of a mail destination that the mail server refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRecipient {
     /// The address.
     pub address: String,
-    /// The mail server's answer, secrets masked.
+    /// The reply of the mail server, with secrets masked.
     pub said: String,
-    /// Whether the answer is permanent (5xx).
+    /// Whether the reply is permanent (5xx).
     pub is_permanent: bool,
-    /// When the address was refused first, in milliseconds since 1970.
+    /// Time of the first refusal, in milliseconds since 1970.
     pub since_ms: i64,
 }
 
-/// What is kept of an attempt to report the health of its destination.
+/// An attempt, reduced to what the health of its destination needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
-    /// How long it took, in milliseconds.
+    /// Duration, in milliseconds.
     pub took_ms: u32,
-    /// Whether the provider took the message.
+    /// Whether the provider accepted the message.
     pub is_delivered: bool,
 }
 
 impl Health {
-    /// Of a destination that nothing was sent to yet.
+    /// Returns the health of a destination without attempts.
     pub fn untried(destination: RecordId, now_ms: i64) -> Self {
         Self {
             destination,
@@ -156,7 +155,7 @@ impl Health {
         }
     }
 
-    /// Whether so many of the last attempts failed that the last one says little.
+    /// Whether so many recent attempts failed that the last one says little.
     pub fn is_flaky(&self) -> bool {
         let tried = &self.tried;
         let failed = tried.iter().filter(|one| !one.is_delivered).count();
@@ -166,12 +165,12 @@ impl Health {
         failed >= FLAKY_FAILURES_MIN && failed * FLAKY_FROM >= tried.len() && !is_well_again
     }
 
-    /// Since when it fails, where it does.
+    /// Returns the start of the failures.
     pub fn failing_since_ms(&self) -> i64 {
         self.failing_since_ms.unwrap_or(self.since_ms)
     }
 
-    /// Takes note of an attempt.
+    /// Records an attempt.
     pub fn note(&mut self, took: Duration, is_delivered: bool, now_ms: i64) {
         if self.tried.len() >= HEALTH_ATTEMPTS_MAX {
             self.tried.drain(..=self.tried.len() - HEALTH_ATTEMPTS_MAX);
@@ -190,7 +189,7 @@ impl Health {
         }
     }
 
-    /// It once a user paused its destination.
+    /// Returns the health after a user paused the destination.
     #[must_use]
     pub fn paused_by(self, author: &Name, now_ms: i64) -> Self {
         Self {
@@ -201,12 +200,12 @@ impl Health {
         }
     }
 
-    /// Whether nothing was sent since a user resumed its destination.
+    /// Whether there was no attempt since a user resumed the destination.
     pub fn is_resumed(&self) -> bool {
         self.state == HealthState::Failing && self.failures == 0 && self.tried.is_empty()
     }
 
-    /// It once a user resumed its destination, which has yet to prove itself.
+    /// Returns the health after a user resumed the destination; failing until an attempt succeeds.
     #[must_use]
     pub fn resumed(self, now_ms: i64) -> Self {
         Self {
@@ -224,24 +223,23 @@ impl Health {
     }
 }
 
-/// What the health of a destination that was paused by hand says, before who paused it.
+/// Prefix of the last error of a destination paused by a user; the user's name follows.
 pub const PAUSED_BY: &str = "paused by ";
 
-/// The name and the dimensions of the event that the service makes of a pause: open while the
-/// destination of that name is paused.
+/// Returns the name and dimensions of the event that is open while the destination is paused.
 pub fn pause_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = own_dimensions([("destination", destination)]);
     ("destination paused", dimensions)
 }
 
-/// Returns the name and the dimensions of the event that the service makes of a destination that fails for some
-/// time: open until it has recovered.
+/// Returns the name and dimensions of the event that is open while the destination is failing
+/// persistently.
 pub fn failing_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = own_dimensions([("destination", destination)]);
     ("destination failing", dimensions)
 }
 
-/// The verdict on a destination.
+/// The state of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthState {
     /// The last attempt was delivered.

@@ -1,4 +1,4 @@
-//! Budgets: how many messages a destination gets one by one, and the digest that includes the rest.
+//! Message budgets of destinations, and the digests that include the rest.
 
 use std::{cmp::Reverse, fmt, time::Duration};
 
@@ -7,19 +7,19 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// How many messages a destination gets one by one; what is above it goes out in one digest.
+/// The number of messages a destination gets separately; a digest includes the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// How many in a window, 1 to 10,000.
+    /// Maximum number of separate messages per window, 1 to 10,000.
     pub messages: u32,
-    /// How long a window is, 10 s to 24 h.
+    /// Length of a window, 10 s to 24 h.
     pub per: Duration,
-    /// Of a hundred, how many are kept free for what is critical.
+    /// Percentage reserved for critical messages.
     pub critical_share: u32,
 }
 
 impl Budget {
-    /// Whether one more message is sent separately where so many went in the window.
+    /// Whether another message is sent separately after `sent` ones in the window.
     pub fn admits(self, sent: u32, severity: Severity) -> bool {
         let kept = u64::from(self.messages) * u64::from(self.critical_share) / 100;
         let open = match severity {
@@ -30,38 +30,38 @@ impl Budget {
     }
 }
 
-/// What happened to a destination's budget in the window that began last. Kept apart from the
-/// destination: it changes with traffic.
+/// The current budget window of a destination, stored separately from it since it changes with
+/// traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetWindow {
     /// The destination, by identity.
     pub destination: RecordId,
-    /// When it ends, in milliseconds since 1970.
+    /// End of the window, in milliseconds since 1970.
     pub until_ms: i64,
-    /// How many messages went by themselves.
+    /// Number of messages sent separately.
     pub sent: u32,
-    /// The first message beyond the budget, while there may be no other one.
+    /// The first message over budget, as long as it is the only one.
     pub held: Option<RecordId>,
-    /// The digest that accepts what is beyond the budget.
+    /// The digest that collects the messages over budget.
     pub digest: Option<RecordId>,
-    /// Digests that died, as long as what was folded into them has not followed.
+    /// Failed digests whose messages were not yet included in another one.
     pub dead: Vec<RecordId>,
 }
 
-/// How a delivery stands to the budget of its destination.
+/// The state of a delivery in the budget of its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Folding {
-    /// It was not held against a budget.
+    /// Not yet counted against a budget.
     #[default]
     Open,
-    /// It is sent separately.
+    /// Sent separately.
     Alone,
-    /// It is reported in that digest.
+    /// Included in a digest.
     Into(RecordId),
 }
 
 impl Folding {
-    /// The digest that includes it.
+    /// Returns the digest that includes it.
     pub fn digest(self) -> Option<RecordId> {
         match self {
             Self::Into(digest) => Some(digest),
@@ -70,7 +70,7 @@ impl Folding {
     }
 }
 
-/// The identity of a digest as receivers see it.
+/// The public identity of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DigestId(pub RecordId);
 
@@ -80,53 +80,54 @@ impl fmt::Display for DigestId {
     }
 }
 
-/// What a digest includes.
+/// The content of a digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestContent {
     /// The first delivery that carried it.
     pub id: RecordId,
-    /// When the first message it reports on was decided, in milliseconds since 1970.
+    /// Time the first of its messages was decided, in milliseconds since 1970.
     pub start_ms: i64,
-    /// When the last one was.
+    /// Time the last of its messages was decided, in milliseconds since 1970.
     pub end_ms: i64,
-    /// How many messages it includes.
+    /// Number of messages.
     pub count: u32,
-    /// How many of these tell that something changed or ended.
+    /// Number of messages that report a change or an end.
     pub clear_count: u32,
-    /// The same by rule and severity, at most [`DIGEST_ROWS_MAX`]; the last one is then of all others.
+    /// Counts by rule and severity, at most [`DIGEST_ROWS_MAX`]; the last row then counts all
+    /// others.
     pub rows: Vec<DigestRow>,
-    /// The most severe ones, and of these the oldest.
+    /// The most severe messages, the oldest first among equals.
     pub items: Vec<DigestItem>,
 }
 
-/// The messages of a rule and a severity.
+/// The messages of a rule and a severity in a digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestRow {
-    /// The rule's name; none for all that have no separate row.
+    /// The name of the rule; `None` for the row of all others.
     pub rule_name: Option<String>,
-    /// How bad it is; of others the worst.
+    /// The severity; for the row of all others, the highest.
     pub severity: Severity,
-    /// How many.
+    /// Number of messages.
     pub count: u32,
-    /// How many of these tell that something changed or ended.
+    /// Number of messages that report a change or an end.
     pub clear_count: u32,
 }
 
-/// A message that a digest includes.
+/// A message included in a digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestItem {
-    /// The rule's name.
+    /// The name of the rule.
     pub rule_name: String,
-    /// Whether it tells that something changed or ended.
+    /// Whether it reports a change or an end.
     pub clear: bool,
-    /// When it was decided, in milliseconds since 1970.
+    /// Time it was decided, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The occurrence; of a group the one that stands for it.
+    /// The occurrence; for a group, its representative.
     pub occurrence: Occurrence,
 }
 
 impl DigestContent {
-    /// Of nothing yet.
+    /// Creates an empty digest.
     pub fn new(id: RecordId) -> Self {
         Self {
             id,
@@ -139,7 +140,7 @@ impl DigestContent {
         }
     }
 
-    /// Processes a message.
+    /// Adds a message.
     pub fn fold(&mut self, item: DigestItem) {
         let clear_count = u32::from(item.clear);
         self.start_ms = self.start_ms.min(item.at_ms);
@@ -163,10 +164,10 @@ impl DigestContent {
         }
     }
 
-    /// The most severe one.
+    /// Returns the most severe occurrence.
     ///
     /// # Panics
-    /// Where nothing was folded into it.
+    /// Panics if the digest is empty.
     pub fn worst(&self) -> &Occurrence {
         &self
             .items
@@ -175,7 +176,6 @@ impl DigestContent {
             .occurrence
     }
 
-    /// The row of a rule and a severity.
     fn row(&mut self, rule_name: &str, severity: Severity) -> &mut DigestRow {
         let is_it = |row: &DigestRow| {
             row.severity == severity && row.rule_name.as_deref() == Some(rule_name)
@@ -203,7 +203,7 @@ impl DigestContent {
         self.items.iter().map(bytes).sum()
     }
 
-    /// How many messages there are beside so many.
+    /// Returns the number of messages not among the `shown` ones.
     pub fn beside(&self, shown: usize) -> u32 {
         let shown = u32::try_from(shown).unwrap_or(u32::MAX);
         self.count.saturating_sub(shown)

@@ -1,58 +1,58 @@
-//! Escalation policies: who is notified next when no one responds.
+//! Escalation policies, which define who is notified if no one responds.
 
 use crate::domain::{Name, RecordId};
 
-/// Defines who is notified first, and next if no one acknowledges.
+/// Defines who is notified first, and who next if no one acknowledges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationPolicy {
-    /// Distinguishes it from an earlier policy of the same name.
+    /// The identity; distinguishes it from an earlier policy of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// What happens, and when.
+    /// The steps and their timing.
     pub plan: EscalationPlan,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// The steps of a policy, as a round of a response follows them.
+/// The steps of a policy, fixed for a round of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EscalationPlan {
-    /// The steps in their order; never empty.
+    /// The steps, in order; never empty.
     pub steps: Vec<EscalationStep>,
-    /// How often they are gone through, from 1.
+    /// Number of rounds, at least 1.
     pub rounds: u32,
-    /// How long an acknowledgement counts, in milliseconds; 0 for without an end.
+    /// Duration of an acknowledgement, in milliseconds; 0 means unlimited.
     pub ack_timeout_ms: i64,
-    /// Who is notified when all rounds are over.
+    /// The destination that is notified after all rounds.
     pub fallback: Option<Name>,
 }
 
-/// Those who are notified together.
+/// A step of an escalation plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationStep {
-    /// Who; never empty.
+    /// The targets notified together; never empty.
     pub targets: Vec<EscalationTarget>,
-    /// How long the next step waits, in milliseconds.
+    /// Time until the next step, in milliseconds.
     pub wait_ms: i64,
 }
 
-/// Who is notified by a step.
+/// A target of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EscalationTarget {
     /// A destination.
     Destination(Name),
     /// A contact.
     Contact(Name),
-    /// Those that a schedule puts on call at that moment.
+    /// The contacts on call for a schedule at that time.
     Schedule(Name),
 }
 
@@ -61,7 +61,7 @@ impl EscalationPolicy {
         self.plan.steps.iter().flat_map(|it| &it.targets)
     }
 
-    /// The destinations that it names.
+    /// Returns the destinations it names.
     pub fn destinations(&self) -> impl Iterator<Item = &Name> {
         let of_steps = self.targets().filter_map(|it| match it {
             EscalationTarget::Destination(name) => Some(name),
@@ -70,7 +70,7 @@ impl EscalationPolicy {
         of_steps.chain(&self.plan.fallback)
     }
 
-    /// The contacts that it names.
+    /// Returns the contacts it names.
     pub fn contacts(&self) -> impl Iterator<Item = &Name> {
         self.targets().filter_map(|it| match it {
             EscalationTarget::Contact(name) => Some(name),
@@ -78,7 +78,7 @@ impl EscalationPolicy {
         })
     }
 
-    /// The schedules that it names.
+    /// Returns the schedules it names.
     pub fn schedules(&self) -> impl Iterator<Item = &Name> {
         self.targets().filter_map(|it| match it {
             EscalationTarget::Schedule(name) => Some(name),

@@ -1,32 +1,32 @@
-//! An event on its way in, and what identifies it.
+//! Incoming events, their identity, and the service's own events.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::domain::{EventId, RecordId, Report, Value, value::Fields};
 
-/// What the events name as their source which the service makes of itself, and no others. The
-/// dimension that shows who sent an event.
+/// The dimension naming the sender of an event. Its value for the service's own events is reserved.
 pub const SOURCE: &str = "source";
 const OWN_SOURCE: &str = "bellwether";
 
-/// Whether these are the dimensions of an event that the service makes of itself.
+/// Whether these are the dimensions of one of the service's own events.
 pub fn is_own(dimensions: &BTreeMap<String, String>) -> bool {
     dimensions
         .iter()
         .any(|(key, value)| is_reserved(key, value))
 }
 
-/// Whether a dimension says that the service made the event of itself.
+/// Whether the dimension marks an event as the service's own.
 pub fn is_reserved(key: &str, value: &str) -> bool {
     key == SOURCE && value == OWN_SOURCE
 }
 
-/// Whether further fields report it, which queries ask in the same way.
+/// Whether metadata claims to mark the event as the service's own, since queries treat metadata
+/// alike.
 pub fn claims_own(metadata: &Fields) -> bool {
     matches!(metadata.get(SOURCE), Some(Value::Text(source)) if source == OWN_SOURCE)
 }
 
-/// How bad an event is; ordered.
+/// The severity of an event; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Of interest to developers only.
@@ -42,7 +42,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All of them, in rising order.
+    /// All severities, in rising order.
     pub const ALL: [Self; 5] = [
         Self::Debug,
         Self::Info,
@@ -51,14 +51,14 @@ impl Severity {
         Self::Critical,
     ];
 
-    /// The severity of a wire number; none for `SEVERITY_DEFAULT` and for unknown numbers.
+    /// Returns the severity of a wire number; `None` for `SEVERITY_DEFAULT` and unknown numbers.
     pub fn from_number(number: i32) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|severity| *severity as i32 == number)
     }
 
-    /// Its word: `critical`.
+    /// Returns the word, such as `critical`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -69,12 +69,12 @@ impl Severity {
         }
     }
 
-    /// The severity of that word.
+    /// Returns the severity of a word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
     }
 
-    /// Its enum name: `SEVERITY_CRITICAL`.
+    /// Returns the enum name, such as `SEVERITY_CRITICAL`.
     pub fn enum_name(self) -> &'static str {
         match self {
             Self::Debug => "SEVERITY_DEBUG",
@@ -86,29 +86,29 @@ impl Severity {
     }
 }
 
-/// Where an occurrence stands; ordered.
+/// The status of an occurrence; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Continuing.
+    /// In progress.
     Open = 1,
-    /// Continuing, and no one is to be notified.
+    /// In progress, but no one is notified.
     Suppressed = 2,
     /// Over.
     Closed = 3,
 }
 
 impl Status {
-    /// All of them, in order.
+    /// All statuses, in order.
     pub const ALL: [Self; 3] = [Self::Open, Self::Suppressed, Self::Closed];
 
-    /// The status of a wire number; none for `STATUS_DEFAULT` and for unknown numbers.
+    /// Returns the status of a wire number; `None` for `STATUS_DEFAULT` and unknown numbers.
     pub fn from_number(number: i32) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|status| *status as i32 == number)
     }
 
-    /// Its word: `open`.
+    /// Returns the word, such as `open`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -117,12 +117,12 @@ impl Status {
         }
     }
 
-    /// The status of that word.
+    /// Returns the status of a word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
     }
 
-    /// Its enum name: `STATUS_OPEN`.
+    /// Returns the enum name, such as `STATUS_OPEN`.
     pub fn enum_name(self) -> &'static str {
         match self {
             Self::Open => "STATUS_OPEN",
@@ -132,7 +132,7 @@ impl Status {
     }
 }
 
-/// The identity of an occurrence: the event's, a colon, and the number.
+/// The identity of an occurrence: the event id, a colon, and the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OccurrenceId {
     /// The event.
@@ -142,7 +142,7 @@ pub struct OccurrenceId {
 }
 
 impl OccurrenceId {
-    /// Takes `<event id>:<number>` as an identity.
+    /// Parses `<event id>:<number>`.
     pub fn parse(text: &str) -> Option<Self> {
         let (event, number) = text.rsplit_once(':')?;
         let number = number.parse().ok().filter(|number| *number > 0)?;
@@ -159,39 +159,39 @@ impl fmt::Display for OccurrenceId {
     }
 }
 
-/// An event as its sender reported it, checked against the limits of the contract.
+/// An event as its sender reported it, validated against the limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IncomingEvent {
-    /// What happened; the type when the sender gave no name.
+    /// The name; defaults to the kind.
     pub name: String,
-    /// The kind of event; empty when the sender gave none.
+    /// The kind of event; may be empty.
     pub kind: String,
-    /// The thing it happened to; at least one pair.
+    /// The dimensions: the thing it happened to; at least one.
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values.
     pub metadata: Fields,
-    /// One line for people.
+    /// The one-line summary for people.
     pub summary: String,
-    /// Details for people.
+    /// The details for people.
     pub body: String,
-    /// How bad it is, when stated.
+    /// The severity, if set.
     pub severity: Option<Severity>,
-    /// Where it stands, when stated.
+    /// The status, if set.
     pub status: Option<Status>,
-    /// The acknowledged flag, when stated.
+    /// The acknowledged flag, if set.
     pub acknowledged: Option<bool>,
-    /// When it happened, in milliseconds since 1970.
+    /// Its timestamp, in milliseconds since 1970.
     pub timestamp_ms: i64,
-    /// Until when it is open without news, when stated, in milliseconds since 1970.
+    /// Time it expires without further events, in milliseconds since 1970, if set.
     pub expire_ms: Option<i64>,
-    /// Of what it is a report.
+    /// The report that it is.
     pub report: Report,
 }
 
-/// An event of the service's own that is stored with the change that causes it, until it is ingested.
+/// An own event of the service, stored with the change that causes it until it is ingested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnEvent {
-    /// Its identity as a record.
+    /// The identity of the record.
     pub id: RecordId,
     /// The event.
     pub event: IncomingEvent,
@@ -199,7 +199,7 @@ pub struct OwnEvent {
     pub chain: Vec<RecordId>,
 }
 
-/// The dimensions of an event that the service reports about itself, with what it concerns.
+/// Returns the dimensions of an own event about the given subject.
 pub fn own_dimensions<'a>(
     about: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> BTreeMap<String, String> {
@@ -210,8 +210,7 @@ pub fn own_dimensions<'a>(
 }
 
 impl IncomingEvent {
-    /// An event that the service reports about itself, as yet without a summary, body, severity and
-    /// status.
+    /// Creates an own event, without summary, body, severity and status.
     pub fn own<'a>(
         name: &str,
         kind: &str,
@@ -234,7 +233,7 @@ impl IncomingEvent {
         }
     }
 
-    /// The identity of the event.
+    /// Returns the identity of the event.
     pub fn id(&self) -> EventId {
         EventId::derive(&self.name, &self.dimensions)
     }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId([u8; 20]);
 
-/// What is reported of a text that is no event id.
+/// The error for an invalid event id.
 pub const NO_EVENT_ID: &str = "is no event id: one has 28 letters, digits, `-` and `_`, of which the last \
                                is `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search finds the id \
                                by a name";
@@ -17,8 +17,8 @@ pub const NO_EVENT_ID: &str = "is no event id: one has 28 letters, digits, `-` a
 impl EventId {
     /// Derives the identity from the name and the sorted dimensions.
     ///
-    /// The first 20 bytes of SHA-256 over the texts, each after its length as four bytes, so that
-    /// no two lists of texts run together to the same bytes.
+    /// These are the first 20 bytes of a SHA-256 over the texts, each prefixed with its length as
+    /// four bytes, so that different lists of texts never yield the same input.
     pub fn derive(name: &str, dimensions: &BTreeMap<String, String>) -> Self {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
@@ -37,19 +37,19 @@ impl EventId {
         Self(bytes)
     }
 
-    /// Takes 28 characters as an identity.
+    /// Parses 28 characters.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE.decode(text).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// The bytes of the identity.
+    /// Returns the bytes of the identity.
     pub fn to_bytes(self) -> [u8; 20] {
         self.0
     }
 
-    /// The first ten of its characters as a number: such numbers follow each other as the texts do.
-    /// These are 60 bits of a hash, in which two events are not alike by chance.
+    /// Returns the first ten characters as a number that sorts like the text. With 60 bits of a
+    /// hash, two events practically never have the same number.
     pub fn order(self) -> u64 {
         let (first, _) = self.0.split_at(8);
         let first = first
@@ -57,7 +57,7 @@ impl EventId {
             .fold(0, |bits, byte| bits << 8 | u64::from(*byte));
         (0..10).fold(0, |order, at| {
             let value = (first >> (58 - 6 * at)) & 63;
-            // Among characters `-` comes first, then digits, capitals, `_` and small letters.
+            // In ASCII, `-` sorts before digits, capitals, `_` and small letters.
             let rank = match value {
                 0..=25 => value + 11,
                 26..=51 => value + 12,
@@ -69,7 +69,7 @@ impl EventId {
         })
     }
 
-    /// Reads what [`EventId::to_bytes`] wrote.
+    /// Restores the identity from [`EventId::to_bytes`].
     pub fn from_bytes(bytes: [u8; 20]) -> Self {
         Self(bytes)
     }

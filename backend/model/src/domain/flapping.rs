@@ -1,54 +1,55 @@
-//! Events that open and close too often to be reported each time.
+//! Flapping: events that open and close too often to report each time.
 
 use crate::domain::{OccurrenceId, RecordId};
 
-/// When a rule regards an event as flapping.
+/// The limits beyond which an event is flapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlappingLimits {
-    /// The number of openings with which it begins.
+    /// The number of openings at which flapping starts.
     pub open_count: u32,
-    /// The time within which these happen, in milliseconds.
+    /// The window for counting openings, in milliseconds.
     pub window_ms: i64,
-    /// For how long nothing opens or closes when it ends, in milliseconds.
+    /// The time without a change after which flapping ends, in milliseconds.
     pub settle_ms: i64,
 }
 
-/// How often an event opened lately, as one rule counts it. Each occurrence takes it over from the one
-/// before.
+/// The recent openings of an event, as counted for one rule. Each occurrence inherits it from the
+/// previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flapping {
     /// The rule, by identity.
     pub rule: RecordId,
-    /// When it opened, in milliseconds since 1970, oldest first; up to the count of the rule.
+    /// The times of the openings, in milliseconds since 1970, oldest first; at most the count of
+    /// the rule.
     pub openings: Vec<i64>,
-    /// The occurrence whose opening was counted last, by number.
+    /// The number of the occurrence whose opening was counted last.
     pub number: u32,
-    /// When it opened or closed last, in milliseconds since 1970.
+    /// Time of the last opening or close, in milliseconds since 1970.
     pub changed_ms: i64,
-    /// Since when it flaps, in milliseconds since 1970; none when it does not.
+    /// Time since which it is flapping, in milliseconds since 1970; `None` if it is not.
     pub since_ms: Option<i64>,
 }
 
 impl Flapping {
-    /// Until when it flaps if nothing opens or closes any more, in milliseconds since 1970; none when it
-    /// does not.
+    /// Returns the time at which it settles without further changes, in milliseconds since 1970;
+    /// `None` if it is not flapping.
     pub fn until_ms(&self, limits: &FlappingLimits) -> Option<i64> {
         self.since_ms?;
         Some(self.changed_ms.saturating_add(limits.settle_ms))
     }
 }
 
-/// The occurrence that those who were notified know an event by.
+/// The occurrence that notified receivers know an event as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadOf {
-    /// Its key in the store.
+    /// The key in the store.
     pub key: RecordId,
-    /// Its number.
+    /// The number.
     pub number: u32,
 }
 
 impl ThreadOf {
-    /// The identity that callers see, given that of another occurrence of the event.
+    /// Returns the public identity, given that of another occurrence of the event.
     pub fn id(self, other: OccurrenceId) -> OccurrenceId {
         OccurrenceId {
             number: self.number,

@@ -1,46 +1,47 @@
-//! Groups: the occurrences that one rule reports on in one message.
+//! Groups: occurrences that a rule reports in one message.
 
 use std::fmt;
 
 use crate::domain::{Name, Occurrence, RecordId, hold::SharedValue};
 
-/// What a group's members share, as a digest: the rule, its fields, and their values.
+/// A digest of the rule, its grouping fields and their values.
 pub type GroupKey = RecordId;
 
-/// A group that was notified of at least once.
+/// A group about which at least one message was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its identity.
+    /// The identity.
     pub id: RecordId,
     /// The rule, by identity.
     pub rule: RecordId,
-    /// Its name.
+    /// The name of the rule.
     pub rule_name: Name,
-    /// What its members share, as a digest.
+    /// The digest of what its members share.
     pub key: GroupKey,
-    /// What they share.
+    /// The fields and values its members share.
     pub by: Vec<SharedValue>,
-    /// How long after a message the next one goes out at the earliest, in milliseconds.
+    /// Minimum interval between its messages, in milliseconds.
     pub interval_ms: i64,
-    /// Who was sent a message that is not `clear`, by identity and name: they get the closing one.
+    /// The receivers of its messages other than `clear` ones, by identity and name; they also get
+    /// the closing message.
     pub destinations: Vec<(RecordId, Name)>,
-    /// How many messages were decided.
+    /// Number of decided messages.
     pub message_count: u32,
-    /// How often an occurrence joined.
+    /// Number of times an occurrence joined.
     pub member_count: u32,
-    /// Whether it takes members no more, since it has so many.
+    /// Whether the group is full.
     pub is_full: bool,
-    /// When its first message was decided, in milliseconds since 1970.
+    /// Time its first message was decided, in milliseconds since 1970.
     pub create_ms: i64,
-    /// When its last message was decided, in milliseconds since 1970.
+    /// Time its last message was decided, in milliseconds since 1970.
     pub last_ms: i64,
-    /// When its last message was decided that is not `clear`, in milliseconds since 1970.
+    /// Time its last message other than a `clear` one was decided, in milliseconds since 1970.
     pub notified_ms: i64,
-    /// When its last open member was reported closed, in milliseconds since 1970.
+    /// Time its last open member was reported closed, in milliseconds since 1970.
     pub end_ms: Option<i64>,
     /// Whether its messages are only recorded.
     pub shadow: bool,
-    /// The member that carries its response, by key; none where no policy was followed.
+    /// The key of the member that carries its response; `None` without a policy.
     pub responder: Option<RecordId>,
 }
 
@@ -51,15 +52,14 @@ impl Group {
     }
 }
 
-/// The identity of a group as people see it.
+/// The public identity of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupId(pub RecordId);
 
-/// What stands before the identity of a group.
 const PREFIX: &str = "group-";
 
 impl GroupId {
-    /// Takes `group-` and 26 letters and digits as an identity.
+    /// Parses `group-` and 26 letters and digits.
     pub fn parse(text: &str) -> Option<RecordId> {
         RecordId::parse(text.strip_prefix(PREFIX)?)
     }
@@ -71,24 +71,24 @@ impl fmt::Display for GroupId {
     }
 }
 
-/// What happened to a member since the group's message before. Numbers are written to disk.
+/// The change of a member since the previous message of the group. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberChange {
-    /// It is new.
+    /// It joined.
     Joined = 1,
     /// It was closed.
     Closed = 2,
-    /// Its severity or its acknowledgement changed.
+    /// Its severity or acknowledgement changed.
     Changed = 3,
-    /// It came again, and the rule repeats.
+    /// It was sent again, and the rule repeats.
     Repeated = 4,
 }
 
 impl MemberChange {
-    /// All of them.
+    /// All changes.
     pub const ALL: [Self; 4] = [Self::Joined, Self::Closed, Self::Changed, Self::Repeated];
 
-    /// The word for it; none for what changed nothing.
+    /// Returns the name of the change; empty for a repeat.
     pub fn word(self) -> &'static str {
         match self {
             Self::Joined => "joined",
@@ -99,27 +99,27 @@ impl MemberChange {
     }
 }
 
-/// What a message reports on a group.
+/// The content of a message about a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupContent {
     /// The group.
     pub id: RecordId,
-    /// What its members share.
+    /// The fields and values its members share.
     pub by: Vec<SharedValue>,
-    /// How many occurrences it includes: those that are open, and those that were closed since.
+    /// Number of occurrences included: open ones, and those closed since the previous message.
     pub count: u32,
-    /// How many are open.
+    /// Number of open occurrences.
     pub open_count: u32,
-    /// How many joined since the message before.
+    /// Number of occurrences that joined since the previous message.
     pub joined_count: u32,
-    /// How many were closed since.
+    /// Number of occurrences closed since the previous message.
     pub closed_count: u32,
     /// Whether it is the first message.
     pub is_first: bool,
-    /// Whether nothing of it is open any more.
+    /// Whether no member is open any more.
     pub is_over: bool,
-    /// Whether all that is open is acknowledged.
+    /// Whether all open members are acknowledged.
     pub acknowledged: bool,
-    /// The most severe members, and what happened to each since the message before.
+    /// The most severe members, each with its change since the previous message.
     pub members: Vec<(Option<MemberChange>, Occurrence)>,
 }

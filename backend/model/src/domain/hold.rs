@@ -1,34 +1,33 @@
-//! What waits until nothing holds it back, and its outcome.
+//! Held notifications: the reasons they are held, and their outcome.
 
 use crate::domain::{Name, RecordId, Severity};
 
-/// A field that the members of a group share, and what it held when they joined; none where they
-/// lacked it.
+/// A field shared by the members of a group, and its value when they joined; `None` if missing.
 pub type SharedValue = (String, Option<String>);
 
-/// What can hold a notification back for a while. Numbers are written to disk.
+/// The reason a notification is held. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldKind {
-    /// An operator or the sender suppressed the event. Reported, and never waited for.
+    /// An operator or the sender suppressed the event. Reported, but not waited for.
     Suppressed = 1,
-    /// Something else is open that it is an effect of.
+    /// An open source of an inhibition matches.
     Inhibition = 2,
     /// A silence covers the event.
     Silence = 3,
-    /// It is outside the windows of the rule's calendar.
+    /// Outside the windows of the rule's calendar.
     ActiveTimes = 4,
-    /// The rule waits before it notifies.
+    /// The delay of the rule has not passed.
     Delay = 5,
-    /// The event mostly closes automatically, and the rule waits for that.
+    /// The event usually closes by itself, and the rule waits for that.
     AutoPause = 6,
-    /// The rule reports on several occurrences in one message.
+    /// The rule reports several occurrences in one message.
     Group = 7,
     /// The event opens and closes too often, and the rule waits until it settles.
     Flapping = 8,
 }
 
 impl HoldKind {
-    /// All of them.
+    /// All kinds of holds.
     pub const ALL: [Self; 8] = [
         Self::Suppressed,
         Self::Inhibition,
@@ -40,7 +39,7 @@ impl HoldKind {
         Self::Flapping,
     ];
 
-    /// The word for it.
+    /// Returns the name of the hold.
     pub fn word(self) -> &'static str {
         match self {
             Self::Suppressed => "suppressed",
@@ -55,56 +54,56 @@ impl HoldKind {
     }
 }
 
-/// A named reason why something is not sent now.
+/// A named reason why a notification is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
-    /// What kind of reason.
+    /// The kind of reason.
     pub kind: HoldKind,
-    /// The thing that holds, by identity.
+    /// The identity of the holding resource.
     pub id: RecordId,
-    /// Its name.
+    /// The name of the holding resource.
     pub name: Name,
-    /// Its revision then.
+    /// The revision of the holding resource when the hold began.
     pub revision: u64,
-    /// Since when, in milliseconds since 1970.
+    /// Start of the hold, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Until when; none when no time ends it.
+    /// End of the hold, in milliseconds since 1970; `None` if it ends at no known time.
     pub until_ms: Option<i64>,
-    /// Who is behind it; none where no one is to be named.
+    /// The client responsible for the hold, if any.
     pub author: Option<Name>,
-    /// For a group: what its members share.
+    /// For a group, the fields that its members share.
     pub shared: Vec<SharedValue>,
-    /// Why, for people.
+    /// The explanation for people.
     pub detail: String,
 }
 
-/// What is decided to be sent and waits.
+/// A notification that was decided and is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// The rule, by identity.
     pub rule: RecordId,
-    /// Its name.
+    /// The name of the rule.
     pub rule_name: Name,
-    /// Whether it is an opening; else those who know are notified of what changed.
+    /// Whether it is an opening message, rather than an update to notified receivers.
     pub is_opening: bool,
-    /// Since when it waits, in milliseconds since 1970.
+    /// Time since which it is held, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Whether a repeat fell due meanwhile.
+    /// Whether a repeat became due in the meantime.
     pub repeat_due: bool,
-    /// For an update, the state that was last notified, as earlier versions noted it;
-    /// [`Notified::last_notified`](super::Notified::last_notified) replaces it.
+    /// For an update, the state last notified as stored by earlier versions; replaced by
+    /// [`Notified::last_notified`](super::Notified::last_notified).
     pub last_notified: Option<LastNotified>,
-    /// What holds it back, in the order in which it was asked; never empty.
+    /// The holds, in order of evaluation; never empty.
     pub held_by: Vec<HeldBy>,
 }
 
 impl Pending {
-    /// What it waits for together with others of its group; none where it does not.
+    /// Returns the hold of its group, if any.
     pub fn group_hold(&self) -> Option<&HeldBy> {
         self.held_by.iter().find(|it| it.kind == HoldKind::Group)
     }
 
-    /// The group whose next message it waits for; `None` if it waits for none.
+    /// Returns the group whose next message it waits for, if any.
     pub fn group(&self) -> Option<GroupRef> {
         let id = self.group_hold()?.id;
         Some(if self.is_opening {
@@ -114,14 +113,14 @@ impl Pending {
         })
     }
 
-    /// Whether it waits until the event settles.
+    /// Whether it is held until the event settles.
     pub fn is_flapping(&self) -> bool {
         let mut held_by = self.held_by.iter();
         held_by.any(|it| it.kind == HoldKind::Flapping)
     }
 
-    /// When to look again, in milliseconds since 1970: at the first moment at which all that holds it
-    /// may have ended. None when no time ends it.
+    /// Returns the time of the next evaluation, in milliseconds since 1970: the earliest time at
+    /// which all holds may have ended. `None` if no such time is known.
     pub fn due_ms(&self) -> Option<i64> {
         let ends = self.held_by.iter().map(|it| it.until_ms);
         let last = ends.collect::<Option<Vec<_>>>()?.into_iter().max()?;
@@ -132,13 +131,13 @@ impl Pending {
 /// A reference to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupRef {
-    /// The group that occurrences join which share that.
+    /// The group of occurrences with this key of shared values.
     Key(RecordId),
-    /// The group of that identity.
+    /// The group with this identity.
     Id(RecordId),
 }
 
-/// The state that receivers know.
+/// The state last notified to receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastNotified {
     /// The severity.
@@ -147,46 +146,47 @@ pub struct LastNotified {
     pub acknowledged: bool,
 }
 
-/// That something of a rule was held, or was not any more.
+/// A change of the holds on a rule's notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldChange {
-    /// When, in milliseconds since 1970.
+    /// Time of the change, in milliseconds since 1970.
     pub at_ms: i64,
     /// The rule, by identity.
     pub rule: RecordId,
-    /// What happened.
+    /// The outcome.
     pub what: HoldOutcome,
-    /// What holds it since then, or held it until then.
+    /// The holds from then on, or those that ended.
     pub held_by: Vec<HeldBy>,
 }
 
-/// What happened to something that waits. Numbers are written to disk.
+/// The outcome of a hold. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutcome {
-    /// It waits.
+    /// The notification is held.
     Waits = 1,
-    /// It was sent.
+    /// The notification was sent.
     Released = 2,
-    /// An operator had it sent although it was held.
+    /// An operator had it sent despite the hold.
     ReleasedByHand = 3,
     /// Skipped: the occurrence was closed.
     Closed = 4,
-    /// Skipped: no trigger of the rule matched any more.
+    /// Skipped: no trigger of the rule matches any more.
     NoLongerMatched = 5,
     /// Skipped: the rule was disabled.
     RuleDisabled = 6,
     /// Skipped: the rule was deleted.
     RuleDeleted = 7,
-    /// Skipped: something that no time ends stood against it, such as a rule without destinations.
+    /// Skipped: a condition that does not end with time prevents it, such as a rule without
+    /// destinations.
     Blocked = 8,
-    /// Skipped: the state was again what had been reported.
+    /// Skipped: the state is again the one last notified.
     Unchanged = 9,
-    /// It continues waiting with the next occurrence of the event, which flaps.
+    /// The hold continues with the next occurrence of the flapping event.
     HandedOver = 10,
 }
 
 impl HoldOutcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 10] = [
         Self::Waits,
         Self::Released,
@@ -200,7 +200,7 @@ impl HoldOutcome {
         Self::HandedOver,
     ];
 
-    /// Why something was skipped, for people; none when it was not.
+    /// Returns the reason it was skipped for people; `None` if it was not.
     pub fn skipped_reason(self) -> Option<&'static str> {
         match self {
             Self::Waits | Self::Released | Self::ReleasedByHand | Self::HandedOver => None,

@@ -1,39 +1,39 @@
-//! Intake mappings: what happens to a webhook of any service.
+//! Intake mappings, which turn webhooks from any service into events.
 
 use std::collections::BTreeMap;
 
 use crate::domain::{Clause, Name, RecordId, Secret, Severity};
 
-/// Makes events of a JSON document.
+/// Maps a JSON document to events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntakeMapping {
-    /// Distinguishes it from an earlier mapping of the same name.
+    /// The identity; distinguishes it from an earlier mapping of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// The path of a list, of whose entries each is an event; empty when the document is one.
+    /// The path of a list whose entries are events; empty if the document is the event.
     pub each: String,
-    /// What is passed over.
+    /// The condition for entries to ignore.
     pub drop: Option<Clause>,
-    /// What happens to the others.
+    /// The mapping of the others.
     pub event: MappedEvent,
-    /// What has to prove who sent a request.
+    /// The signature that requests must have.
     pub signature: Option<WebhookSignature>,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 impl IntakeMapping {
-    /// The paths of the secrets that are other ones than before; of all that are there, when there was
-    /// nothing before.
+    /// Returns the paths of the secrets that differ from `before`, or of all set secrets without
+    /// it.
     pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
         let of = |mapping: &Self| mapping.signature.as_ref().map(|it| it.secret.clone());
         let (after, before) = (of(self), before.and_then(of));
@@ -45,20 +45,20 @@ impl IntakeMapping {
     }
 }
 
-/// An event built from a document: templates and clauses.
+/// The mapping of an event: templates and conditions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappedEvent {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its dimensions.
+    /// The dimensions.
     pub dimensions: BTreeMap<String, String>,
-    /// How bad it is.
+    /// The severity.
     pub severity: MappedSeverity,
-    /// Whether it is over.
+    /// The condition for the event to be closed.
     pub closed: Option<Clause>,
-    /// Whether a user looks after it.
+    /// The condition for the event to be acknowledged.
     pub acknowledged: Option<Clause>,
-    /// The line for people.
+    /// The one-line summary.
     pub summary: String,
     /// The details.
     pub body: String,
@@ -66,27 +66,27 @@ pub struct MappedEvent {
     pub kind: String,
 }
 
-/// How bad an event is, from a word or number of the document.
+/// The mapping of a severity from a value in the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappedSeverity {
-    /// The path of it; empty means the default always.
+    /// The path of the value; if empty, the default always applies.
     pub from: String,
-    /// What each of its values means.
+    /// The severity for each value.
     pub map: BTreeMap<String, Severity>,
-    /// What every other value means.
+    /// The severity for any other value.
     pub default: Option<Severity>,
 }
 
-/// What proves who sent a request.
+/// The signature of a webhook request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookSignature {
-    /// How it is signed.
+    /// The scheme.
     pub scheme: SignatureScheme,
-    /// What with.
+    /// The secret.
     pub secret: Secret,
 }
 
-/// How a request is signed.
+/// A scheme for signing requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignatureScheme {
     /// HMAC-SHA256 of the body in `x-hub-signature-256`.

@@ -1,17 +1,16 @@
-//! The name of a stored resource.
+//! Names of stored resources.
 
 use std::{fmt, sync::Arc};
 
 use bellwether_proto::text::{MARKS_MAX, Seen, is_hidden, joins, seen};
 use unicode_normalization::char::is_combining_mark;
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
 
-/// What the names of people who signed in start with.
 const PERSON_PREFIX: &str = "oidc:";
 
-/// Prefix of the names of contacts beside names of clients.
+/// Prefix of contacts' names where they appear alongside clients.
 const CONTACT_PREFIX: &str = "contact:";
 
 /// A name: 1 to 100 letters with their marks, digits, `.`, `_`, `-` and inner spaces. Compared byte
@@ -20,10 +19,10 @@ const CONTACT_PREFIX: &str = "contact:";
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Takes a text as a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// A sentence fragment for people when the text is not a name.
+    /// Returns a sentence fragment for people if the text is not a valid name.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(contact) = text.strip_prefix(CONTACT_PREFIX) {
             return match misnamed(contact) {
@@ -40,8 +39,8 @@ impl Name {
         }
     }
 
-    /// The name of a user who signed in, which no client can have: `oidc:` and what the provider
-    /// calls the person. None when that cannot be shown or is too long.
+    /// Returns the name of a user who signed in: `oidc:` and the provider's name for the user. No
+    /// client can have such a name. `None` if it contains unprintable characters or is too long.
     pub fn of_person(text: &str) -> Option<Self> {
         let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
         let is_seen = || seen(text).all(|(_, seen)| seen == Seen::Plain);
@@ -52,14 +51,14 @@ impl Name {
             .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
     }
 
-    /// Returns the name of a contact among those of clients and users, none of which can have it: `contact:`
-    /// and the name.
+    /// Returns the name of a contact for use alongside clients and users: `contact:` and the name.
+    /// No client or user can have such a name.
     #[must_use]
     pub fn of_contact(contact: &Self) -> Self {
         Self(format!("{CONTACT_PREFIX}{contact}").into())
     }
 
-    /// Parses the name of something new, which must not be read as a part of a path.
+    /// Parses the name of a new resource, which must not be mistaken for part of a path.
     ///
     /// # Errors
     /// As [`Name::parse`].
@@ -75,13 +74,13 @@ impl Name {
         Self::parse(text)
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What is wrong with a text as the name of something stored.
+/// Returns why the text cannot name a stored resource.
 fn misnamed(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("is required: 1 to 100 letters, digits, `.`, `_`, `-` or inner spaces".into());
@@ -98,7 +97,7 @@ fn misnamed(text: &str) -> Option<String> {
     misplaced(text)
 }
 
-/// What is wrong with the first character that cannot stand where it stands.
+/// Returns the error of the first invalid character.
 fn misplaced(text: &str) -> Option<String> {
     let (mut before, mut marks) = (None, 0);
     let mut characters = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! What is counted of notifications by day, to show how much of it was noise.
+//! Daily counts of notifications, which show how many of them were noise.
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,21 +10,20 @@ use crate::{
     limits::HISTORY_MAX,
 };
 
-/// What closes within that time of its notification closed soon, in milliseconds.
+/// Time after its notification within which an occurrence counts as closed soon, in milliseconds.
 pub const SOON_MS: i64 = 5 * 60_000;
-/// The parts of a day in which notifications are counted.
+/// Number of intervals of a day in which notifications are counted.
 pub const HALF_HOURS: u8 = 48;
-/// One of them in milliseconds.
+/// Length of such an interval, in milliseconds.
 pub const HALF_HOUR_MS: i64 = 30 * 60_000;
-/// One day in milliseconds.
 const DAY_MS: i64 = 48 * HALF_HOUR_MS;
-/// Upper bounds of the times to an acknowledgement that are counted, in seconds; the last also counts what
-/// took longer.
+/// Upper bounds for the time to an acknowledgement, in seconds; the last bucket also counts longer
+/// times.
 pub const ACKNOWLEDGED_WITHIN: [i64; 12] = [
     60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400, 604_800,
 ];
 
-/// What notifications are counted by. Numbers are written to disk.
+/// The kinds of subjects notifications are counted by. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoiseBy {
     /// The rule.
@@ -38,46 +37,46 @@ pub enum NoiseBy {
 }
 
 impl NoiseBy {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Rule, Self::Trigger, Self::Destination, Self::Contact];
 }
 
-/// What is counted.
+/// A count of notifications, deliveries or occurrences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoiseTally {
-    /// Notifications: what a rule decided about one thread at one moment.
+    /// Notifications: decisions of a rule about a thread at one time.
     Notification,
-    /// Messages to one destination, without those of dry runs and without those sent again.
+    /// Messages to one destination, except dry runs and resends.
     Delivery,
-    /// Those of them that a digest includes.
+    /// Those messages that a digest includes.
     Digested,
     /// Messages of dry runs.
     DryRun,
     /// Occurrences with a notification.
     Occurrence,
-    /// Those of them that were acknowledged afterwards.
+    /// Those occurrences that were acknowledged later.
     Acknowledged,
-    /// Those that their sender closed soon.
+    /// Those occurrences that their sender closed soon.
     ClosedSoon,
-    /// Those that were closed without anyone acting on them.
+    /// Those occurrences that were closed without anyone acting on them.
     NeverActedOn,
-    /// What was dropped while something of that kind held it.
+    /// Notifications skipped while held for this reason.
     Skipped(HoldKind),
-    /// Those acknowledged within that bound of [`ACKNOWLEDGED_WITHIN`], by its place.
+    /// Occurrences acknowledged within the bound at this index of [`ACKNOWLEDGED_WITHIN`].
     AcknowledgedWithin(u8),
-    /// Notifications in that half hour of the day, in UTC.
+    /// Notifications in this half hour of the day, in UTC.
     HalfHour(u8),
 }
 
-/// Where the numbers of the last three begin.
+/// The first indices of the last three counts.
 const SKIPPED: u8 = 12;
 const WITHIN: u8 = 24;
 const HALF_HOUR: u8 = 36;
-/// How many numbers there are of a subject.
+/// Number of counts per subject.
 pub const NOISE_NUMBERS: usize = HALF_HOUR as usize + HALF_HOURS as usize;
 
 impl NoiseTally {
-    /// Its place among the numbers of a subject, which is written to disk.
+    /// Returns the index in the counts of a subject, which is stored on disk.
     pub fn place(self) -> u8 {
         match self {
             Self::Notification => 0,
@@ -95,17 +94,17 @@ impl NoiseTally {
     }
 }
 
-/// The day of a moment in milliseconds since 1970, counted from there, in UTC.
+/// Returns the day of a time in UTC, counted from 1970.
 pub fn day(at_ms: i64) -> u32 {
     u32::try_from(at_ms.div_euclid(DAY_MS).max(0)).unwrap_or(u32::MAX)
 }
 
-/// The half hour of the day of a moment in milliseconds since 1970, in UTC.
+/// Returns the half hour of the day of a time, in UTC.
 pub fn half_hour(at_ms: i64) -> u8 {
     u8::try_from(at_ms.rem_euclid(DAY_MS) / HALF_HOUR_MS).unwrap_or_default()
 }
 
-/// Where the numbers of a contact are kept, which is known by its name.
+/// Returns the identity under which the counts of a contact are stored, derived from its name.
 pub fn contact_id(name: &Name) -> RecordId {
     let digest = Sha256::digest(name.as_str());
     let mut id = [0; 16];
@@ -113,18 +112,18 @@ pub fn contact_id(name: &Name) -> RecordId {
     RecordId::from_bytes(id)
 }
 
-/// The notification that a delivery belongs to: the rule, the thread, and when it was decided.
+/// A notification: the rule, the thread and the time of the decision.
 pub type DecisionKey = (RecordId, RecordId, i64);
 
 impl Delivery {
-    /// The notification that it belongs to; none for a test, a digest, and what is sent again.
+    /// Returns the notification it belongs to; `None` for a test, a digest or a resend.
     pub fn decision(&self) -> Option<DecisionKey> {
         let is_first = !self.test && self.retry_of.is_none() && self.content.digest.is_none();
         let rule = self.rule.filter(|_| is_first)?;
         Some((rule, self.thread(), self.create_ms))
     }
 
-    /// What its numbers are counted by.
+    /// Returns the subjects it is counted by.
     pub fn noise_subjects(&self) -> impl Iterator<Item = (NoiseBy, RecordId)> {
         let content = &self.content;
         let contact = content.contact.as_ref();
@@ -138,32 +137,33 @@ impl Delivery {
         .flatten()
     }
 
-    /// Whether it is of a dry run.
+    /// Whether it belongs to a dry run.
     pub fn is_dry_run(&self) -> bool {
         self.state == DeliveryState::Shadowed
     }
 }
 
-/// Reactions to the notifications about an occurrence, as far as it has.
+/// The reaction to the notifications about an occurrence so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reaction {
-    /// How long after the notification it was acknowledged, in milliseconds.
+    /// Time from the notification to the acknowledgement, in milliseconds.
     pub acknowledged_after_ms: Option<i64>,
     /// Whether its sender closed it soon.
     pub closed_soon: bool,
-    /// Whether it was closed, and no one had acknowledged, annotated, assigned, reopened or closed it.
+    /// Whether it was closed and nobody had acknowledged, annotated, assigned, reopened or closed
+    /// it.
     pub never_acted_on: bool,
 }
 
 impl Notified {
-    /// When its opening was decided, in milliseconds since 1970; none for a dry run, and where that
-    /// was not noted.
+    /// Returns the time its opening message was decided, in milliseconds since 1970; `None` for a
+    /// dry run, or if not recorded.
     pub fn opened_ms(&self) -> Option<i64> {
         let opening = self.opening.as_ref().filter(|_| !self.shadow)?;
         Some(opening.at_ms)
     }
 
-    /// What its numbers are counted by, each once.
+    /// Returns the distinct subjects it is counted by.
     pub fn noise_subjects(&self) -> Vec<(NoiseBy, RecordId)> {
         let mut all = vec![(NoiseBy::Rule, self.rule)];
         let trigger = self.opening.iter().map(|it| it.trigger.id);
@@ -181,9 +181,9 @@ impl Notified {
 }
 
 impl Occurrence {
-    /// The reaction to a notification that was decided then, in milliseconds since 1970.
+    /// Returns the reaction to the notification decided at `opened_ms`.
     pub fn reaction(&self, opened_ms: i64) -> Reaction {
-        // With a full history, older changes are missing.
+        // A full history may lack older changes.
         let is_known = self.history.len() < HISTORY_MAX;
         let since = self.history.iter().filter(|it| it.at_ms >= opened_ms);
         let acknowledged = |it: &&HistoryEntry| it.field == Field::Acknowledged && it.to == "true";

@@ -1,4 +1,4 @@
-//! One open-to-closed span of an event.
+//! Occurrences: spans of an event from its opening to its close.
 
 use std::collections::BTreeMap;
 
@@ -8,112 +8,112 @@ use crate::domain::{
     value::{Fields, json_bytes},
 };
 
-/// One open-to-closed span of an event, with all that is known about it.
+/// One open-to-closed span of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// Its key in the store.
+    /// The key in the store.
     pub key: RecordId,
     /// The event.
     pub event: EventId,
     /// 1 for the event's first occurrence.
     pub number: u32,
-    /// What happened.
+    /// The name of the event: what happened.
     pub name: String,
     /// The kind of event, as last sent.
     pub kind: String,
-    /// The thing it happened to.
+    /// The dimensions: the thing it happened to.
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values, as last sent.
     pub metadata: Fields,
-    /// One line for people.
+    /// A one-line summary for people.
     pub summary: String,
-    /// Details for people.
+    /// The details for people.
     pub body: String,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
     /// Whether it is acknowledged.
     pub acknowledged: bool,
-    /// The client that looks after it.
+    /// The client responsible for it.
     pub assignee: Option<Name>,
-    /// When it was opened, in milliseconds since 1970.
+    /// Time it was opened, in milliseconds since 1970.
     pub start_ms: i64,
-    /// The time that the newest event states, in milliseconds since 1970.
+    /// Timestamp of the newest event, in milliseconds since 1970.
     pub last_seen_ms: i64,
-    /// When the newest event was received, in milliseconds since 1970, where that was before the
-    /// time it states.
+    /// Time the newest event was received, in milliseconds since 1970, if earlier than its
+    /// timestamp.
     pub received_ms: Option<i64>,
-    /// How it ended; none unless the status is closed.
+    /// How it ended; `None` unless it is closed.
     pub close: Option<Close>,
-    /// How often it was sent.
+    /// Number of events received.
     pub count: u64,
-    /// How often the event was sent in earlier occurrences.
+    /// Number of events received in earlier occurrences of the same event.
     pub prior_count: u64,
     /// Operators' notes, oldest first.
     pub annotations: Vec<Annotation>,
-    /// Changes, oldest first; the newest 100.
+    /// The newest 100 changes, oldest first.
     pub history: Vec<HistoryEntry>,
     /// The rules that notified about it.
     pub notified: Vec<Notified>,
-    /// The rules that led to it, when an `event` destination made it: oldest first.
+    /// The rules that led to it if an `event` destination created it, oldest first.
     pub chain: Vec<RecordId>,
-    /// When to look at it next for ageing or retention, in milliseconds since 1970.
+    /// Time of the next review for ageing or retention, in milliseconds since 1970.
     pub review_ms: i64,
-    /// When type, summary, body and metadata became what they are, in milliseconds since 1970;
-    /// none when that was not noted.
+    /// Time of the last change of kind, summary, body or metadata, in milliseconds since 1970;
+    /// `None` if not recorded.
     pub content_ms: Option<i64>,
-    /// When rules were last asked about it; none when that was not noted.
+    /// The last evaluation of the rules; `None` if not recorded.
     pub evaluation: Option<Evaluation>,
-    /// The number of an earlier occurrence of the event that was reopened after this one was closed.
+    /// The number of an earlier occurrence that was reopened after this one closed.
     pub reopened: Option<u32>,
-    /// The occurrences of the event before it, oldest first; the newest [`EARLIER_MAX`].
+    /// The newest [`EARLIER_MAX`] earlier occurrences of the event, oldest first.
     pub earlier: Vec<Earlier>,
-    /// Of which inhibitions it is a source, or was so lately.
+    /// The inhibitions of which it is, or recently was, a source.
     pub causes: Vec<CauseMark>,
-    /// The silences that cover it, as of the last look.
+    /// The silences that covered it at the last evaluation.
     pub covered_by: Vec<RecordId>,
-    /// What is decided to be sent and waits, at most one of each rule.
+    /// The held notifications, at most one per rule.
     pub pending: Vec<Pending>,
-    /// How what waits came to wait and ceased to, oldest first; the newest 20 of each rule.
+    /// The newest 20 changes of holds per rule, oldest first.
     pub hold_changes: Vec<HoldChange>,
-    /// When it is closed unless it is sent again, in milliseconds since 1970; none when its sender
-    /// said nothing of that, and when it is closed.
+    /// Time it closes unless the event is sent again, in milliseconds since 1970; `None` if the
+    /// sender set no expiry, or once closed.
     pub expire_ms: Option<i64>,
-    /// The reports that it is built from, where their senders repeat them.
+    /// The reports it is built from, for senders that repeat them.
     pub reports: Reports,
-    /// How often the event opened lately, for the rules that count that. What a message is about
-    /// has an entry when it flaps, and when it has settled.
+    /// How often the event opened recently, per rule that damps flapping. The occurrence a message
+    /// is about has an entry while it flaps and once it has settled.
     pub flapping: Vec<Flapping>,
-    /// What the newest event follows from; none when it came without a trace.
+    /// The trace context of the newest event, if it had one.
     pub trace: Option<TraceContext>,
-    /// Until when the acknowledgement counts, in milliseconds since 1970; none when no time ends it.
+    /// Time the acknowledgement expires, in milliseconds since 1970; `None` if it does not.
     pub acknowledged_until_ms: Option<i64>,
-    /// By how much the clock was set since its newest event or its end, in milliseconds: its age counts from
-    /// that later.
+    /// Clock steps since its newest event or its close, in milliseconds; added before its age is
+    /// computed.
     pub age_shift_ms: i64,
 }
 
 impl Occurrence {
-    /// Whether a message tells that it flaps.
+    /// Whether receivers are being notified that it is flapping.
     pub fn is_notified_flapping(&self) -> bool {
         self.flapping.iter().any(|it| it.since_ms.is_some())
     }
 
-    /// Whether a message tells that it flaps no more.
+    /// Whether receivers were notified that it has settled.
     pub fn is_notified_settled(&self) -> bool {
         !self.flapping.is_empty() && !self.is_notified_flapping()
     }
 
-    /// Returns the time of its next evaluation, in milliseconds since 1970; [`i64::MAX`] where no time ends a hold,
-    /// none where nothing is to be evaluated.
+    /// Returns the time of its next evaluation, in milliseconds since 1970: [`i64::MAX`] if a hold
+    /// ends at no known time, `None` if nothing needs evaluation.
     pub fn due_ms(&self) -> Option<i64> {
         let held = self.pending.iter();
         let held = held.map(|it| it.due_ms().unwrap_or(i64::MAX));
         held.chain(self.other_due_ms()).min()
     }
 
-    /// Returns the same without what waits until it is no longer suppressed.
+    /// Like [`Self::due_ms`], but ignores held notifications while it is suppressed.
     pub fn evaluated_ms(&self) -> Option<i64> {
         if self.status == Status::Suppressed {
             return self.other_due_ms();
@@ -121,7 +121,7 @@ impl Occurrence {
         self.due_ms()
     }
 
-    /// Returns the time to evaluate its effects, its responses and its acknowledgement.
+    /// Returns the time to evaluate its inhibitions, responses and acknowledgement.
     fn other_due_ms(&self) -> Option<i64> {
         let causes = self.causes.iter().filter_map(CauseMark::due_ms);
         let responses = self.notified.iter().filter_map(|it| it.response.as_ref());
@@ -130,7 +130,7 @@ impl Occurrence {
         all.min()
     }
 
-    /// The state in notifications.
+    /// Returns the state that notifications report.
     pub fn state(&self) -> LastNotified {
         LastNotified {
             severity: self.severity,
@@ -138,8 +138,8 @@ impl Occurrence {
         }
     }
 
-    /// Notes that severity or acknowledgement were others before; with `is_silent`, receivers are taken to know of
-    /// the acknowledgement.
+    /// Records that severity or acknowledgement changed from `before`. With `is_silent`, receivers
+    /// get no update about the acknowledgement.
     pub fn note_change(&mut self, before: LastNotified, is_silent: bool) {
         self.move_last_notified();
         let state = self.state();
@@ -152,7 +152,8 @@ impl Occurrence {
         }
     }
 
-    /// Moves what earlier versions stored with what waits to the entries of the rules.
+    /// Moves the last notified states from pending notifications, where earlier versions stored
+    /// them, to the entries of the rules.
     pub fn move_last_notified(&mut self) {
         let state = self.state();
         for pending in &mut self.pending {
@@ -165,7 +166,7 @@ impl Occurrence {
         }
     }
 
-    /// The identity that callers see.
+    /// Returns the public identity.
     pub fn id(&self) -> OccurrenceId {
         OccurrenceId {
             event: self.event,
@@ -173,7 +174,7 @@ impl Occurrence {
         }
     }
 
-    /// The occurrences before the one that follows it.
+    /// Returns the earlier occurrences to store with the next occurrence of the event.
     pub fn earlier_of_next(&self) -> Vec<Earlier> {
         let mut earlier = self.earlier.clone();
         if let Some(close) = self.close {
@@ -190,13 +191,13 @@ impl Occurrence {
         earlier
     }
 
-    /// What counts for the order of events: the earlier of what the newest one states and when it
-    /// was received, in milliseconds since 1970.
+    /// Returns the time that orders events, in milliseconds since 1970: when the newest event was
+    /// received, or its timestamp if that is earlier.
     pub fn order_ms(&self) -> i64 {
         self.received_ms.unwrap_or(self.last_seen_ms)
     }
 
-    /// About how many bytes it has in an answer.
+    /// Returns the approximate size in a response, in bytes.
     pub fn weight_bytes(&self) -> usize {
         let dimensions = self.dimensions.iter();
         let dimensions = dimensions.map(|(key, value)| key.len() + value.len());
@@ -206,25 +207,25 @@ impl Occurrence {
     }
 }
 
-/// When rules were asked about an occurrence.
+/// An evaluation of the rules for an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluation {
-    /// When, in milliseconds since 1970.
+    /// Time of the evaluation, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The time of the newest edit of a trigger or rule that was in force, in milliseconds since
-    /// 1970: what tells definitions apart that were edited at that very moment.
+    /// Time of the newest edit of a trigger or rule then in force, in milliseconds since 1970.
+    /// Distinguishes definitions edited at the moment of the evaluation.
     pub rules_ms: i64,
-    /// Whether an event came; else an operator or ageing changed it.
+    /// Whether an event caused it, rather than an operator or ageing.
     pub by_event: bool,
 }
 
-/// Earlier occurrences that are known of an event.
+/// Maximum number of earlier occurrences stored for an event.
 pub const EARLIER_MAX: usize = 10;
 
-/// An earlier occurrence, as far as it shows what to expect of the next.
+/// An earlier occurrence, reduced to what predicts the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Earlier {
-    /// When it was closed, in milliseconds since 1970.
+    /// Time it was closed, in milliseconds since 1970.
     pub end_ms: i64,
     /// How long it was open by the service's clock, in milliseconds.
     pub length_ms: i64,
@@ -232,25 +233,25 @@ pub struct Earlier {
     pub by_sender: bool,
 }
 
-/// How an occurrence ended.
+/// The end of an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close {
-    /// When, in milliseconds since 1970.
+    /// Time of the close, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Why.
+    /// The reason.
     pub reason: CloseReason,
 }
 
-/// Why an occurrence was closed.
+/// The reason an occurrence was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     /// Its sender closed it.
     Sender,
     /// An operator closed it.
     Operator,
-    /// No news came for the configured time.
+    /// No event was received for the configured time.
     Aged,
-    /// Its sender said until when it is open without news, and that has passed.
+    /// The expiry set by its sender passed.
     Expired,
 }
 
@@ -261,30 +262,30 @@ pub struct Annotation {
     pub id: String,
     /// The text.
     pub text: String,
-    /// The client that wrote it last.
+    /// The client that last edited it.
     pub author: Name,
-    /// When it was written first, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// When it was written last, in milliseconds since 1970.
+    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 /// A change of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// When, in milliseconds since 1970.
+    /// Time of the change, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The client that made it; none when the service did.
+    /// The client that made the change; `None` if the service did.
     pub author: Option<Name>,
-    /// What changed.
+    /// The field that changed.
     pub field: Field,
-    /// The value before, as a word; empty when the occurrence was opened.
+    /// The previous value as a word; empty when the occurrence was opened.
     pub from: String,
-    /// The value after, as a word.
+    /// The new value as a word.
     pub to: String,
 }
 
-/// What a history entry is about.
+/// The field that a history entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// The severity.
@@ -293,12 +294,12 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// Who looks after it; no one is the empty word.
+    /// The assignee; the empty word means nobody.
     Assignee,
 }
 
 impl Field {
-    /// Its name in the JSON interface.
+    /// Returns the name in the JSON interface.
     pub fn word(self) -> &'static str {
         match self {
             Self::Severity => "severity",
@@ -309,7 +310,7 @@ impl Field {
     }
 }
 
-/// That a rule notified about an occurrence.
+/// The record that a rule notified about an occurrence.
 #[expect(
     clippy::struct_field_names,
     reason = "the state of the last notification"
@@ -318,46 +319,45 @@ impl Field {
 pub struct Notified {
     /// The rule, by identity.
     pub rule: RecordId,
-    /// Its name, which stays readable when the rule is gone.
+    /// The name of the rule, readable even after the rule is deleted.
     pub rule_name: Name,
-    /// When it notified last because a trigger matched, in milliseconds since 1970.
+    /// Time of the last notification caused by a matching trigger, in milliseconds since 1970.
     pub last_ms: i64,
-    /// Whether the rule asked for updates when it notified.
+    /// Whether the rule sent updates when it notified.
     pub send_updates: bool,
-    /// The receivers of the opening message, by identity and name: they get the closing one.
+    /// The receivers of the opening message, by identity and name; they also get the closing one.
     pub destinations: Vec<(RecordId, Name)>,
-    /// Whether the closing message went out.
+    /// Whether the closing message was sent.
     pub cleared: bool,
-    /// What the opening message rested on; none when that was not noted.
+    /// The basis of the opening message; `None` if not recorded.
     pub opening: Option<Opening>,
-    /// The group that it is reported with; none for an occurrence on its own.
+    /// The group it is reported with; `None` if it is reported on its own.
     pub group: Option<RecordId>,
-    /// Whether it only recorded what it would have sent: no one knows, and no resolution is
-    /// outstanding.
+    /// Whether the rule was a shadow rule: nothing was sent, and no closing message is due.
     pub shadow: bool,
-    /// The occurrence that those who were notified know it by; none for this one.
+    /// The occurrence that receivers already know it as; `None` for this one.
     pub thread: Option<ThreadOf>,
-    /// How far its escalation has come; none without a policy.
+    /// The progress of its escalation; `None` without a policy.
     pub response: Option<Box<Response>>,
-    /// The state that was last notified, while the occurrence has another one and its receivers are to be notified
-    /// of that: something holds the update, or the occurrence is suppressed.
+    /// The state last notified, if it differs from the current state and an update is still due,
+    /// because the update is held or the occurrence is suppressed.
     pub last_notified: Option<LastNotified>,
 }
 
 impl Notified {
-    /// Whether it is of no meaning any more: only recorded, by a rule that sends by now or is gone.
+    /// Whether it is obsolete: a shadow rule made it, and the rule now sends or was deleted.
     pub fn is_outdated(&self, rule: Option<&Rule>) -> bool {
         self.shadow && rule.is_none_or(|it| !it.shadow)
     }
 }
 
-/// What an opening message rested on.
+/// The basis of an opening message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
-    /// When it was decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     pub at_ms: i64,
     /// The trigger that matched.
     pub trigger: RevisionId,
-    /// The rule's revision.
+    /// The revision of the rule.
     pub rule_revision: u64,
 }

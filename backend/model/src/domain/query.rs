@@ -1,10 +1,10 @@
-//! A condition over events, as its author wrote it.
+//! Conditions over events, as written by their author.
 
 pub use bellwether_proto::filter::{Clause, Literal};
 
-/// A condition over events. `matching` compiles it, and shows what is wrong with it.
+/// A condition over events, to be compiled and validated by `matching`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The outermost clause.
+    /// The root clause.
     pub clause: Clause,
 }

@@ -1,42 +1,42 @@
-//! The identity of a stored record that has no natural key.
+//! Identities of stored records without a natural key.
 
 use std::fmt;
 
 use ulid::Ulid;
 
-/// A time-ordered identity of 128 bits, written as 26 letters and digits (a ULID).
+/// A time-ordered 128-bit identity, written as 26 letters and digits (a ULID).
 ///
-/// Time-ordered keys keep new records side by side on disk.
+/// Time-ordered keys keep new records adjacent on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId(u128);
 
 impl RecordId {
-    /// Makes an identity from milliseconds since 1970 and 80 random bits.
+    /// Creates an identity from milliseconds since 1970 and 80 random bits.
     pub fn from_parts(time_ms: u64, random: u128) -> Self {
         Self(Ulid::from_parts(time_ms, random).0)
     }
 
-    /// The smallest identity made at that time or later.
+    /// Returns the smallest identity created at that time or later.
     pub fn first_at(time_ms: u64) -> Self {
         Self::from_parts(time_ms, 0)
     }
 
-    /// Takes 26 letters and digits as an identity, without regard to letter case.
+    /// Parses 26 letters and digits, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Ulid::from_string(text).ok().map(|id| Self(id.0))
     }
 
-    /// The key's bytes, in an order that is the order of time.
+    /// Returns the bytes, which sort by time.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
 
-    /// Reads what [`RecordId::to_bytes`] wrote.
+    /// Restores the identity from [`RecordId::to_bytes`].
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// When it was made, in milliseconds since 1970.
+    /// Returns the time of creation, in milliseconds since 1970.
     pub fn time_ms(self) -> u64 {
         Ulid(self.0).timestamp_ms()
     }

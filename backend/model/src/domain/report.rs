@@ -1,4 +1,5 @@
-//! Reports of one condition by senders that repeat them, several of which may report the same.
+//! Reports of conditions by senders that repeat them; several reporters may report the same
+//! condition.
 
 use sha2::{Digest as _, Sha256};
 
@@ -7,26 +8,27 @@ use crate::{
     limits::REPORT_LATE_MAX_MS,
 };
 
-/// Reporters of one occurrence that are stored; above it the one is forgotten that ended or ends first.
+/// Maximum number of reporters stored for an occurrence; beyond it, the first to have ended or to
+/// end is dropped.
 const REPORTERS_MAX: usize = 8;
 
-/// The condition that an event reports, as far as stated. The times are of the sender's clock.
+/// A report of a condition, as far as provided. Times are from the sender's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
-    /// When the condition began, in milliseconds since 1970.
+    /// Time the condition began, in milliseconds since 1970.
     pub began_ms: Option<i64>,
-    /// The time at which it ended, or ends unless it is reported again, in milliseconds since 1970.
+    /// Time it ended, or will end unless reported again, in milliseconds since 1970.
     pub end_ms: Option<i64>,
-    /// A hash of the name of its reporter.
+    /// A hash of the name of the reporter.
     pub reporter: Option<u64>,
-    /// The identity that an earlier version gave the event, where that was another one.
+    /// The identity that an earlier version would have given the event, if different.
     pub folded: Option<EventId>,
-    /// Whether it only changes what is open.
+    /// Whether it only updates an open occurrence.
     pub is_update: bool,
 }
 
 impl Report {
-    /// The report of a condition by a reporter of that name; an empty one is of no reporter.
+    /// Creates a report; an empty `reporter` means none.
     pub fn new(began_ms: Option<i64>, end_ms: Option<i64>, reporter: &str) -> Self {
         Self {
             began_ms,
@@ -37,7 +39,7 @@ impl Report {
         }
     }
 
-    /// The same report by a reporter that is known only together with its client.
+    /// Returns the report with its reporter qualified by the client.
     #[must_use]
     pub fn sent_by(self, client: RecordId) -> Self {
         let name = self.reporter.unwrap_or_default().to_be_bytes();
@@ -58,38 +60,38 @@ fn hash(bytes: &[u8]) -> u64 {
 /// The last report of a reporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reporter {
-    /// A hash of its name.
+    /// A hash of the reporter's name.
     pub id: u64,
-    /// Until when it keeps an occurrence open, or when the condition ended by its clock, in milliseconds
-    /// since 1970; 0 when not stated.
+    /// Time until which it keeps an occurrence open, or when the condition ended by its clock, in
+    /// milliseconds since 1970; 0 if not provided.
     pub until_ms: i64,
-    /// The beginning of the condition by the earliest of its reports, in milliseconds since 1970.
+    /// The earliest reported beginning of the condition, in milliseconds since 1970.
     pub began_ms: Option<i64>,
     /// Whether it reported the end.
     pub is_over: bool,
 }
 
-/// The reports that an occurrence is built from.
+/// The reports an occurrence is built from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reports {
-    /// When the condition began, in milliseconds since 1970, by the earliest and by the latest of what
-    /// was reported; none when no report stated it.
+    /// The earliest and latest reported beginning of the condition, in milliseconds since 1970;
+    /// `None` if never reported.
     pub began_ms: Option<(i64, i64)>,
-    /// The end by the report that closed it, in milliseconds since 1970; while it is open, that of the
-    /// one before it.
+    /// The reported end of the occurrence, or of the previous one while it is open, in milliseconds
+    /// since 1970.
     pub ended_ms: Option<i64>,
-    /// Those who reported it.
+    /// The reporters.
     pub reporters: Vec<Reporter>,
 }
 
 impl Reports {
-    /// Adds a report, which may say until when it holds.
+    /// Adds a report, which may expire at `until_ms`.
     pub fn add(&mut self, report: Report, until_ms: Option<i64>) {
         self.extend(report);
         let Some(id) = report.reporter else {
             return;
         };
-        // What it said before it ended is of an earlier condition.
+        // A beginning reported before an end belongs to an earlier condition.
         let before = self.of(id).filter(|it| !it.is_over);
         let before = before.and_then(|it| it.began_ms);
         self.put(Reporter {
@@ -100,7 +102,7 @@ impl Reports {
         });
     }
 
-    /// Notes that a reporter reports the end.
+    /// Records that a reporter reported the end.
     pub fn end(&mut self, report: Report) {
         if let Some(id) = report.reporter {
             let before = self.of(id);
@@ -113,14 +115,14 @@ impl Reports {
         }
     }
 
-    /// Notes the report of an end that closes it, or that comes after that.
+    /// Records a report of an end that closes the occurrence, or follows its close.
     pub fn close(&mut self, report: Report) {
         self.extend(report);
         self.end(report);
         self.ended_ms = self.ended_ms.max(report.end_ms);
     }
 
-    /// Returns the reports that the next occurrence begins with.
+    /// Returns the reports that the next occurrence starts with.
     #[must_use]
     pub fn of_next(&self) -> Self {
         let over = self.reporters.iter().filter(|it| it.is_over);
@@ -145,7 +147,7 @@ impl Reports {
             let first = self.reporters.iter().enumerate();
             let first = first.min_by_key(|(_, it)| (!it.is_over, it.until_ms));
             let at = first.map_or(0, |(at, _)| at);
-            // The order stays, so that the bytes on disk change little.
+            // Keeps the order, so that the bytes on disk change little.
             self.reporters.remove(at);
         }
     }
@@ -158,19 +160,19 @@ impl Reports {
         self.of(report.reporter?)
     }
 
-    /// Whether its reporter reported before: then the order of arrival decides.
+    /// Whether its reporter has reported before, in which case the order of arrival decides.
     pub fn is_of_known(&self, report: Report) -> bool {
         self.own(report).is_some()
     }
 
-    /// Whether anyone but that reporter keeps it open.
+    /// Whether a reporter other than `but` keeps the occurrence open.
     pub fn is_held(&self, but: Option<u64>, now_ms: i64) -> bool {
         let mut open = self.reporters.iter().filter(|it| !it.is_over);
         open.any(|it| Some(it.id) != but && it.until_ms > now_ms)
     }
 
-    /// Whether a report that ends in the future is of an end: its reporter, whose clock is
-    /// ahead, said before that the condition lasts longer, or said the same of its end.
+    /// Whether a report whose end is in the future reports the end nevertheless: its reporter,
+    /// whose clock is ahead, reported a later end before, or the same end as over.
     pub fn is_cut_short(&self, report: Report, now_ms: i64) -> bool {
         let (Some(end_ms), Some(own)) = (report.end_ms, self.own(report)) else {
             return false;
@@ -179,10 +181,10 @@ impl Reports {
         is_sooner && end_ms <= now_ms.saturating_add(REPORT_LATE_MAX_MS)
     }
 
-    /// Whether the report of an end is of an earlier condition than this one: its end, by the clock of
-    /// its reporter, is before this began.
+    /// Whether a report of an end is about an earlier condition, which by the clock of its reporter
+    /// ended before this one began.
     pub fn is_of_earlier(&self, report: Report) -> bool {
-        // No condition ends before it began.
+        // A condition cannot end before it began.
         let Some(end_ms) = report.end_ms.max(report.began_ms) else {
             return false;
         };
@@ -196,8 +198,8 @@ impl Reports {
         }
     }
 
-    /// Whether a report of what was closed is a late one: of a condition that is known, by another
-    /// reporter than those who reported its end.
+    /// Whether a report about a closed occurrence is late: it is about a known condition, and its
+    /// reporter has not reported the end.
     pub fn is_late(&self, report: Report) -> bool {
         let (Some(began_ms), Some(_)) = (report.began_ms, report.reporter) else {
             return false;
@@ -206,7 +208,7 @@ impl Reports {
         is_known && !self.own(report).is_some_and(|it| it.is_over)
     }
 
-    /// Whether a condition that began then is one of those that were reported.
+    /// Whether a condition reported here began at `began_ms`.
     pub fn is_begun(&self, began_ms: i64) -> bool {
         let began = self.began_ms;
         began.is_some_and(|(first, last)| began_ms == first || began_ms == last)

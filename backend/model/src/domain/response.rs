@@ -1,4 +1,4 @@
-//! Responses: how far the escalation of an occurrence has come for one rule.
+//! Responses: the progress of an escalation for an occurrence and a rule.
 
 use std::collections::BTreeMap;
 
@@ -7,68 +7,69 @@ use crate::{
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
-/// The type of the events by which the service says that no one responded.
+/// The kind of the own events reporting that no one responded.
 pub const ESCALATION_KIND: &str = "escalation";
 
-/// How far the escalation of an occurrence has come for one rule.
+/// The progress of an escalation for an occurrence and a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Its identity.
+    /// The identity.
     pub id: RecordId,
-    /// The policy that it follows.
+    /// The policy.
     pub policy: Name,
-    /// What it follows until the next round.
+    /// The plan, fixed until the next round.
     pub plan: EscalationPlan,
-    /// How it stands.
+    /// The state.
     pub state: ResponseState,
     /// The round, from 1.
     pub round: u32,
-    /// How many more follow without an acknowledgement.
+    /// Number of further rounds without an acknowledgement.
     pub rounds_left: u32,
-    /// How many steps of the round were taken.
+    /// Number of steps run in this round.
     pub step: u32,
-    /// When the last of them was taken, in milliseconds since 1970.
+    /// Time of the last step, in milliseconds since 1970.
     pub step_ms: i64,
-    /// How often it was looked whether the deliveries of that step arrive.
+    /// Number of checks of the deliveries of that step.
     pub checks: u32,
-    /// When the next step is due, in milliseconds since 1970; none when none follows.
+    /// Time of the next step, in milliseconds since 1970; `None` if there is none.
     pub next_ms: Option<i64>,
-    /// When to look at it, in milliseconds since 1970; none when no time changes it.
+    /// Time of the next evaluation, in milliseconds since 1970; `None` if none is needed.
     pub look_ms: Option<i64>,
-    /// Methods of contacts that are used later.
+    /// Contact methods to use later.
     pub queued: Vec<QueuedMethod>,
-    /// Who was notified by it, each receiver once.
+    /// The notified receivers, each once.
     pub paged: Vec<Paged>,
-    /// When it began, in milliseconds since 1970.
+    /// Time it began, in milliseconds since 1970.
     pub begin_ms: i64,
-    /// When it ended, in milliseconds since 1970.
+    /// Time it ended, in milliseconds since 1970.
     pub end_ms: Option<i64>,
-    /// Whether all rounds were over without an acknowledgement.
+    /// Whether all rounds ended without an acknowledgement.
     pub is_unanswered: bool,
-    /// Silences, and causes of inhibitions, that hold it and the members of its group which could carry it.
+    /// The silences and inhibition sources that hold it, together with the group members that could
+    /// carry it.
     pub held_by: Vec<ResponseHold>,
 }
 
-/// A hold of a response: a silence, or the occurrence that is the cause.
+/// A hold on a response: a silence, or the occurrence that inhibits it.
 pub type ResponseHold = (HoldKind, RecordId);
 
-/// How a response stands. Numbers are written to disk.
+/// The state of a response. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseState {
-    /// Steps are taken.
+    /// Steps are running.
     Active = 1,
-    /// Something holds the next step.
+    /// The next step is held.
     Held = 2,
-    /// Someone responded.
+    /// Someone acknowledged.
     Acknowledged = 3,
     /// The occurrence was closed, or its rule was deleted.
     Ended = 4,
-    /// Its rule is disabled, or follows no policy: it continues when both are back.
+    /// The rule is disabled or has no policy; continues when both are back.
     Stopped = 5,
 }
 
 impl ResponseState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 5] = [
         Self::Active,
         Self::Held,
@@ -77,29 +78,29 @@ impl ResponseState {
         Self::Stopped,
     ];
 
-    /// Whether no step is taken by it, unless an edit has it continue.
+    /// Whether it runs no further steps unless an edit resumes it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Ended | Self::Stopped)
     }
 }
 
-/// A method of a contact that is used later in the same step.
+/// A method of a contact to use later in the same step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedMethod {
     /// The contact.
     pub contact: Name,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
-    /// The place of the method.
+    /// The index of the method.
     pub method: u32,
-    /// When, in milliseconds since 1970.
+    /// Time it is due, in milliseconds since 1970.
     pub due_ms: i64,
 }
 
-/// A receiver that was notified by a response.
+/// A receiver notified by a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paged {
-    /// The contact, and its variables then; none for a destination of the policy itself.
+    /// The contact, with its variables at that time; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
@@ -107,27 +108,27 @@ pub struct Paged {
     pub destination: (RecordId, Name),
     /// The newest delivery.
     pub delivery: RecordId,
-    /// When it was decided, in milliseconds since 1970.
+    /// Time it was decided, in milliseconds since 1970.
     pub at_ms: i64,
-    /// In which round.
+    /// The round.
     pub round: u32,
-    /// By which step of it, from 1; 0 when all rounds were over.
+    /// The step of the round, from 1; 0 after all rounds.
     pub step: u32,
 }
 
-/// A contact in messages.
+/// A contact as shown in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagedContact {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Variables for templates.
+    /// The template variables.
     pub variables: BTreeMap<String, String>,
     /// The response that the contact can acknowledge.
     pub response: RecordId,
 }
 
 impl Response {
-    /// Whether it has room for one more receiver, or knows this one.
+    /// Whether it can record one more receiver, or has already recorded this one.
     pub fn has_room_for(&self, contact: Option<&Name>, destination: RecordId) -> bool {
         self.paged.len() < RESPONSE_RECEIVERS_MAX || self.place_of(contact, destination).is_some()
     }
@@ -139,7 +140,7 @@ impl Response {
         })
     }
 
-    /// Notes who is notified.
+    /// Records a notified receiver.
     pub fn note(&mut self, paged: Paged) {
         let contact = paged.contact.as_ref().map(|it| &it.name);
         match self.place_of(contact, paged.destination.0) {
@@ -148,8 +149,8 @@ impl Response {
         }
     }
 
-    /// Whether another open member of its group is to carry it, or none is left: the one that does was closed
-    /// or acknowledged, or something holds it.
+    /// Whether it must move to another open member of its group, or end if there is none, because
+    /// its member was closed, acknowledged or held.
     pub fn is_to_move(&self, is_closed: bool, is_acknowledged: bool) -> bool {
         match self.state {
             ResponseState::Active => is_closed || is_acknowledged,
@@ -159,7 +160,7 @@ impl Response {
         }
     }
 
-    /// The deliveries of its last step.
+    /// Returns the receivers of its last step.
     pub fn of_last_step(&self) -> impl Iterator<Item = &Paged> {
         let paged = self.paged.iter();
         paged.filter(|it| it.round == self.round && it.step == self.step)

@@ -1,19 +1,19 @@
-//! Triggers, rules, silences and schedules as they were before they were edited or deleted.
+//! Earlier revisions of triggers, rules, silences and schedules.
 
 use crate::domain::{Name, RecordId, Rule, Schedule, Silence, Trigger};
 
-/// A trigger, rule, silence or schedule as it was, kept because decisions rest on it.
+/// An earlier revision, kept because decisions were based on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
-    /// What it was.
+    /// The resource.
     pub was: Revised,
-    /// When it was replaced or deleted, in milliseconds since 1970.
+    /// Time it was replaced or deleted, in milliseconds since 1970.
     pub until_ms: i64,
-    /// Whether it was deleted then.
+    /// Whether the resource was deleted.
     pub deleted: bool,
 }
 
-/// What a revision keeps.
+/// The resource of a revision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Revised {
     /// A trigger.
@@ -26,7 +26,7 @@ pub enum Revised {
     Schedule(Schedule),
 }
 
-/// Which kind of thing a revision is of. Numbers are written to disk.
+/// The kind of resource of a revision. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevisionOf {
     /// A trigger.
@@ -39,19 +39,19 @@ pub enum RevisionOf {
     Schedule = 4,
 }
 
-/// One revision of a trigger, rule, silence or schedule, by identity.
+/// The identity of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RevisionId {
-    /// The name, which never changes; another one of that name may follow it.
+    /// The name of the resource, which never changes but may be reused.
     pub name: Name,
-    /// The identity.
+    /// The identity of the resource.
     pub id: RecordId,
-    /// Counts its edits from 1.
+    /// The revision, counted from 1.
     pub revision: u64,
 }
 
 impl Revision {
-    /// The kind of thing it is of.
+    /// Returns the kind of resource.
     pub fn of(&self) -> RevisionOf {
         match self.was {
             Revised::Trigger(_) => RevisionOf::Trigger,
@@ -61,7 +61,7 @@ impl Revision {
         }
     }
 
-    /// Which revision it is.
+    /// Returns the identity of the revision.
     pub fn id(&self) -> RevisionId {
         match &self.was {
             Revised::Trigger(trigger) => trigger.into(),
@@ -71,7 +71,7 @@ impl Revision {
         }
     }
 
-    /// Since when it was in force, in milliseconds since 1970.
+    /// Returns the time it came into force, in milliseconds since 1970.
     pub fn since_ms(&self) -> i64 {
         match &self.was {
             Revised::Trigger(trigger) => trigger.update_ms,

@@ -1,72 +1,72 @@
-//! Rules: what joins triggers to destinations.
+//! Rules, which connect triggers to destinations.
 
 use crate::domain::{FlappingLimits, Name, RecordId, TemplateLanguage};
 
-/// Seconds between repeats when a rule states none.
+/// The default interval between repeats, in seconds.
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
 
-/// Joins triggers to destinations with a message.
+/// Connects triggers to destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are independent of each other"
 )]
 pub struct Rule {
-    /// Distinguishes it from an earlier rule of the same name.
+    /// The identity; distinguishes it from an earlier rule of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// Whether it notifies.
     pub enabled: bool,
-    /// The triggers, without repeats, in the author's order.
+    /// The triggers, without duplicates, in the author's order.
     pub trigger_names: Vec<Name>,
-    /// The destinations, without repeats, in the author's order.
+    /// The destinations, without duplicates, in the author's order.
     pub destination_names: Vec<Name>,
-    /// Who is notified beside them, and who next if no one acknowledges.
+    /// The policy that notifies further receivers until someone acknowledges.
     pub escalation_policy: Option<Name>,
-    /// The message's template; empty means the destination's default.
+    /// The template of the message; empty means the default of the destination.
     pub message: String,
-    /// The language of that template.
+    /// The language of the template.
     pub template_language: TemplateLanguage,
     /// Whether later matches of the same occurrence notify again.
     pub repeat: bool,
-    /// Seconds that must pass before a repeat; 0 means every match.
+    /// Minimum number of seconds between repeats; 0 means every match.
     pub repeat_interval_seconds: u32,
-    /// Whether closing, acknowledging or a change of severity notifies again.
+    /// Whether a close, an acknowledgement or a change of severity notifies again.
     pub send_updates: bool,
-    /// How long it waits from the first match of an occurrence before it notifies, in milliseconds; 0
-    /// for not at all.
+    /// Delay from the first match of an occurrence to its notification, in milliseconds; 0 means
+    /// none.
     pub delay_ms: i64,
-    /// How long it waits where the event mostly closes automatically within that time, in
-    /// milliseconds; 0 for not at all.
+    /// Delay for events that usually close by themselves within this time, in milliseconds; 0 means
+    /// none.
     pub auto_pause_ms: i64,
-    /// The calendar inside whose windows it notifies of openings; none for at any time.
+    /// The calendar in whose windows it sends openings; `None` means always.
     pub active_calendar: Option<Name>,
-    /// How it gathers occurrences into one message; none for a message each.
+    /// How it groups occurrences into one message; `None` means a message for each.
     pub group: Option<Grouping>,
-    /// When it takes an event for flapping; none for never.
+    /// The limits beyond which an event is flapping; `None` disables detection.
     pub flapping: Option<FlappingLimits>,
     /// Whether it only records what it would send.
     pub shadow: bool,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// How a rule gathers occurrences into one message.
+/// The grouping of occurrences into one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grouping {
     /// The fields, named as in queries, whose values the occurrences of a group share.
     pub by: Vec<String>,
-    /// How long the first message waits for more, in milliseconds.
+    /// Delay of the first message, to collect occurrences, in milliseconds.
     pub wait_ms: i64,
-    /// How long after a message the next one goes out at the earliest, in milliseconds.
+    /// Minimum interval between messages, in milliseconds.
     pub interval_ms: i64,
 }

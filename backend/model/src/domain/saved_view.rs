@@ -1,33 +1,33 @@
-//! Views: ways to look at the list of events that people share.
+//! Saved views: shared settings for the list of events.
 
 use crate::domain::{Name, RecordId, SortField};
 
-/// A way to look at the list of events.
+/// A shared view of the list of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedView {
-    /// Distinguishes it from an earlier view of the same name.
+    /// The identity; distinguishes it from an earlier view of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Which events, as its author wrote it: ages in it are counted from the time of reading.
+    /// The filter as written by its author; ages in it are relative to the time of reading.
     pub filter: String,
-    /// What they are sorted by.
+    /// The sort field.
     pub sort: SortField,
-    /// Whether the smallest or oldest comes first.
+    /// Whether the order is ascending.
     pub ascending: bool,
-    /// Whether closed ones are shown as well.
+    /// Whether closed occurrences are included.
     pub includes_closed: bool,
-    /// The field that they are counted by; none for the events themselves.
+    /// The field to count by; `None` lists the events themselves.
     pub group_by: Option<String>,
-    /// The columns that are shown, by their titles; none for the reader's choice.
+    /// The titles of the visible columns; empty means the reader's choice.
     pub columns: Vec<String>,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,

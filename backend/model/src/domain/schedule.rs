@@ -1,4 +1,4 @@
-//! Schedules: who is on call when.
+//! Schedules, which define who is on call.
 
 use jiff::civil::DateTime;
 
@@ -7,27 +7,27 @@ use crate::domain::{Name, RecordId, calendar::Window};
 /// Defines who is on call at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Distinguishes it from an earlier schedule of the same name.
+    /// The identity; distinguishes it from an earlier schedule of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// The zone of its local times, by its IANA name.
+    /// The IANA name of the time zone of its local times.
     pub time_zone: String,
-    /// Its layers, in the author's order; never empty. A later one goes over those before it.
+    /// The layers, in the author's order; never empty. Later layers take precedence.
     pub layers: Vec<Layer>,
-    /// Whether times at which no one is on call are meant.
+    /// Whether gaps with no one on call are intended.
     pub gaps_allowed: bool,
-    /// Overrides, in the order in which they were made.
+    /// The overrides, in order of creation.
     pub overrides: Vec<Override>,
-    /// Which of the addresses that were made for its feed is current; 0 before the first was replaced.
+    /// The number of the current URL of its feed; 0 before the first was replaced.
     pub feed_number: u32,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
@@ -36,13 +36,13 @@ pub struct Schedule {
 /// A rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// For people.
+    /// The name for people.
     pub name: String,
-    /// Who takes turns; never empty.
+    /// The turns of the rotation; never empty.
     pub slots: Vec<Slot>,
-    /// The hand-offs: the starts of this window. How long it lasts does not matter.
+    /// The hand-offs, given by the starts of this window; its length is ignored.
     pub hand_offs: Window,
-    /// The calendar inside whose windows it has someone; none for at any time.
+    /// The calendar in whose windows it applies; `None` means always.
     pub calendar: Option<Name>,
     /// The local time from which it applies; `None` if from its first hand-off.
     pub from: Option<DateTime>,
@@ -50,17 +50,17 @@ pub struct Layer {
     pub until: Option<DateTime>,
 }
 
-/// Those who are on call together for one turn.
+/// The contacts on call together for one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// The contacts; empty if the layer has no one in this turn.
     pub contacts: Vec<Name>,
 }
 
-/// A stretch of time in which others are on call.
+/// A period in which other contacts are on call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// Its identity.
+    /// The identity.
     pub id: RecordId,
     /// The contacts; empty for no one.
     pub contacts: Vec<Name>,
@@ -68,21 +68,21 @@ pub struct Override {
     pub start_ms: i64,
     /// The end, in milliseconds since 1970.
     pub end_ms: i64,
-    /// Why, for people.
+    /// The reason.
     pub reason: String,
-    /// Who made it.
+    /// The client that created it.
     pub author: Option<Name>,
 }
 
 impl Schedule {
-    /// The contacts that it names, in their order.
+    /// Returns the contacts it names, in order.
     pub fn contacts(&self) -> impl Iterator<Item = &Name> {
         let slots = self.layers.iter().flat_map(|it| &it.slots);
         let others = self.overrides.iter().flat_map(|it| &it.contacts);
         slots.flat_map(|it| &it.contacts).chain(others)
     }
 
-    /// The calendars of its layers, in their order.
+    /// Returns the calendars of its layers, in order.
     pub fn calendars(&self) -> impl Iterator<Item = &Name> {
         self.layers.iter().filter_map(|it| it.calendar.as_ref())
     }

@@ -1,34 +1,34 @@
-//! The settings that delete or bind everyone: one resource, the same for all nodes of an installation.
+//! The installation-wide settings, shared by all nodes.
 
 use std::{fmt, time::Duration};
 
 use crate::domain::{Name, RecordId};
 
-/// The settings of an installation, as they are stored.
+/// The stored settings of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Distinguishes them from those of another installation.
+    /// The identity; distinguishes them from those of another installation.
     pub id: RecordId,
     /// Always [`Settings::NAME`].
     pub name: Name,
     /// The values.
     pub values: SharedSettings,
-    /// Which of them the settings file of the only node of a data folder gives, as files name them: a
-    /// call changes none of these.
+    /// The keys of the settings given by the settings file of a single-node installation; these
+    /// cannot be changed through the API.
     pub from_file: Vec<String>,
-    /// Counts their edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When they were stored first, in milliseconds since 1970.
+    /// Time they were first stored, in milliseconds since 1970.
     pub create_ms: i64,
-    /// When they were edited last, in milliseconds since 1970.
+    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 impl Settings {
-    /// What the only settings that there are are called.
+    /// The name of the only settings resource.
     pub const NAME: &str = "service";
 
-    /// Settings with the default values that are stored for the first time.
+    /// Returns the initial settings, with default values.
     pub fn first(id: RecordId, name: Name, now_ms: i64) -> Self {
         Self {
             id,
@@ -42,7 +42,7 @@ impl Settings {
     }
 }
 
-/// How a value is written in a settings file.
+/// A value that can be formatted as in a settings file.
 trait Written {
     fn written(&self) -> String;
 }
@@ -79,12 +79,12 @@ impl Written for Duration {
     }
 }
 
-/// What a value is in two places where it should be the same.
+/// A setting that differs between two places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingDifference {
-    /// The setting, as files name it.
+    /// The key in settings files.
     pub key: &'static str,
-    /// The value in the first place, as files write it.
+    /// The value in the first place, as settings files write it.
     pub here: String,
     /// The value in the second place.
     pub there: String,
@@ -97,15 +97,16 @@ impl fmt::Display for SettingDifference {
     }
 }
 
-/// The values, with the names that files and messages have for them, and their defaults.
+/// Defines the settings, their names in files and in messages, and their defaults.
 macro_rules! shared_settings {
     ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $key:literal, $json:literal;)+) => {
-        /// The values of the settings that all nodes share.
+        /// The settings shared by all nodes.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct SharedSettings {
             $($(#[doc = $doc])+ pub $field: $type,)+
-            /// Since when nothing is sent, escalated, closed by age or missed, in milliseconds since 1970;
-            /// none while the service works. No file sets it.
+            /// Start of the quiet period, in which nothing is sent, escalated, aged or reported
+            /// missing, in milliseconds since 1970; `None` in normal operation. Not set by any
+            /// file.
             pub quiet_since_ms: Option<i64>,
         }
 
@@ -119,10 +120,10 @@ macro_rules! shared_settings {
         }
 
         impl SharedSettings {
-            /// The settings, as files name them and as messages do.
+            /// The keys of the settings in files, with their names in messages.
             pub const KEYS: &[(&str, &str)] = &[$(($key, $json)),+];
 
-            /// Takes the value of a setting from others.
+            /// Copies one setting from others.
             pub fn take(&mut self, key: &str, from: &Self) {
                 match key {
                     $($key => self.$field = from.$field.clone(),)+
@@ -130,7 +131,7 @@ macro_rules! shared_settings {
                 }
             }
 
-            /// What differs from others.
+            /// Returns the settings that differ.
             pub fn differences(&self, other: &Self) -> Vec<SettingDifference> {
                 let mut found = Vec::new();
                 $(if self.$field != other.$field {
@@ -149,27 +150,27 @@ macro_rules! shared_settings {
 const HOUR: Duration = Duration::from_secs(3600);
 
 shared_settings! {
-    /// The installation's name, as messages show it.
+    /// The name of the installation, as shown in messages.
     tenant: String = "bellwether".into(), "tenant", "tenant";
-    /// How long debug and info occurrences stay open without news; zero means for ever.
+    /// How long debug and info occurrences stay open without events; zero means forever.
     info_age_max: Duration = 4 * HOUR, "lifetime.info_age_max", "infoAgeMax";
-    /// The same of warning occurrences.
+    /// How long warning occurrences stay open without events; zero means forever.
     warning_age_max: Duration = 24 * HOUR, "lifetime.warning_age_max", "warningAgeMax";
-    /// The same of error and critical occurrences.
+    /// How long error and critical occurrences stay open without events; zero means forever.
     error_age_max: Duration = 7 * 24 * HOUR, "lifetime.error_age_max", "errorAgeMax";
-    /// How long closed occurrences are kept; zero means for ever.
+    /// Retention of closed occurrences; zero means forever.
     event_retention: Duration = 30 * 24 * HOUR, "lifetime.retention", "eventRetention";
-    /// How long ended deliveries are kept.
+    /// Retention of ended deliveries.
     delivery_retention: Duration = 30 * 24 * HOUR, "delivery.retention", "deliveryRetention";
-    /// How long entries of the audit log are kept.
+    /// Retention of the audit log.
     audit_retention: Duration = 365 * 24 * HOUR, "audit.retention", "auditRetention";
-    /// More openings than this, of one rule without groups, that one hold releases are one group;
-    /// zero reports each separately.
+    /// Maximum number of openings of a rule without groups that are sent separately when one hold
+    /// ends; more become a group. Zero means unlimited.
     together_from: u32 = 10, "release.together_from", "releaseTogetherFrom";
 }
 
 impl SharedSettings {
-    /// Those in which nothing ages and nothing is forgotten.
+    /// Returns settings with which nothing ages or is deleted.
     pub fn without_end() -> Self {
         Self {
             info_age_max: Duration::ZERO,
@@ -180,12 +181,13 @@ impl SharedSettings {
         }
     }
 
-    /// Whether nothing is sent, escalated, closed by age or missed.
+    /// Whether the service is quiet: nothing is sent, escalated, aged or reported missing.
     pub fn is_quiet(&self) -> bool {
         self.quiet_since_ms.is_some()
     }
 
-    /// How many openings of a rule without groups are reported one by one when one hold frees them.
+    /// Returns the maximum number of openings of a rule without groups that are sent separately
+    /// when one hold ends.
     pub fn released_singly_max(&self) -> usize {
         match self.together_from {
             0 => usize::MAX,

@@ -1,118 +1,118 @@
-//! Silences: what they cover is held back for a while.
+//! Silences, which hold notifications for a while.
 
 use std::collections::BTreeMap;
 
 use crate::domain::{EventId, Name, Query, RecordId, own_dimensions};
 
-/// Holds back what rules would send of the events it covers.
+/// A silence: holds notifications for the events it covers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Silence {
-    /// Distinguishes it from an earlier silence of the same name.
+    /// The identity; distinguishes it from an earlier silence of the same name.
     pub id: RecordId,
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// For people.
+    /// The description for people.
     pub description: String,
-    /// Labels, in the author's order.
+    /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Why there is quiet.
+    /// The reason for the silence.
     pub reason: String,
-    /// The events it covers; none means all that its rules match.
+    /// The events it covers; `None` means all that its rules match.
     pub query: Option<Query>,
-    /// The rules it covers; none means all. Not both are empty.
+    /// The rules it covers; empty means all. At least one of this and `query` is set.
     pub rule_names: Vec<Name>,
-    /// The calendar inside whose windows it holds, within its bounds; none for all the time.
+    /// The calendar in whose windows it is active, between start and end; `None` means always.
     pub calendar: Option<Name>,
-    /// The first moment at which it holds, in milliseconds since 1970.
+    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
-    /// The first moment at which it does not any more, in milliseconds since 1970; [`NEVER_MS`] when
-    /// no time ends it.
+    /// The exclusive end, in milliseconds since 1970; [`NEVER_MS`] if it has none.
     pub end_ms: i64,
-    /// Ends early when it covered something open and then nothing for that long, in milliseconds.
+    /// Time without covered open events after which it ends early, once it has covered one, in
+    /// milliseconds.
     pub expire_when_idle_ms: Option<i64>,
-    /// How long before its end it warns, in milliseconds; none means the default.
+    /// Time before its end at which to warn, in milliseconds; `None` means the default.
     pub warn_before_ms: Option<i64>,
-    /// Notes, oldest first.
+    /// The comments, oldest first.
     pub comments: Vec<Comment>,
-    /// The event it was made from.
+    /// The event it was created from.
     pub from_event: Option<EventId>,
-    /// The client that made it.
+    /// The client that created it.
     pub author: Name,
-    /// The client that edited it last.
+    /// The client that last edited it.
     pub last_editor: Name,
-    /// What the service has done about it; no part of its revision.
+    /// The progress of the service, which is not part of the revision.
     pub progress: Progress,
-    /// Counts its edits from 1; the etag is derived from it.
+    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// A note on a silence.
+/// A comment on a silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
     /// The client that wrote it.
     pub author: Name,
-    /// When, in milliseconds since 1970.
+    /// Time it was written, in milliseconds since 1970.
     pub at_ms: i64,
     /// The text.
     pub text: String,
 }
 
-/// What the service has done about a silence.
+/// The progress of the service with a silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// What its own event says.
+    /// The stage that its own event reports.
     pub stage: Stage,
-    /// The revision for which everything open was scanned; 0 for none.
+    /// The revision for which all open occurrences were scanned; 0 if none.
     pub counted_revision: u64,
-    /// Whether it has covered something open.
+    /// Whether it has covered an open occurrence.
     pub has_covered: bool,
-    /// Since when it covers nothing that is open, having covered something, in milliseconds since
-    /// 1970.
+    /// Time since which it covers no open occurrence, after it has covered one, in milliseconds
+    /// since 1970.
     pub idle_since_ms: Option<i64>,
 }
 
-/// How far the event that reports on a silence is. Numbers are written to disk.
+/// The stage of a silence as reported by its event. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Stage {
-    /// Nothing was reported yet.
+    /// Nothing has been reported.
     #[default]
     Unsaid = 0,
     /// It is in force.
     InForce = 1,
-    /// It is in force, and ends soon.
+    /// It is in force and ends soon.
     EndsSoon = 2,
-    /// It is over.
+    /// It has ended.
     Over = 3,
 }
 
 impl Stage {
-    /// All of them.
+    /// All stages.
     pub const ALL: [Self; 4] = [Self::Unsaid, Self::InForce, Self::EndsSoon, Self::Over];
 }
 
-/// Where a silence stands.
+/// The state of a silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceState {
-    /// It has not begun.
+    /// It has not started.
     Scheduled,
-    /// It holds.
+    /// It is in force.
     Active,
-    /// It is over for good.
+    /// It has ended.
     Expired,
 }
 
-/// The end of what no time ends.
+/// The end of a silence that does not end.
 pub const NEVER_MS: i64 = i64::MAX;
 
-/// The longest time before its end at which a silence warns automatically.
+/// Maximum default time before its end at which a silence warns, in milliseconds.
 const WARN_BEFORE_MAX_MS: i64 = 15 * 60_000;
 
 impl Silence {
-    /// Where it stands at a moment.
+    /// Returns the state at `now_ms`.
     pub fn state(&self, now_ms: i64) -> SilenceState {
         if now_ms >= self.end_ms || self.progress.stage == Stage::Over {
             SilenceState::Expired
@@ -123,12 +123,12 @@ impl Silence {
         }
     }
 
-    /// When it ends, in milliseconds since 1970; none when no time ends it.
+    /// Returns the end, in milliseconds since 1970; `None` if it has none.
     pub fn ends_ms(&self) -> Option<i64> {
         (self.end_ms != NEVER_MS).then_some(self.end_ms)
     }
 
-    /// When it warns of its end, in milliseconds since 1970; none when it does not.
+    /// Returns the time at which to warn, in milliseconds since 1970; `None` if it does not warn.
     pub fn warns_ms(&self) -> Option<i64> {
         if self.calendar.is_some() {
             return None;
@@ -139,18 +139,18 @@ impl Silence {
         (before_ms > 0).then(|| self.end_ms.saturating_sub(before_ms))
     }
 
-    /// When it ends for having covered nothing for long enough, in milliseconds since 1970; none
-    /// while it covers something, or when it does not end so.
+    /// Returns the time at which it ends for being idle, in milliseconds since 1970; `None` while
+    /// it covers something, or if it does not end early.
     pub fn idle_ends_ms(&self) -> Option<i64> {
         let since_ms = self.progress.idle_since_ms?;
         Some(since_ms.saturating_add(self.expire_when_idle_ms?))
     }
 }
 
-/// Name and kind of the service's own events that report on silences.
+/// Name and kind of the own events that report silences.
 pub const SILENCE_KIND: &str = "silence";
 
-/// Name and dimensions of the service's own event that reports on a silence.
+/// Returns the name and dimensions of the own event that reports a silence.
 pub fn own_event(silence: &Name) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = own_dimensions([("silence", silence.as_str())]);
     (SILENCE_KIND, dimensions)

@@ -1,22 +1,22 @@
-//! What occurrences can be sorted by.
+//! Sort fields of occurrences.
 
-/// What occurrences can be sorted by.
+/// A field to sort occurrences by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortField {
-    /// The newest time a sender gave.
+    /// The newest timestamp of a sender.
     #[default]
     LastSeen,
-    /// When it was opened.
+    /// The time it was opened.
     StartTime,
-    /// How bad it is.
+    /// The severity.
     Severity,
 }
 
 impl SortField {
-    /// All of them, the usual one first.
+    /// All fields, the default first.
     pub const ALL: [Self; 3] = [Self::LastSeen, Self::StartTime, Self::Severity];
 
-    /// The name of the field.
+    /// Returns the name of the field.
     pub fn word(self) -> &'static str {
         match self {
             Self::LastSeen => "lastSeen",
@@ -25,10 +25,10 @@ impl SortField {
         }
     }
 
-    /// The one of that name; the usual one for no name.
+    /// Returns the field with that name; the default for an empty name.
     ///
     /// # Errors
-    /// A sentence fragment for people.
+    /// Returns a sentence fragment for people if there is none.
     pub fn from_word(word: &str) -> Result<Self, String> {
         let found = Self::ALL
             .into_iter()

@@ -1,6 +1,6 @@
-//! The languages that templates are written in.
+//! Template languages.
 
-/// A language of templates.
+/// A template language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TemplateLanguage {
     /// Mustache.
@@ -11,7 +11,7 @@ pub enum TemplateLanguage {
 }
 
 impl TemplateLanguage {
-    /// Its number on the wire and in the store; the default is not stated.
+    /// Returns the number on the wire and in the store.
     pub fn number(self) -> i32 {
         match self {
             Self::Mustache => 0,
@@ -19,7 +19,7 @@ impl TemplateLanguage {
         }
     }
 
-    /// The language of a number on the wire or in the store.
+    /// Returns the language with that number.
     pub fn of_number(number: i32) -> Option<Self> {
         match number {
             0 | 1 => Some(Self::Mustache),

@@ -1,28 +1,27 @@
-//! Where a trace stands, as W3C's Trace Context writes it.
+//! Trace contexts, as defined by W3C Trace Context.
 
 use std::fmt;
 
-/// The version whose form is known; later ones begin in the same way.
+/// The supported version; later versions start with the same fields.
 const VERSION: &str = "00";
-/// The flag that says that the trace is kept.
 const SAMPLED: u8 = 1;
 
-/// A trace, and the span in it that something follows from.
+/// A trace and the parent span in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace.
+    /// The trace id.
     pub trace: [u8; 16],
-    /// The span.
+    /// The span id.
     pub span: [u8; 8],
-    /// Whether the trace is kept.
+    /// Whether the trace is sampled.
     pub is_sampled: bool,
 }
 
 impl TraceContext {
-    /// Bytes that it is written as.
+    /// Size in bytes when stored.
     pub const BYTES: usize = 25;
 
-    /// Reads the header `traceparent`; none when it is not of its form.
+    /// Parses a `traceparent` header; returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) =
@@ -42,7 +41,7 @@ impl TraceContext {
         })
     }
 
-    /// The bytes of trace, span and flags.
+    /// Returns the bytes of trace, span and flags.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..16].copy_from_slice(&self.trace);
@@ -51,7 +50,7 @@ impl TraceContext {
         bytes
     }
 
-    /// Reads what [`TraceContext::to_bytes`] wrote.
+    /// Restores the context from [`TraceContext::to_bytes`].
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         let (trace, rest) = bytes.split_at(16);
         let (span, flags) = rest.split_at(8);
@@ -73,7 +72,7 @@ impl fmt::Display for TraceContext {
     }
 }
 
-/// Bytes as small hexadecimal digits, so many of them.
+/// Parses `N` bytes from lower-case hexadecimal digits.
 fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     let is_small = |it: &u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');

@@ -1,4 +1,4 @@
-//! A JSON value, as events carry it in their metadata fields.
+//! JSON values, as in the metadata of events.
 
 use std::collections::BTreeMap;
 
@@ -23,14 +23,14 @@ pub enum Value {
 /// The fields of a JSON object.
 pub type Fields = BTreeMap<String, Value>;
 
-/// How many bytes an object takes as compact JSON.
+/// Returns the size of an object as compact JSON, in bytes.
 pub fn json_bytes(fields: &Fields) -> usize {
     let each = |(name, value): (&String, &Value)| text_bytes(name) + 1 + value.json_bytes();
     listed_bytes(fields.iter().map(each))
 }
 
 impl Value {
-    /// How many bytes the value takes as compact JSON; the nesting must be bounded.
+    /// Returns the size of the value as compact JSON, in bytes; the nesting must be bounded.
     pub fn json_bytes(&self) -> usize {
         match self {
             Self::Null | Self::Bool(true) => 4,
@@ -43,7 +43,7 @@ impl Value {
     }
 }
 
-/// Brackets, items and the commas between them.
+/// Returns the size of a list or an object, with brackets and commas.
 fn listed_bytes(items: impl ExactSizeIterator<Item = usize>) -> usize {
     2 + items.len().saturating_sub(1) + items.sum::<usize>()
 }

@@ -1,9 +1,9 @@
-//! The register of everything that waits for a duration: the stored times that move along when the clock is
-//! set, so that each wait lasts as long as it was to.
+//! The register of stored times that move when the clock is set, so that each wait keeps its
+//! length.
 //!
-//! All other times stay as they are: dates of what happened, and times of day that someone chose, such as the
-//! end of a silence. Each kind of record is in the register, be it without a time that moves; a test compares it
-//! with every time in the domain.
+//! All other times stay: dates of past events, and times of day that someone chose, such as the end
+//! of a silence. Every kind of record is registered, even without a time that moves; a test
+//! compares the register with every time in the domain.
 
 use crate::domain::{
     Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
@@ -13,17 +13,17 @@ use crate::domain::{
     Silence, Trigger, silence::Progress,
 };
 
-/// A value of the register.
+/// A value with times that may move with the clock.
 pub trait Shift {
     /// Whether it has times that move.
     const MOVES: bool = true;
 
-    /// Moves its times by a step of the clock, in milliseconds.
+    /// Moves its times by a clock step, in milliseconds.
     fn shift(&mut self, by_ms: i64);
 }
 
 impl Shift for i64 {
-    /// The beginning and the end of time do not move.
+    /// The minimum and maximum stay, since they mean "never".
     fn shift(&mut self, by_ms: i64) {
         if *self != Self::MIN && *self != Self::MAX {
             *self = self.saturating_add(by_ms);
@@ -53,7 +53,7 @@ impl<T: Shift> Shift for Box<T> {
     }
 }
 
-/// The register: the fields that move, by type.
+/// Registers the fields that move, by type.
 macro_rules! waits {
     ($($type:ident { $($fields:tt)* })+) => {
         $(waits!(@ $type { $($fields)* });)+
@@ -126,7 +126,7 @@ impl Shift for HeldBy {
             | HoldKind::Group
             | HoldKind::Flapping
             | HoldKind::Inhibition => self.until_ms.shift(by_ms),
-            // They end at a time of day, or at none.
+            // These end at a time of day, or at no known time.
             HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes => {}
         }
     }
@@ -139,7 +139,7 @@ impl Shift for Response {
         self.queued.shift(by_ms);
         let look_ms = self.look_ms;
         self.look_ms.shift(by_ms);
-        // What holds it may end at a time of day: an early evaluation does no harm.
+        // Its hold may end at a time of day; an early evaluation is harmless.
         if self.state == ResponseState::Held {
             self.look_ms = self.look_ms.min(look_ms);
         }
@@ -147,7 +147,8 @@ impl Shift for Response {
 }
 
 impl Shift for Expectation {
-    /// Beats are counted in time of service, which no step moves; only the record of that time has a wait.
+    /// Beats are counted in service time, which clock steps do not move; only the service record
+    /// has a wait.
     fn shift(&mut self, by_ms: i64) {
         if self.is_of_service() {
             self.last_ms.shift(by_ms);
@@ -163,7 +164,7 @@ impl Shift for Occurrence {
         self.flapping.shift(by_ms);
         self.acknowledged_until_ms.shift(by_ms);
         self.age_shift_ms = self.age_shift_ms.saturating_add(by_ms);
-        // The end that its sender gave is a time of day.
+        // An expiry set by the sender is a time of day.
         if self.expire_ms != Some(self.review_ms) {
             self.review_ms.shift(by_ms);
         }

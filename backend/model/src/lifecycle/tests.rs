@@ -1,4 +1,4 @@
-//! Tests of what happens to occurrences.
+//! Tests of state changes of occurrences.
 
 mod walk;
 
@@ -30,7 +30,7 @@ fn event(severity: Option<Severity>, status: Option<Status>, timestamp_ms: i64) 
     }
 }
 
-/// Takes events in one after the other and answers all occurrences, oldest first.
+/// Applies events one after another and returns all occurrences, oldest first.
 fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     let mut all: Vec<Occurrence> = Vec::new();
     let mut now_ms = 0;
@@ -52,8 +52,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     all
 }
 
-/// Processes what was stated at the first time of each pair and came at the second; answers the
-/// newest occurrence.
+/// Applies events with pairs of a timestamp and a time of arrival; returns the newest occurrence.
 fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
     let mut newest: Option<Occurrence> = None;
     for (stated_ms, now_ms) in times {
@@ -338,22 +337,22 @@ fn a_zero_duration_is_never_reviewed() {
     assert_eq!(opened.review_ms, REVIEW_NEVER_MS);
 }
 
-/// A reporter, and an alert that began then: firing, or over since then.
+/// A reporter, and an alert with its beginning and, if it has ended, its end.
 type Said = (&'static str, i64, Option<i64>);
 
-/// A reporter, the seconds that its clock is ahead, and those that its report of a firing alert lasts; none
-/// for one that does not repeat its reports.
+/// A reporter, the lead of its clock and the duration of its reports of a firing alert, in seconds;
+/// `None` for one that does not repeat its reports.
 type Sender = (&'static str, i64, Option<i64>);
 
 const PROMETHEUS: Sender = ("", 0, Some(240));
 const ALERTMANAGER: Sender = ("", 0, None);
 
-/// Returns the event that a sender makes of an alert at a moment of the service.
+/// Returns the event that a sender creates for an alert at a time of the service's clock.
 fn said((_, ahead, lease): Sender, (reporter, began, end): Said, now_ms: i64) -> IncomingEvent {
     let at = |seconds: i64| START_MS + (seconds + ahead) * 1_000;
     let expire_ms = lease.map(|it| now_ms + (ahead + it) * 1_000);
     let end_ms = end.map(at).or(expire_ms);
-    // An end in the future has not ended the alert yet.
+    // An end in the future means that the alert is still firing.
     let is_over = end.is_some() && (lease.is_none() || end_ms.is_some_and(|it| it <= now_ms));
     IncomingEvent {
         report: Report::new(Some(at(began)), end_ms, reporter),
@@ -370,9 +369,8 @@ fn said((_, ahead, lease): Sender, (reporter, began, end): Said, now_ms: i64) ->
 #[derive(Default)]
 struct Alert {
     all: Vec<Occurrence>,
-    /// The times of the openings, in milliseconds since 1970.
     opened_ms: Vec<i64>,
-    /// The number of closings.
+    /// Number of closings.
     closed: usize,
 }
 
@@ -402,7 +400,7 @@ impl Alert {
         }
     }
 
-    /// Closes what is over unless it was sent again.
+    /// Closes expired occurrences.
     fn review(&mut self, now_ms: i64) {
         let lifetime = SharedSettings::default();
         let newest = self.all.last_mut().filter(|it| it.status != Closed);
@@ -427,8 +425,8 @@ impl Alert {
     }
 }
 
-/// Processes what reporters say at each second; returns the statuses of all occurrences and how often
-/// one was opened or closed.
+/// Applies reports at each second; returns the statuses of all occurrences, and how often one was
+/// opened or closed.
 fn reported(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
     let mut alert = Alert::default();
     for (at, report) in reports {
@@ -439,7 +437,7 @@ fn reported(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
     (alert.all.iter().map(|it| it.status).collect(), changes)
 }
 
-/// What is reported, the reports, the states they lead to, and the occurrences.
+/// The case, the reports, the expected states, and the number of occurrences.
 type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
 
 #[test]
@@ -561,7 +559,7 @@ fn reports_of_one_reporter_count_in_the_order_of_their_arrival() {
             for lease in [PROMETHEUS.2, None] {
                 for ahead in [-60, -20, 0, 20, 60] {
                     let sender = (reporter, ahead, lease);
-                    // Only of a named reporter is it known that it said before that it lasts longer.
+                    // An earlier, longer expiry is only known for a named reporter.
                     if reporter.is_empty() && lease.is_some() && ahead > 0 {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! Queries made ready to be asked many times, and what is wrong with those that cannot be.
+//! Compiles and validates queries.
 
 use std::cmp::Ordering;
 
@@ -17,34 +17,30 @@ use crate::{
     violation::Violation,
 };
 
-/// Values of one `in` clause.
 const VALUES_MAX: usize = 500;
-/// Bytes of a text to compare with.
+/// Maximum size of a text to compare with, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
-/// Memory of one compiled regular expression; it counts as the first of these that is enough.
+/// Memory sizes for a compiled regular expression; it is charged the first one that suffices.
 const PATTERN_MEMORY_BYTES: [usize; 4] = [8 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024];
-/// Memory of all regular expressions of one query.
+/// Maximum memory for all regular expressions of a query, in bytes.
 const PATTERNS_MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How much more memory looking for one may take, than it takes itself.
+/// Ratio of the cache for searching with a regular expression to its own memory.
 const PATTERN_CACHE: usize = 16;
-/// The same, at most.
+/// Maximum size of that cache, in bytes.
 const CACHE_BYTES_MAX: usize = 1024 * 1024;
-/// How much longer it takes to look for one than for a text, at most.
+/// Maximum ratio of the cost of matching a regular expression to that of a plain text.
 const PATTERN_COST: usize = 64;
 
-/// Faults that are reported about one query.
 const VIOLATIONS_MAX: usize = 100;
 
-/// A query that was checked and is ready to be asked.
+/// A validated query, ready for matching.
 #[derive(Debug, Clone)]
 pub struct CompiledQuery {
     pub(super) root: Node,
-    /// Whether a clause looks at the status.
     speaks_of_status: bool,
 }
 
-/// One clause, ready to be asked.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
     And(Vec<Node>),
@@ -53,7 +49,6 @@ pub(super) enum Node {
     Compare(Field, Comparison),
 }
 
-/// What a field is asked.
 #[derive(Debug, Clone)]
 pub(super) enum Comparison {
     Equals(Operand),
@@ -75,12 +70,12 @@ impl CompiledQuery {
         self.is_true_of(&Subject::new(occurrence))
     }
 
-    /// The same of one that several queries are asked of.
+    /// Like [`Self::matches`], for an occurrence matched against several queries.
     pub fn is_true_of(&self, subject: &Subject<'_>) -> bool {
         self.root.matches(subject)
     }
 
-    /// Whether one of its clauses looks at the status.
+    /// Whether one of its clauses uses the status.
     pub fn speaks_of_status(&self) -> bool {
         self.speaks_of_status
     }
@@ -139,7 +134,7 @@ impl Comparison {
         }
     }
 
-    /// How many bytes a look at a value is like a look at.
+    /// Returns the cost of comparing a value, in bytes.
     fn cost(&self, found: FieldValue<'_>) -> usize {
         match (self, found) {
             (Self::Matches(_), FieldValue::Text(text)) => text.len().saturating_mul(PATTERN_COST),
@@ -149,10 +144,10 @@ impl Comparison {
     }
 }
 
-/// Checks a query and makes it ready.
+/// Validates and compiles a query.
 ///
 /// # Errors
-/// All errors in one response, at most 100 faults; paths are relative to the query, such as
+/// Returns all violations, at most 100; paths are relative to the query, such as
 /// `clause.and.clauses[1].equals.field`.
 pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let mut compiler = Compiler::default();
@@ -169,7 +164,7 @@ pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
 #[derive(Debug, Default)]
 struct Compiler {
     clauses: usize,
-    /// What its regular expressions take so far.
+    /// The memory used by regular expressions so far.
     pattern_bytes: usize,
     violations: Vec<Violation>,
 }
@@ -181,7 +176,7 @@ impl Compiler {
         }
     }
 
-    /// None when something in it is wrong, which is then among the violations.
+    /// Compiles a clause; `None` if it is invalid, which adds violations.
     fn node(&mut self, clause: &Clause, path: &str, depth: usize) -> Option<Node> {
         self.clauses += 1;
         if depth > CLAUSE_DEPTH_MAX {
@@ -256,7 +251,7 @@ impl Compiler {
                 None
             }
         };
-        // The value is checked even when the field is wrong, so that both are reported together.
+        // The value is checked even if the field is invalid, so that both are reported.
         let holds = field.as_ref().map_or(Holds::Anything, Field::holds);
         let comparison = match clause {
             Clause::Equals(_, literal) => {
@@ -352,7 +347,7 @@ impl Compiler {
                     return Some(built);
                 }
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                // The last line shows what is wrong; those above draw the place.
+                // The last line states the error; those above show its position.
                 Err(error) => {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();
@@ -366,7 +361,7 @@ impl Compiler {
         None
     }
 
-    /// Whether there is a text to look for, in a field that holds texts.
+    /// Checks that the text is not empty or too long, and that the field can contain texts.
     fn is_text(&mut self, text: &str, holds: Holds, path: &str) -> bool {
         if text.is_empty() {
             self.violate(format!("{path}.value"), "is required: the text to look for");

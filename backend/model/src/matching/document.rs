@@ -1,4 +1,4 @@
-//! Conditions on any JSON document, with the clauses of queries: a field is a member by its path.
+//! Conditions on JSON documents, with the clauses of queries: a field is a path to a member.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::{
     violation::Violation,
 };
 
-/// Bytes of a text that cost as much to look at as a value.
+/// Bytes of a text that cost as much as a value.
 const STEP_BYTES: usize = 16;
 
-/// What stands before a path inside a document, for the fields of queries.
+/// The prefix that turns paths in a document into fields of queries.
 const INSIDE: &str = "metadata.";
 
-/// A condition on a document, ready to be asked.
+/// A compiled condition on a document.
 #[derive(Debug)]
 pub struct DocumentQuery(CompiledQuery);
 
 impl DocumentQuery {
-    /// Checks a condition and makes it ready.
+    /// Validates and compiles a condition.
     ///
     /// # Errors
-    /// Everything that is wrong with it; paths begin at the clause.
+    /// Returns all violations; paths start at the clause.
     pub fn compile(clause: &Clause) -> Result<Self, Vec<Violation>> {
         let clause = inside(clause);
         let compiled = compile(&Query { clause });
@@ -41,13 +41,13 @@ impl DocumentQuery {
         })
     }
 
-    /// Whether it is true of that document, which `document` holds.
+    /// Whether the document matches.
     pub fn matches(&self, document: &Document) -> bool {
         self.0.matches(&document.held)
     }
 
-    /// The steps that [`Self::matches`] takes at most: for each comparison, the values and texts of the
-    /// member that its path begins with.
+    /// Returns the maximum number of steps of [`Self::matches`]: for each comparison, the size of
+    /// the member at the start of its path.
     pub fn steps(&self, document: &Document) -> usize {
         steps(&self.0.root, document)
     }
@@ -76,16 +76,16 @@ fn steps(node: &Node, document: &Document) -> usize {
     }
 }
 
-/// A JSON document as conditions see it.
+/// A JSON document for matching.
 #[derive(Debug)]
 pub struct Document {
     held: Occurrence,
-    /// What looking at each of its members costs.
+    /// The cost of scanning each member.
     weights: BTreeMap<String, usize>,
 }
 
 impl Document {
-    /// That document. What is no object has its value under the empty name only.
+    /// Creates a document. A value other than an object is stored under the empty name.
     pub fn new(value: &serde_json::Value, blank: Occurrence) -> Self {
         let metadata = match value_of(value) {
             Value::Object(fields) => fields,
@@ -98,18 +98,18 @@ impl Document {
         }
     }
 
-    /// Puts a value in the place of a member.
+    /// Replaces a member.
     pub fn put(&mut self, name: &str, value: &serde_json::Value) {
         let value = value_of(value);
         self.weights.insert(name.to_owned(), weight(&value));
         self.held.metadata.insert(name.to_owned(), value);
     }
 
-    /// What looking at the member costs that a path begins with, and finding it.
+    /// Returns the cost of finding and scanning the member at the start of a path.
     fn weight(&self, path: &str) -> usize {
         let steps = path.split('.').count();
         let first = path.split('.').next().unwrap_or_default();
-        // A name may hold dots itself; then it may be any of those that begin so.
+        // Names may contain dots, so it may be any name that starts like this.
         let begin = self.weights.range(first.to_owned()..);
         let begin = begin.take_while(|(name, _)| name.starts_with(first));
         let weights = begin.filter(|(name, _)| path.starts_with(name.as_str()));
@@ -117,7 +117,6 @@ impl Document {
     }
 }
 
-/// The values inside one, and its texts by their length.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 1,
@@ -127,8 +126,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// A value of JSON. What nests deeper than a body of the wire may is not in here: it was refused when
-/// it was read.
+/// Converts a JSON value. Its depth is bounded, since the parser of bodies refuses deeper nesting.
 fn value_of(value: &serde_json::Value) -> Value {
     match value {
         serde_json::Value::Null => Value::Null,
@@ -150,10 +148,10 @@ fn value_of(value: &serde_json::Value) -> Value {
     }
 }
 
-/// The same clause about members of a document.
+/// Rewrites a clause so that its fields are members of the document.
 fn inside(clause: &Clause) -> Clause {
     let all = |clauses: &[Clause]| clauses.iter().map(inside).collect();
-    // A field that is not named stays so, and is reported as such.
+    // An empty field name stays empty, and is reported as such.
     let at = |field: &str| match field {
         "" => String::new(),
         field => format!("{INSIDE}{field}"),

@@ -1,46 +1,44 @@
-//! Why a query matches an occurrence or does not, clause by clause.
+//! Explains clause by clause why a query matches an occurrence or not.
 
 use super::compile::{Comparison, CompiledQuery, Node};
 use super::field::{Field, FieldValue, Holds};
 use super::subject::Subject;
 use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
 
-/// Values of a list that an explanation shows.
 const SHOWN_VALUES_MAX: usize = 20;
 
-/// How one clause saw an occurrence.
+/// The evaluation of a clause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// The kind of clause in the JSON interface: `and`, `equals` and so on.
     pub kind: &'static str,
-    /// The field it looked at; empty for a combination.
+    /// The field; empty for a combination.
     pub field: String,
     /// The value it compares with, as its author wrote it.
     pub expected: Option<Value>,
-    /// What the occurrence holds: a list when there are several values; none when it lacks the
-    /// field.
+    /// The value in the occurrence, a list if there are several; `None` if the field is missing.
     pub actual: Option<Value>,
-    /// Whether it is true; false where that is not known.
+    /// Whether it matches; false if unknown.
     pub result: bool,
-    /// Whether it is unknown, because it rests on a field whose value is not known.
+    /// Whether the result is unknown because it depends on a field whose value is not known.
     pub unknown: bool,
-    /// The clauses inside it.
+    /// The nested clauses.
     pub clauses: Vec<Explained>,
 }
 
 impl Explained {
-    /// Whether it is true; none when that is unknown.
+    /// Whether it matches; `None` if unknown.
     pub fn verdict(&self) -> Option<bool> {
         (!self.unknown).then_some(self.result)
     }
 }
 
-/// Whether the value that an occurrence holds in a field is what it held at the time in question.
+/// Whether the current value of a field is also its value at the time in question.
 pub type Known<'a> = &'a dyn Fn(&Field) -> bool;
 
 impl CompiledQuery {
-    /// Explains the query, which must be the one this was compiled from. What rests on fields that
-    /// are not known is not reported, unless it is the same whatever they hold.
+    /// Explains the query this was compiled from. A result that depends on unknown fields is
+    /// reported as unknown.
     pub fn explain(&self, query: &Query, occurrence: &Occurrence, known: Known<'_>) -> Explained {
         explain(&query.clause, &self.root, &Subject::new(occurrence), known)
     }
@@ -81,7 +79,7 @@ fn explain(clause: &Clause, node: &Node, subject: &Subject<'_>, known: Known<'_>
     }
 }
 
-/// `decides` when any clause is that; else the opposite, when all are known.
+/// Returns `decides` if any clause has that result; otherwise the opposite, if all are known.
 fn unless_any(decides: bool, clauses: &[Explained]) -> Option<bool> {
     if clauses.iter().any(|it| it.verdict() == Some(decides)) {
         return Some(decides);
@@ -156,7 +154,6 @@ fn exists(name: &str, field: &Field, occurrence: &Occurrence) -> Explained {
     }
 }
 
-/// What an occurrence holds in a field, as people write it.
 fn actual(field: &Field, occurrence: &Occurrence) -> Option<Value> {
     match field.holds() {
         Holds::Severity => {

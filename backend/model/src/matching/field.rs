@@ -1,4 +1,4 @@
-//! The fields of an occurrence that a query can look at.
+//! The fields of an occurrence that queries can use.
 
 use crate::{
     domain::{Occurrence, Value, value::Fields},
@@ -12,53 +12,53 @@ pub enum Field {
     Id,
     /// The event's name.
     Name,
-    /// The event's type.
+    /// The kind of the event.
     Type,
-    /// The line for people.
+    /// The one-line summary.
     Summary,
-    /// The details for people.
+    /// The details.
     Body,
-    /// How bad it is.
+    /// The severity.
     Severity,
-    /// Where it stands.
+    /// The status.
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// The client that looks after it.
+    /// The assignee.
     Assignee,
-    /// How often it was sent.
+    /// Number of events received.
     Count,
-    /// When it was opened.
+    /// Time it was opened.
     StartTime,
-    /// The newest time a sender gave; also called `timestamp`.
+    /// The newest timestamp of a sender; also called `timestamp`.
     LastSeen,
     /// A dimension.
     Dimension(String),
     /// A metadata field; dots reach into nested objects.
     Metadata(String),
-    /// The dimension of that name, else the metadata field.
+    /// The dimension with that name, or else the metadata field.
     Either(String),
 }
 
-/// What a field holds, in the order in which a query looks at it.
+/// A value of a field, as seen by queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldValue<'a> {
     /// A text.
     Text(&'a str),
-    /// A number; severity and status by their order, times in milliseconds since 1970.
+    /// A number; severity and status by order, times in milliseconds since 1970.
     Number(f64),
     /// True or false.
     Bool(bool),
 }
 
-/// What values a field can hold.
+/// The type of values in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// Texts.
     Text,
     /// Numbers.
     Number,
-    /// Moments.
+    /// Times.
     Time,
     /// A severity.
     Severity,
@@ -66,11 +66,11 @@ pub enum Holds {
     Status,
     /// True or false.
     Bool,
-    /// Anything: the sender decides.
+    /// Any type, chosen by the sender.
     Anything,
 }
 
-/// Every fixed field by its name in a query.
+/// The fixed fields by name.
 const FIXED: [(&str, Field); 13] = [
     ("id", Field::Id),
     ("name", Field::Name),
@@ -88,15 +88,15 @@ const FIXED: [(&str, Field); 13] = [
 ];
 
 impl Field {
-    /// The names of the fixed fields.
+    /// Returns the names of the fixed fields.
     pub fn fixed_names() -> [&'static str; 13] {
         FIXED.map(|(name, _)| name)
     }
 
-    /// Reads the name of a field.
+    /// Parses the name of a field.
     ///
     /// # Errors
-    /// A sentence fragment for people.
+    /// Returns a sentence fragment for people if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("is required: the field to look at".into());
@@ -121,10 +121,10 @@ impl Field {
         }
     }
 
-    /// Reads the name of a field that several occurrences may share, by which they are grouped.
+    /// Parses the name of a field by which occurrences can be grouped.
     ///
     /// # Errors
-    /// A sentence fragment for people.
+    /// Returns a sentence fragment for people if it is invalid or cannot be shared.
     pub fn parse_shared(text: &str) -> Result<Self, String> {
         let field = Self::parse(text)?;
         match field {
@@ -149,12 +149,12 @@ impl Field {
         }
     }
 
-    /// Whether it stays as it is when an event comes again.
+    /// Whether it keeps its value when the event is sent again.
     pub fn is_kept(&self) -> bool {
         !matches!(self, Self::Count | Self::LastSeen)
     }
 
-    /// What values the field can hold.
+    /// Returns the type of values in the field.
     pub fn holds(&self) -> Holds {
         match self {
             Self::Id
@@ -173,7 +173,7 @@ impl Field {
         }
     }
 
-    /// Whether any value the field holds satisfies the test. False when the event lacks the field.
+    /// Whether any value of the field passes the test. False if the event lacks the field.
     pub fn any(
         &self,
         occurrence: &Occurrence,
@@ -215,8 +215,8 @@ impl Field {
     }
 }
 
-/// Looks at every value that a dotted path reaches. A key may hold dots itself: the longest part
-/// of the path that is a key is taken.
+/// Tests every value that a dotted path reaches. Since keys may contain dots, the longest prefix of
+/// the path that is a key is used.
 fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     if let Some(value) = fields.get(path) {
         return any_in(value, "", test);

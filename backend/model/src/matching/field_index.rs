@@ -1,4 +1,4 @@
-//! Which queries ask for what one field holds.
+//! Index of queries by the value they require in one field.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use aho_corasick::{AhoCorasick, BuildError};
 
 use super::{field::FieldValue, fold::fold, literal::bits, require::Want};
 
-/// The queries that ask for something in one field, by what they ask for.
+/// The queries that require a value in one field, by that value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FieldIndex {
     texts: HashMap<String, Vec<usize>>,
@@ -15,16 +15,16 @@ pub(super) struct FieldIndex {
     search: Option<Search>,
 }
 
-/// Finds all parts in one pass over a text.
+/// Finds all required parts in one pass over a text.
 #[derive(Debug, Clone)]
 struct Search {
     automaton: AhoCorasick,
-    /// The queries of each part, in the automaton's order.
+    /// The queries of each part, in the order of the automaton.
     queries: Vec<Vec<usize>>,
 }
 
 impl FieldIndex {
-    /// Puts a query under what it asks for.
+    /// Adds a query under the value it requires.
     pub(super) fn insert(&mut self, want: &Want<'_>, query: usize) {
         let queries = match want {
             Want::Text(text) => self.texts.entry((*text).to_owned()).or_default(),
@@ -34,11 +34,11 @@ impl FieldIndex {
         queries.push(query);
     }
 
-    /// Makes ready what [`FieldIndex::add`] needs.
+    /// Builds what [`FieldIndex::add`] needs.
     ///
     /// # Errors
-    /// When the parts are too many for one automaton; then the queries that ask for parts are not
-    /// found.
+    /// Returns an error if there are too many parts for one automaton; queries that require parts
+    /// are then not found.
     pub(super) fn finish(&mut self) -> Result<(), BuildError> {
         if self.parts.is_empty() {
             return Ok(());
@@ -49,7 +49,7 @@ impl FieldIndex {
         Ok(())
     }
 
-    /// Adds the queries that ask for what was found; some may ask for more than that.
+    /// Adds the queries that require this value; some may require more than that.
     pub(super) fn add(&self, found: FieldValue<'_>, candidates: &mut Vec<usize>) {
         match found {
             FieldValue::Text(text) => {

@@ -1,4 +1,4 @@
-//! Comparing texts without regard to letter case.
+//! Case-insensitive comparison of texts.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use caseless::Caseless;
 use memchr::memmem::Finder;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A text folded once, to compare many others with.
+/// A text folded once for many comparisons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Folded(String);
 
@@ -17,12 +17,12 @@ impl Folded {
         Self(fold(text).into_owned())
     }
 
-    /// The folded text.
+    /// Returns the folded text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the other text is the same.
+    /// Whether the other text is equal.
     pub fn equals(&self, other: &str) -> bool {
         if other.is_ascii() {
             return self.0.eq_ignore_ascii_case(other);
@@ -49,13 +49,13 @@ impl Folded {
         fold(other).ends_with(&self.0)
     }
 
-    /// Whether the other text holds this one.
+    /// Whether the other text contains this one.
     pub fn is_in(&self, other: &str) -> bool {
         fold(other).contains(&self.0)
     }
 }
 
-/// A folded text to look for in many others.
+/// A folded text to search for in many others.
 #[derive(Debug, Clone)]
 pub struct Part {
     text: Folded,
@@ -63,7 +63,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Makes ready to look for it.
+    /// Prepares the search.
     pub fn new(text: Folded) -> Self {
         Self {
             finder: Finder::new(text.as_str()).into_owned(),
@@ -71,25 +71,25 @@ impl Part {
         }
     }
 
-    /// What is looked for.
+    /// Returns the text to search for.
     pub fn text(&self) -> &Folded {
         &self.text
     }
 
-    /// Whether another text, which is folded, holds it.
+    /// Whether another text, already folded, contains it.
     pub fn is_in(&self, folded: &str) -> bool {
         self.finder.find(folded.as_bytes()).is_some()
     }
 }
 
-/// Folds a name: two that differ only in letter case, composition or invisible characters, such as
-/// joiners, are equal afterwards.
+/// Folds a name, so that names that differ only in case, composition or invisible characters such
+/// as joiners become equal.
 pub fn fold_name(name: &str) -> String {
     let visible = name.chars().filter(|c| !is_hidden(*c));
     visible.nfd().default_case_fold().nfd().collect()
 }
 
-/// Folds a text; one that is folded already is not copied.
+/// Folds a text, without a copy if it is already folded.
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {

@@ -1,4 +1,4 @@
-//! The values that a query compares fields with, checked against what a field can hold.
+//! The values that queries compare fields with.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::domain::{Clause, Literal, Severity, Status};
 
-/// A literal, ready to be compared.
+/// A literal prepared for comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
-    /// A text; the number it also reads as, for fields that may hold either.
+    /// A text, with the number it parses as, for fields that may contain either.
     Text(Folded, Option<f64>),
     /// A number.
     Number(f64),
@@ -23,10 +23,10 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Checks a literal against what its field can hold.
+    /// Validates a literal for the type of its field.
     ///
     /// # Errors
-    /// A sentence fragment for people when the field can never hold such a value.
+    /// Returns a sentence fragment for people if the field can never have such a value.
     pub fn new(literal: &Literal, holds: Holds) -> Result<Self, String> {
         match (holds, literal) {
             (Holds::Severity, literal) => severity(literal).map(Self::Number),
@@ -70,7 +70,7 @@ impl Operand {
         )
     }
 
-    /// Whether what was found in an occurrence equals it.
+    /// Whether the value found in an occurrence is equal.
     pub fn equals(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
         match (self, found) {
             (Self::Text(text, _), FieldValue::Text(found)) => subject.equals(found, text),
@@ -87,7 +87,8 @@ impl Operand {
         }
     }
 
-    /// The order of what was found in an occurrence to it; none when the two have none.
+    /// Returns the order of the value found in an occurrence relative to this one; `None` if they
+    /// are not comparable.
     pub fn order_of(
         &self,
         found: FieldValue<'_>,
@@ -109,18 +110,18 @@ impl Operand {
     }
 }
 
-/// Operands of which any may be meant, found without a look at each.
+/// A set of operands with fast lookup.
 #[derive(Debug, Clone)]
 pub struct Operands {
     all: Vec<Operand>,
     texts: HashSet<String>,
-    /// What texts read as; a field that holds a text is not compared with these.
+    /// The numbers that texts parse as; not compared with fields that contain texts.
     numbers_of_texts: HashSet<u64>,
     numbers: HashSet<u64>,
 }
 
 impl Operands {
-    /// Makes ready to look for them.
+    /// Prepares the lookup.
     pub fn new(all: Vec<Operand>) -> Self {
         let (mut texts, mut numbers) = (HashSet::new(), HashSet::new());
         let mut numbers_of_texts = HashSet::new();
@@ -146,12 +147,12 @@ impl Operands {
         }
     }
 
-    /// Each of them.
+    /// Returns all operands.
     pub fn all(&self) -> &[Operand] {
         &self.all
     }
 
-    /// Whether what was found in an occurrence equals any.
+    /// Whether the value found in an occurrence is equal to any.
     pub fn equal(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
         match found {
             FieldValue::Text(text) => {
@@ -171,13 +172,13 @@ impl Operands {
     }
 }
 
-/// Equal for equal numbers: zero has two signs.
+/// Returns the same bits for equal numbers; zero has two signs.
 pub(super) fn bits(number: f64) -> u64 {
     if number == 0.0 { 0 } else { number.to_bits() }
 }
 
-/// The time span that a condition cannot be true outside of, as far as that is plain: last seen at
-/// or after the first moment, opened before the second, in milliseconds since 1970.
+/// Returns obvious time bounds of a condition, in milliseconds since 1970: the earliest last-seen
+/// time, and the time before which it was opened.
 pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
     let moment = |literal: &Literal| match Operand::new(literal, Holds::Time) {
         #[expect(clippy::cast_possible_truncation, reason = "saturates, as a bound may")]
@@ -210,9 +211,8 @@ fn word(flag: bool) -> &'static str {
     if flag { "true" } else { "false" }
 }
 
-/// Reads an RFC 3339 time as milliseconds since 1970.
 fn moment_ms(text: &str) -> Option<f64> {
-    // A date is at least ten characters, and a look at the fifth spares most texts the parser.
+    // Checking one character of the date avoids the parser for most texts.
     if text.as_bytes().get(4) != Some(&b'-') {
         return None;
     }

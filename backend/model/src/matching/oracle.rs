@@ -1,4 +1,5 @@
-//! Random queries and occurrences against a second, plain reading of the contract.
+//! Compares random queries and occurrences with an independent, simple implementation of the
+//! contract.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use super::{TriggerSet, compile, tests::occurrence};
 use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
 
-/// What a field holds, for the plain evaluator.
+/// A value of a field, for the simple implementation.
 #[derive(Debug, Clone)]
 enum OracleValue {
     Text(String),
@@ -23,7 +24,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
-/// What an occurrence holds in a field, and whether the field is always a text.
+/// Returns the values of a field in an occurrence, and whether the field is always a text.
 fn held(field: &str, occurrence: &Occurrence) -> (Vec<OracleValue>, bool) {
     let dimension = |key: &str| {
         occurrence
@@ -112,7 +113,7 @@ fn equal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> b
     }
 }
 
-/// Held minus literal, as far as the two have an order.
+/// Returns the order of a value relative to the literal, if they are comparable.
 fn above(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp::Ordering> {
     let wanted = match literal {
         Literal::Text(text) => step(field, text).or_else(|| number(text)),
@@ -161,7 +162,7 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
             any(field, &|held, _| text(held).starts_with(&folded(part)))
         }
         Clause::EndsWith(field, part) => any(field, &|held, _| text(held).ends_with(&folded(part))),
-        // Of patterns only those are made here that are a text between two other texts.
+        // The only patterns generated here are a text between two others.
         Clause::Matches(field, pattern) => {
             let part = pattern.trim_matches(['.', '*']);
             any(field, &|held, _| {
@@ -251,7 +252,7 @@ fn clauses() -> impl Strategy<Value = Clause> {
         (fields(), literals()).prop_map(|(field, literal)| Clause::Greater(field, literal)),
         (fields(), literals()).prop_map(|(field, literal)| Clause::Less(field, literal)),
     ];
-    // Only what compiles is of use below.
+    // Only clauses that compile are useful below.
     let leaf = leaf.prop_filter("a value of the field's type", |clause| {
         let clause = clause.clone();
         compile(&Query { clause }).is_ok()

@@ -1,4 +1,4 @@
-//! What must be found in an occurrence before a query can be true of it.
+//! Derives keys that an occurrence must contain for a query to match.
 
 use super::{
     compile::{Comparison, Node},
@@ -8,38 +8,36 @@ use super::{
 };
 use crate::domain::{Severity, Status};
 
-/// Keys that one query may stand under; a query with more is always asked.
+/// Maximum number of keys for a query; one with more is always evaluated.
 const KEYS_MAX: usize = 2_000;
 
-/// Something to be found in a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key<'a> {
     pub(super) field: &'a Field,
     pub(super) want: Want<'a>,
 }
 
-/// What a field must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want<'a> {
     /// This text, folded.
     Text(&'a str),
-    /// This number, or a text that reads as it.
+    /// This number, or a text that parses as it.
     Number(f64),
-    /// A text that holds this one, folded.
+    /// A text that contains this one, folded.
     Part(&'a Folded),
 }
 
-/// Keys of which at least one is found in every occurrence that the query is true of; none when
-/// there are no such keys.
+/// Returns keys of which every matching occurrence contains at least one; `None` if there are no
+/// such keys.
 pub(super) fn required(node: &Node) -> Option<Vec<Key<'_>>> {
     let keys = match node {
-        // A negation is true of nearly everything.
+        // A negation matches nearly everything.
         Node::Not(_) => return None,
         Node::Or(nodes) => {
             let all: Option<Vec<_>> = nodes.iter().map(required).collect();
             all?.concat()
         }
-        // Any one of them will do: the rarest.
+        // Any clause suffices; the rarest is best.
         Node::And(nodes) => nodes
             .iter()
             .filter_map(required)
@@ -83,7 +81,7 @@ fn equal(operand: &Operand) -> Vec<Want<'_>> {
     }
 }
 
-/// The steps of a field that has few of them.
+/// Returns the matching values of a field that has few.
 fn steps<'a>(field: &Field, fits: impl Fn(f64) -> bool) -> Option<Vec<Want<'a>>> {
     let numbers: Vec<i32> = match field {
         Field::Severity => Severity::ALL.iter().map(|step| *step as i32).collect(),
@@ -97,7 +95,7 @@ fn steps<'a>(field: &Field, fits: impl Fn(f64) -> bool) -> Option<Vec<Want<'a>>>
     Some(fitting.map(Want::Number).collect())
 }
 
-/// How many occurrences are likely to hold a key, on a separate scale.
+/// Estimates how many occurrences contain a key, on an arbitrary scale.
 fn commonness(key: &Key<'_>) -> usize {
     match (key.field, &key.want) {
         (Field::Severity | Field::Status | Field::Acknowledged, _) => 10_000,

@@ -1,4 +1,4 @@
-//! Many queries, and which of them an occurrence matches, without asking them all.
+//! Finds the queries that match an occurrence without evaluating all of them.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use super::{
 };
 use crate::domain::Occurrence;
 
-/// Compiled queries, each with what it stands for.
+/// Compiled queries with their keys.
 ///
-/// Most queries cannot be true unless some field holds a certain text, part of a text or number;
-/// they are found by what the occurrence holds and only then asked. The others, such as a lone
-/// `not` or an order of numbers, are always asked.
+/// Most queries can only match if some field contains a certain text, part of a text or number;
+/// these are looked up by the values of the occurrence and only then evaluated. The others, such as
+/// a lone `not` or a comparison of numbers, are always evaluated.
 #[derive(Debug, Clone)]
 pub struct TriggerSet<K> {
     queries: Vec<(K, CompiledQuery)>,
@@ -23,21 +23,20 @@ pub struct TriggerSet<K> {
     fields: Fields,
 }
 
-/// The indexes of all fields that queries ask for, found by what an occurrence holds: it holds far
-/// fewer fields than many queries can ask for.
+/// The indexes of all fields used by queries, looked up by the fields of an occurrence, which are
+/// far fewer.
 #[derive(Debug, Clone, Default)]
 struct Fields {
     indexes: Vec<(Field, FieldIndex)>,
-    /// Those that every occurrence has.
+    /// Fields that every occurrence has.
     fixed: Vec<usize>,
-    /// By the dimension.
     dimensions: HashMap<String, Vec<usize>>,
-    /// By the metadata field's name up to its first dot.
+    /// By the name of the metadata field up to its first dot.
     metadata: HashMap<String, Vec<usize>>,
 }
 
 impl<K> TriggerSet<K> {
-    /// Takes queries, each with what it stands for.
+    /// Creates a set of queries with their keys.
     pub fn build(queries: Vec<(K, CompiledQuery)>) -> Self {
         let mut always = Vec::new();
         let mut fields = Fields::default();
@@ -63,7 +62,7 @@ impl<K> TriggerSet<K> {
         }
     }
 
-    /// What the queries that the occurrence matches stand for, in the order of [`Self::build`].
+    /// Returns the keys of the queries that match the occurrence, in the order of [`Self::build`].
     pub fn matching(&self, occurrence: &Occurrence) -> Vec<&K> {
         let mut candidates = self.always.clone();
         self.fields.add(occurrence, &mut candidates);
@@ -113,12 +112,12 @@ impl Fields {
             .try_for_each(|(_, index)| index.finish())
     }
 
-    /// Adds the queries that ask for something the occurrence holds.
+    /// Adds the queries that require something the occurrence contains.
     fn add(&self, occurrence: &Occurrence, candidates: &mut Vec<usize>) {
         let mut look = |places: &[usize]| {
             for place in places {
                 let (field, index) = &self.indexes[*place];
-                // Every value is looked at, so the answer is always no.
+                // Returns false so that every value is visited.
                 field.any(occurrence, &mut |found| {
                     index.add(found, candidates);
                     false
@@ -135,8 +134,8 @@ impl Fields {
             }
         }
         if !self.metadata.is_empty() {
-            // Keys are sorted, but `a`, `a-b`, `a.b` shows that those of one first part need not
-            // be neighbours; looking twice at a field does no harm.
+            // Keys with the same first part need not be neighbours in sorted order, as `a`, `a-b`,
+            // `a.b` shows; visiting a field twice is harmless.
             let mut last = None;
             for key in occurrence.metadata.keys() {
                 let first = first_part(key);

@@ -1,30 +1,30 @@
-//! An occurrence while queries are asked of it: what was folded of its texts, and how much was looked at.
+//! An occurrence being matched, with a cache of folded texts and a count of the work done.
 
 use std::cell::{Cell, RefCell};
 
 use super::fold::{Folded, fold};
 use crate::{domain::Occurrence, effort};
 
-/// Bytes of a text from which on what was folded of it is kept for the next clause. Shorter ones cost
-/// less to fold than to find.
+/// Minimum length of a text whose folded form is cached, in bytes. Shorter ones are cheaper to fold
+/// than to look up.
 const KEPT_FROM: usize = 256;
-/// Bytes looked at until it is asked whether anybody waits for the answer.
+/// Bytes compared between checks whether the caller is gone.
 const ASKED_EVERY: usize = 512 * 1024;
-/// What a look at a value costs in addition to its bytes.
+/// Cost of comparing a value in addition to its length, in bytes.
 const LOOK_BYTES: usize = 64;
 
-/// An occurrence that queries are asked of.
+/// An occurrence to match queries against.
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub(super) occurrence: &'a Occurrence,
-    /// Long texts of the occurrence by their address, which it keeps while it is looked at.
+    /// Folded forms of long texts by address, which is stable while the occurrence is borrowed.
     folded: RefCell<Vec<(usize, Box<str>)>>,
     looked_at: Cell<usize>,
     is_over: Cell<bool>,
 }
 
 impl<'a> Subject<'a> {
-    /// Of which nothing was asked yet.
+    /// Creates a subject.
     pub fn new(occurrence: &'a Occurrence) -> Self {
         Self {
             occurrence,
@@ -34,7 +34,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Notes a look at so many bytes.
+    /// Records that many bytes as compared.
     pub(super) fn spend(&self, bytes: usize) {
         let looked_at = self.looked_at.get().saturating_add(bytes + LOOK_BYTES);
         if looked_at < ASKED_EVERY {
@@ -45,12 +45,10 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether no one waits for what is found.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.get()
     }
 
-    /// Whether a text of the occurrence is the same as that one.
     pub(super) fn equals(&self, text: &str, other: &Folded) -> bool {
         if text.len() < KEPT_FROM {
             return other.equals(text);
@@ -58,7 +56,6 @@ impl<'a> Subject<'a> {
         self.folded(text, |whole| whole == other.as_str())
     }
 
-    /// Whether a text of the occurrence starts with that one.
     pub(super) fn starts(&self, text: &str, start: &Folded) -> bool {
         if text.len() < KEPT_FROM {
             return start.starts(text);
@@ -66,7 +63,6 @@ impl<'a> Subject<'a> {
         self.folded(text, |whole| whole.starts_with(start.as_str()))
     }
 
-    /// Whether a text of the occurrence ends with that one.
     pub(super) fn ends(&self, text: &str, end: &Folded) -> bool {
         if text.len() < KEPT_FROM {
             return end.ends(text);
@@ -74,7 +70,7 @@ impl<'a> Subject<'a> {
         self.folded(text, |whole| whole.ends_with(end.as_str()))
     }
 
-    /// Looks at a text of the occurrence as it is when folded.
+    /// Calls `look` with the folded form of a text of the occurrence.
     pub(super) fn folded<T>(&self, text: &str, look: impl FnOnce(&str) -> T) -> T {
         if text.len() < KEPT_FROM {
             return look(&fold(text));

@@ -1,4 +1,4 @@
-//! Queries against one occurrence that has a bit of everything.
+//! Queries against an occurrence with every kind of field.
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,15 @@
-//! What is wrong with templates, reported when they are saved.
+//! Validates templates when they are saved.
 
 use crate::{domain::TemplateLanguage, template::AnyTemplate, violation::Violation};
 
-/// What is wrong with a rule's message; the path is `message`.
+/// Returns the violations of a rule's message; the path is `message`.
 pub fn check_message(language: TemplateLanguage, message: &str) -> Vec<Violation> {
     fault("message".into(), language, message)
         .into_iter()
         .collect()
 }
 
-/// What a rule's message will not show, for people: variables that no event can have.
+/// Returns warnings for people about a rule's message: variables that no event can have.
 pub fn message_warnings(language: TemplateLanguage, message: &str) -> Vec<String> {
     let unknown = AnyTemplate::parse(language, message);
     let unknown = unknown.map(|template| template.unknown_variables());
@@ -19,7 +19,7 @@ pub fn message_warnings(language: TemplateLanguage, message: &str) -> Vec<String
         .collect()
 }
 
-/// What is wrong with a template that stands at that path.
+/// Returns the violation of the template at a path, if it is invalid.
 pub fn fault(path: String, language: TemplateLanguage, source: &str) -> Option<Violation> {
     let error = AnyTemplate::parse(language, source).err()?;
     Some(Violation::new(path, error.to_string()))

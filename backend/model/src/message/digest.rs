@@ -1,11 +1,11 @@
-//! What messages report on the many that a digest stands for.
+//! The content of digest messages.
 
 use serde_json::{Value, json};
 
 use super::domain_json;
 use crate::domain::{DigestContent, DigestId, Occurrence};
 
-/// One line about a digest: how many messages it stands for, and the most severe one.
+/// Returns one line about a digest: the number of messages and the most severe one.
 pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
     let messages = if digest.count == 1 {
         "message"
@@ -15,7 +15,7 @@ pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
     format!("{} {messages} ({}): {worst}", digest.count, parts(digest))
 }
 
-/// How many of the messages are new, and how many are not.
+/// Formats how many of the messages are new, and how many are not.
 fn parts(digest: &DigestContent) -> String {
     let new = digest.count - digest.clear_count;
     match (new, digest.clear_count) {
@@ -25,8 +25,8 @@ fn parts(digest: &DigestContent) -> String {
     }
 }
 
-/// The counts by rule and severity, and the most severe messages, one a line; and how many more there
-/// are.
+/// Returns one line per rule and severity, and per shown message, and the number of further
+/// messages.
 pub(super) fn lines(
     digest: &DigestContent,
     headline: impl Fn(&Occurrence) -> String,
@@ -55,7 +55,6 @@ pub(super) fn lines(
     rows.chain(items).chain(more).collect()
 }
 
-/// What a reader sees first: pairs of a label and a value.
 pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'static str, String)> {
     vec![
         ("Severity", worst.severity.word().to_owned()),
@@ -65,7 +64,7 @@ pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'stati
     ]
 }
 
-/// What templates and documents see of a digest; `events` are those that are shown.
+/// Returns the variables of a digest; `events` are the shown messages.
 pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
     let rows = digest.rows.iter().map(|row| {
         json!({
@@ -88,7 +87,7 @@ pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
     })
 }
 
-/// The most severe messages, each as what is shown of its occurrence.
+/// Returns the variables of the most severe messages.
 pub fn events(
     digest: &DigestContent,
     event: impl Fn(&Occurrence) -> Value,

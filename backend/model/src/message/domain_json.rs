@@ -1,14 +1,14 @@
-//! The domain as JSON documents show it.
+//! Converts domain types to the JSON shown in documents.
 
 use jiff::Timestamp;
 use serde_json::{Map, Number, Value as Json, json};
 
 use crate::domain::{Clause, Literal, Trigger, Value, value::Fields};
 
-/// Up to here every whole number is a double and every double is a whole number.
+/// The largest number up to which all integers are exact as doubles.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A value; whole numbers are written without a fraction.
+/// Converts a value; integers are written without a fraction.
 pub fn value(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -20,7 +20,7 @@ pub fn value(value: &Value) -> Json {
     }
 }
 
-/// A value on its own: a text as it is, all else as JSON.
+/// Formats a value on its own: a text as it is, anything else as JSON.
 pub fn text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
@@ -28,7 +28,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// An object's fields.
+/// Converts the fields of an object.
 pub fn object(fields: &Fields) -> Json {
     let pairs = fields.iter();
     Json::Object(
@@ -38,13 +38,13 @@ pub fn object(fields: &Fields) -> Json {
     )
 }
 
-/// A moment as RFC 3339; empty when it lies beyond all calendars.
+/// Formats a time as RFC 3339; empty if it is out of range.
 pub fn time(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-/// A trigger as REST shows it, without what only a read can know: `ruleNames`,
-/// `recentNotificationCount`, `etag`.
+/// Converts a trigger to the form of the REST interface, without the fields computed on reading:
+/// `ruleNames`, `recentNotificationCount`, `etag`.
 pub fn trigger(trigger: &Trigger) -> Json {
     let mut shown = Map::new();
     shown.insert("name".into(), trigger.name.as_str().into());

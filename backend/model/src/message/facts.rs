@@ -1,4 +1,4 @@
-//! What there is to tell, as templates and documents see it.
+//! The facts of a message, as templates and documents see them.
 
 use std::collections::BTreeMap;
 
@@ -13,60 +13,58 @@ use crate::{
     template::{AnyTemplate, Budget, Escape, Variables},
 };
 
-/// Characters of a headline.
 const HEADLINE_CHARACTERS_MAX: usize = 200;
 
-/// Characters of a title, which every receiver that limits one takes.
+/// Maximum length of a title, in characters; every receiver that limits titles accepts this.
 const TITLE_CHARACTERS_MAX: usize = 100;
 
-/// Characters of a text in a template that is filled in its simplest form.
+/// Maximum length of texts when a template is filled in its simplest form.
 const SIMPLE_CHARACTERS_MAX: usize = 200;
 
-/// What a rule's message is called among warnings.
 const RULE_MESSAGE: &str = "the rule's message";
 
-/// A template that takes more than rendering may take.
+/// A template that exceeded a rendering limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exceeded {
-    /// Whether it is the rule's message; else it is of the destination, or of the settings.
+    /// Whether it is the rule's message, rather than a template of the destination or the settings.
     pub of_rule: bool,
-    /// Which template, and which limit.
+    /// The template and the limit.
     pub fault: String,
 }
 
-/// What there is to tell.
+/// The facts of a message.
 #[derive(Debug)]
 pub struct Facts<'a> {
-    /// What the delivery is about.
+    /// The content of the delivery.
     pub content: &'a Content,
-    /// What the message says beside it.
+    /// The context of the message.
     pub context: &'a Context<'a>,
-    /// One line that shows what happened, to how many where it is a group; never empty.
+    /// One line that shows what happened, with a count for a group; never empty.
     pub headline: String,
-    /// The values of the dimensions but for `severity`, joined.
+    /// The values of the dimensions other than `severity`, joined.
     pub entity: String,
-    /// Where to read more; may be empty.
+    /// The link to details; may be empty.
     pub link: String,
-    /// The rule's message; none when the rule leaves it to the default, or its template failed.
+    /// The rule's message; `None` if the rule uses the default, or its template failed.
     pub message: Option<String>,
-    /// What went wrong so far, for people.
+    /// The warnings so far, for people.
     pub warnings: Vec<String>,
-    /// The first template that took too much.
+    /// The first template that exceeded a limit.
     pub exceeded: Option<Exceeded>,
-    /// What all its templates may take still.
+    /// The remaining budget of all templates of the message.
     budget: Budget,
-    /// Whether the rule's message is in the markup of the destination, its values escaped for that.
+    /// Whether the rule's message is in the markup of the destination, with its values escaped.
     pub is_markup: bool,
     /// The language of the destination's templates.
     pub language: TemplateLanguage,
-    /// Variables of the destination's own.
+    /// The destination's custom variables.
     values: BTreeMap<String, String>,
-    /// Made when a template first asks for them.
+    /// Created when a template first uses them.
     variables: Option<Variables>,
 }
 
 impl<'a> Facts<'a> {
-    /// The facts of a delivery, with the rule's message rendered.
+    /// Creates the facts of a delivery and renders the rule's message.
     pub fn new(content: &'a Content, around: &'a Context<'a>) -> Self {
         let occurrence = &content.occurrence;
         let values = occurrence.dimensions.iter();
@@ -92,7 +90,7 @@ impl<'a> Facts<'a> {
             variables: None,
         };
         let own = &around.links.template;
-        // What a digest includes is behind no single link.
+        // A digest has no single link.
         if content.digest.is_none() {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
@@ -116,14 +114,14 @@ impl<'a> Facts<'a> {
         let (place, is_markup) = place_of_message(&content.destination_kind, *template_language);
         facts.message = facts.fill_in(*template_language, RULE_MESSAGE, message, place);
         facts.is_markup = is_markup;
-        // From here on templates can show it.
+        // Templates can use the message from here on.
         if let (Some(variables), Some(message)) = (&mut facts.variables, &facts.message) {
             variables.edit()["rule"]["message"] = message.as_str().into();
         }
         facts
     }
 
-    /// Gives templates variables of the destination's own.
+    /// Defines the destination's custom variables for templates.
     pub fn define(&mut self, values: &BTreeMap<String, ValueMap>) {
         for (name, value) in values {
             let what = format!("the value `{name}`");
@@ -133,34 +131,33 @@ impl<'a> Facts<'a> {
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
         }
-        // From here on templates can show them.
+        // Templates can use them from here on.
         if let Some(variables) = &mut self.variables {
             variables.edit()["values"] = json!(self.values);
         }
     }
 
-    /// Whether the message tells that the occurrence was closed.
+    /// Whether the message reports that the occurrence was closed.
     pub fn is_closing(&self) -> bool {
         self.content.is_closing()
     }
 
-    /// The occurrence; of a group or a digest, the one that it is shown by.
+    /// Returns the occurrence; for a group or a digest, its representative.
     pub fn occurrence(&self) -> &'a Occurrence {
         &self.content.occurrence
     }
 
-    /// When the notification was decided, in milliseconds since 1970.
+    /// Returns the time the notification was decided, in milliseconds since 1970.
     pub fn timestamp_ms(&self) -> i64 {
         self.context.timestamp_ms()
     }
 
-    /// The rule's message, empty when there is none.
+    /// Returns the rule's message; empty if there is none.
     pub fn message(&self) -> &str {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// What happened to the occurrence, when the message is about a change, and that it flaps; else
-    /// nothing.
+    /// Returns the change of the occurrence or its flapping, if the message reports one.
     pub fn change(&self) -> Option<&'static str> {
         let occurrence = self.occurrence();
         if self.content.digest.is_some() {
@@ -175,19 +172,20 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether nothing of what it reports on is open.
+    /// Whether nothing it reports is still open.
     pub fn is_over(&self) -> bool {
         let group = self.content.group.as_ref();
         group.map_or(self.occurrence().status == Status::Closed, |it| it.is_over)
     }
 
-    /// Whether everything of it that is open is acknowledged.
+    /// Whether everything open that it reports is acknowledged.
     pub fn is_acknowledged(&self) -> bool {
         let group = self.content.group.as_ref();
         group.map_or(self.occurrence().acknowledged, |it| it.acknowledged)
     }
 
-    /// Where the contact that it is sent to acknowledges, while there is something to acknowledge.
+    /// Returns the link with which its contact can acknowledge, if there is something to
+    /// acknowledge.
     pub fn acknowledge_link(&self) -> Option<String> {
         let contact = self.content.contact.as_ref()?;
         let is_done = self.content.clear || self.is_acknowledged();
@@ -195,7 +193,7 @@ impl<'a> Facts<'a> {
         Some(link).filter(|it| !is_done && !it.is_empty())
     }
 
-    /// What receivers see as one matter: the occurrence, the group, or the digest.
+    /// Returns the id of the thread for receivers: the occurrence, the group or the digest.
     pub fn thread_id(&self) -> String {
         match (&self.content.digest, &self.content.group) {
             (Some(digest), _) => DigestId(digest.id).to_string(),
@@ -204,7 +202,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What a reader sees first: pairs of a label and a value.
+    /// Returns the most important facts as pairs of a label and a value.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let occurrence = self.occurrence();
         if let Some(digest) = &self.content.digest {
@@ -218,8 +216,8 @@ impl<'a> Facts<'a> {
         ]
     }
 
-    /// The members of the group, or what a digest includes, one a line, and how many more there
-    /// are; none for an occurrence on its own.
+    /// Returns one line per member of the group or message of the digest, and the number of further
+    /// ones; `None` for a single occurrence.
     pub fn members(&self) -> Option<Vec<String>> {
         if let Some(digest) = &self.content.digest {
             return Some(digest::lines(digest, headline));
@@ -228,8 +226,7 @@ impl<'a> Facts<'a> {
         Some(members::lines(group, &self.link, headline))
     }
 
-    /// Fills a template of the destination; none when it is empty or fails, which is then among the
-    /// warnings.
+    /// Renders a template of the destination; `None` if it is empty or fails, which adds a warning.
     pub fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
         self.fill_in(self.language, what, source, escape)
     }
@@ -272,8 +269,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Fills a template of the destination with the least there is to tell: short texts and empty lists,
-    /// every value escaped. None when that fails too.
+    /// Renders a template of the destination with reduced variables: short texts, empty lists, and
+    /// every value escaped. `None` if that fails too.
     pub fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
         let template = AnyTemplate::parse(self.language, source).ok()?;
         let mut json = self.make_variables();
@@ -289,12 +286,12 @@ impl<'a> Facts<'a> {
         made.unwrap_or_else(|| Variables::new(self.make_variables()))
     }
 
-    /// Notes what is wrong with something.
+    /// Adds a warning.
     pub fn warn(&mut self, what: &str, wrong: &str) {
         self.warnings.push(format!("{what}: {wrong}"));
     }
 
-    /// Notes that a text is not sent whole, when that is so; gives what is sent.
+    /// Adds a warning if a text was truncated; returns the text to send.
     pub fn note_cut(&mut self, whole: &str, cut: String, provider: &str, limit: &str) -> String {
         if cut != whole {
             let wrong = format!("it is cut to the limit of {provider}, {limit}");
@@ -362,8 +359,9 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// How values are in a rule's message to that kind of destination, and whether the whole is its
-/// markup then. Elsewhere the message is plain text, which each destination escapes as a whole.
+/// Returns how values in a rule's message are escaped for a kind of destination, and whether the
+/// message is in its markup. Otherwise the message is plain text, which the destination escapes as
+/// a whole.
 fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
     match (kind, language) {
         (DestinationKind::Slack(_), TemplateLanguage::Jinja) => (Escape::Slack, true),
@@ -372,7 +370,7 @@ fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Esca
     }
 }
 
-/// Cuts texts, empties lists, and leaves out what nests.
+/// Truncates texts and empties lists.
 fn simplify(variables: &mut Value) {
     match variables {
         Value::String(text) => *text = cut::characters(text, SIMPLE_CHARACTERS_MAX),
@@ -390,7 +388,6 @@ fn headline(occurrence: &Occurrence) -> String {
         .unwrap_or_else(|| occurrence.event.to_string())
 }
 
-/// What templates see of an occurrence.
 fn event(occurrence: &Occurrence) -> Value {
     let headline = headline(occurrence);
     json!({

@@ -1,15 +1,14 @@
-//! Labels of a thread, for receivers that tell alerts apart by all their labels.
+//! Labels of a thread, for receivers that distinguish alerts by all their labels.
 
 use std::collections::BTreeMap;
 
 use crate::domain::{Content, hold::SharedValue};
 
-/// The label that names the alert.
 const NAME: &str = "alertname";
-/// The label with the id of the thread.
 const THREAD: &str = "thread";
 
-/// The labels: the same in every message of a thread, whatever happened to its events.
+/// Returns the labels, which are the same in every message of a thread whatever happens to its
+/// events.
 pub(super) fn labels(content: &Content, thread_id: String) -> BTreeMap<String, String> {
     let occurrence = &content.occurrence;
     let mut labels = BTreeMap::from([(THREAD.to_owned(), thread_id)]);
@@ -42,7 +41,8 @@ fn shared((field, value): &SharedValue) -> Option<(&str, &str)> {
     Some((inside.unwrap_or(field), value.as_deref()?))
 }
 
-/// A name as Prometheus takes it: ASCII letters, digits and `_`, and no digit first.
+/// Converts a name to a valid Prometheus label name: ASCII letters, digits and `_`, not starting
+/// with a digit.
 fn as_label(key: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let label: String = key.chars().map(|c| if fits(c) { c } else { '_' }).collect();

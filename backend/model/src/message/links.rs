@@ -1,4 +1,4 @@
-//! Where the links in messages lead.
+//! Links in messages.
 
 use std::{fmt, sync::Arc};
 
@@ -6,35 +6,35 @@ use bellwether_proto::text::percent_encoded;
 
 use crate::domain::{Content, GroupId, Name, PagedContact, Secret, secret::MASK};
 
-/// Where the links in messages lead.
+/// The configuration of links in messages.
 #[derive(Debug, Clone, Default)]
 pub struct Links {
-    /// The address that `url` is and `link` starts with; empty leaves both empty.
+    /// The base URL, used for `url` and as the start of `link`; if empty, both are empty.
     pub base: String,
-    /// A template for `link`, for a separate page; empty leads to this service.
+    /// The template of `link` for a page elsewhere; empty links to this service.
     pub template: String,
-    /// What lets a link be followed without a key; none leaves that to who has one.
+    /// Signs links so that they work without a key; `None` requires a key.
     pub signer: Option<Arc<dyn SignLinks>>,
-    /// What lets a contact acknowledge without a key; none where no message offers that.
+    /// Signs acknowledgement links for contacts; `None` omits these links.
     pub acknowledging: Option<Arc<dyn SignLinks>>,
 }
 
-/// Signs links, so that they can be followed without a key. Anyone who has a signature has access: it is
-/// shown to the receiver of the message only.
+/// Signs links so that they work without a key. A signature gives access to anyone who has it, so
+/// it is only shown to the receiver of the message.
 pub trait SignLinks: fmt::Debug + Send + Sync {
-    /// Returns until when a link to a thread can be followed, in milliseconds since 1970, and its signature;
-    /// the same for the same thread and the same start.
+    /// Returns the expiry of a link to a thread, in milliseconds since 1970, and its signature; the
+    /// same for the same thread and start.
     fn read(&self, thread: &str, since_ms: i64) -> (i64, Secret);
 
-    /// Returns the signature of a link by which a contact acknowledges a thread, as long as that response
-    /// lasts.
+    /// Returns the signature of a link with which a contact acknowledges a thread while the
+    /// response lasts.
     fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret;
 
-    /// Records that a message to a contact contains a link to acknowledge a thread.
+    /// Records that a message to a contact contains an acknowledgement link for a thread.
     fn issued(&self, _thread: &str, _contact: &Name) {}
 }
 
-/// Links as readers of the API see them: in place of each signature is the mask.
+/// Links for readers of the API, with the mask in place of signatures.
 #[derive(Debug)]
 struct Masked(Arc<dyn SignLinks>);
 
@@ -49,7 +49,7 @@ impl SignLinks for Masked {
 }
 
 impl Links {
-    /// Returns the same links with the mask in place of each signature, for texts that are not sent but shown.
+    /// Returns the links with masked signatures, for texts that are displayed rather than sent.
     #[must_use]
     pub fn masked(&self) -> Self {
         let masked = |signer: &Option<Arc<dyn SignLinks>>| {
@@ -63,7 +63,7 @@ impl Links {
         }
     }
 
-    /// Returns every signature that a message of a content can contain.
+    /// Returns every signature that a message can contain.
     pub fn signatures(&self, content: &Content, since_ms: i64) -> Vec<Secret> {
         let contact = content.contact.as_ref();
         let acknowledging = contact.and_then(|it| self.acknowledgement(content, it));
@@ -74,7 +74,7 @@ impl Links {
         acknowledging.into_iter().chain(reading).collect()
     }
 
-    /// Where to read about what a content is about, decided at that moment; empty without a base.
+    /// Returns the link to what a content reports, decided at `since_ms`; empty without a base URL.
     pub(super) fn to(&self, content: &Content, since_ms: i64) -> String {
         if self.base.is_empty() {
             return String::new();
@@ -90,7 +90,8 @@ impl Links {
         }
     }
 
-    /// Where a contact acknowledges what a content is about; empty without a base.
+    /// Returns the link with which a contact acknowledges what a content reports; empty without a
+    /// base URL.
     pub(super) fn acknowledge(&self, content: &Content, contact: &PagedContact) -> String {
         let signature = self.acknowledgement(content, contact);
         let Some(signature) = signature.filter(|_| !self.base.is_empty()) else {
@@ -111,13 +112,12 @@ impl Links {
         Some(signer.acknowledge(&thread, &contact.response.to_string(), &contact.name))
     }
 
-    /// The address of the installation.
     pub(super) fn url(&self) -> &str {
         self.base.trim_end_matches('/')
     }
 }
 
-/// The place and the thread of a link.
+/// Returns the path and the thread of a link.
 fn place_of(content: &Content) -> (&'static str, String) {
     match &content.group {
         Some(group) => ("groups", GroupId(group.id).to_string()),

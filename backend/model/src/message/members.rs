@@ -1,17 +1,18 @@
-//! What messages report on the members of a group.
+//! The content of messages about groups.
 
 use serde_json::{Value, json};
 
 use super::cut;
 use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue};
 
-/// Members that a default text and the variable `group.events` have.
+/// Maximum number of members in a default text and in the variable `group.events`.
 const LISTED_MAX: usize = 20;
 
-/// Characters of what the members share, in a headline.
+/// Maximum length of the shared values in a headline, in characters.
 const SHARED_CHARACTERS_MAX: usize = 80;
 
-/// One line about a group: how many are open and what changed, and its most severe member.
+/// Returns one line about a group: the number of open members, what changed, and the most severe
+/// member.
 pub(super) fn headline(group: &GroupContent, worst: &str) -> String {
     let mut parts = Vec::new();
     if !group.is_over {
@@ -37,7 +38,7 @@ fn shared((field, value): &SharedValue) -> String {
     }
 }
 
-/// The members that are shown, one a line, and how many more there are.
+/// Returns one line per shown member, and the number of further members.
 pub(super) fn lines(
     group: &GroupContent,
     link: &str,
@@ -63,14 +64,12 @@ pub(super) fn lines(
     lines
 }
 
-/// How many there are beside those that are listed.
 fn more(group: &GroupContent) -> u32 {
     let listed = group.members.len().min(LISTED_MAX);
     let listed = u32::try_from(listed).unwrap_or(u32::MAX);
     group.count.saturating_sub(listed)
 }
 
-/// What templates see of a group.
 pub(super) fn variables(
     group: &GroupContent,
     link: &str,
@@ -98,7 +97,7 @@ pub(super) fn variables(
     })
 }
 
-/// What the members share, by the names of the fields without `dimensions.` and `metadata.`.
+/// Returns the values shared by the members, by field name without `dimensions.` and `metadata.`.
 pub fn by(group: &GroupContent) -> Value {
     let name = |field: &str| {
         let inside = field.strip_prefix("dimensions.");

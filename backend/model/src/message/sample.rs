@@ -1,4 +1,4 @@
-//! The event that a test tells about when its caller names none.
+//! The sample event of a test for which the caller provides none.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::domain::{
     rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
 };
 
-/// An open occurrence that is plainly a sample.
+/// Returns an open occurrence that is recognizably a sample.
 pub fn occurrence(now_ms: i64) -> Occurrence {
     let text = |text: &str| text.to_owned();
     let dimensions = BTreeMap::from([
@@ -61,7 +61,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
     }
 }
 
-/// A group of three that has just come together, one of which is the occurrence.
+/// Returns a new group of three members, one of which is the occurrence.
 pub fn group(grouping: &Grouping, occurrence: &Occurrence) -> GroupContent {
     let field = |name: &String| {
         let inside = name.strip_prefix("dimensions.");
@@ -98,11 +98,10 @@ pub fn group(grouping: &Grouping, occurrence: &Occurrence) -> GroupContent {
     }
 }
 
-/// Members of a sample group.
 const SAMPLE_MEMBERS: u32 = 3;
 
-/// What a test sends: an occurrence under a rule that replaces a real one. An empty message means
-/// the default.
+/// Returns the content of a test: an occurrence with a substitute rule. An empty message means the
+/// default.
 pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -> Content {
     Content {
         clear: false,

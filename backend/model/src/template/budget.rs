@@ -1,4 +1,4 @@
-//! What rendering may cost, counted while it works.
+//! Limits the cost of rendering while it runs.
 
 use std::io;
 
@@ -8,70 +8,68 @@ use crate::{
     limits::{BLANK_STEPS_MAX, MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX},
 };
 
-/// Bytes written or compared that cost as much as one step.
 const STEP_BYTES: usize = 64;
-/// How often steps are taken until the caller is looked for again.
+/// Number of steps between checks whether the caller is gone.
 const LOOK_EVERY: usize = 512;
-/// Bytes of a value written as JSON that do: it is walked through for them.
 const JSON_STEP_BYTES: usize = 4;
 
-/// Why a template was not rendered.
+/// The reason a template was not rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// An expression of it failed.
+    /// An expression failed.
     #[error(transparent)]
     Failed(#[from] TemplateError),
-    /// The text would be longer than the limit.
+    /// The text would exceed this limit.
     #[error("the text has more than the {0} bytes that one template may write")]
     TooLong(usize),
-    /// Too many entries, look-ups and bytes.
+    /// The limit of steps was exceeded.
     #[error(
         "it takes more than the {0} steps that rendering may take; fewer sections inside sections \
          over long lists take less"
     )]
     TooManySteps(usize),
-    /// The time is over, or the caller is gone.
+    /// The time limit passed, or the caller is gone.
     #[error("it takes longer than rendering may take")]
     TooSlow,
 }
 
 impl RenderError {
-    /// Whether a limit was passed.
+    /// Whether a limit was exceeded.
     pub fn is_limit(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
 }
 
-/// The steps that rendering may take: a part of a template, an entry of a list, a look-up of a name,
-/// and every 64 bytes written or compared are one.
+/// The budget of rendering, in steps: each part of a template, list entry, name lookup, and 64
+/// bytes written or compared.
 ///
-/// All templates of one message, or of one document, share a budget, so that the cost of many is
-/// bounded as well.
+/// All templates of a message or a document share a budget, so that the total cost is bounded as
+/// well.
 #[derive(Debug)]
 pub struct Budget {
-    /// What all templates together may take still.
+    /// The remaining steps of all templates.
     left: usize,
     total: usize,
-    /// What the template that is being rendered may take still.
+    /// The remaining steps of the current template.
     steps: usize,
     steps_max: usize,
     bytes_max: usize,
-    /// How often steps were taken, for looking for the caller from time to time.
+    /// The number of steps used, to check periodically whether the caller is gone.
     taken: usize,
 }
 
 impl Budget {
-    /// The budget of one message.
+    /// Returns the budget of one message.
     pub fn of_message() -> Self {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
-    /// The budget of a template without variables, rendered to see what its author wrote.
+    /// Returns the budget of a template without variables, rendered to show what its author wrote.
     pub fn of_blank() -> Self {
         Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
-    /// So many steps in all, and so many steps and bytes for one template.
+    /// Creates a budget of `total` steps, with limits on the steps and bytes of each template.
     pub fn new(total: usize, steps_max: usize, bytes_max: usize) -> Self {
         Self {
             left: total,
@@ -83,18 +81,17 @@ impl Budget {
         }
     }
 
-    /// The bytes that one template may write.
     pub(super) fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// Begins with another template, and shows how many steps it may take.
+    /// Starts another template and returns its number of steps.
     pub(super) fn begin_template(&mut self) -> usize {
         self.steps = self.steps_max;
         self.steps_max.min(self.left)
     }
 
-    /// Takes all steps of a template, and says that these were too few.
+    /// Uses up the steps of the current template and returns the error.
     pub(super) fn exhaust(&mut self) -> RenderError {
         let limit = if self.left <= self.steps {
             self.total
@@ -106,11 +103,11 @@ impl Budget {
         RenderError::TooManySteps(limit)
     }
 
-    /// Takes so many steps.
+    /// Uses steps.
     ///
     /// # Errors
-    /// [`RenderError::TooManySteps`] when there are not so many left, and [`RenderError::TooSlow`] when the caller
-    /// is gone or its time is over.
+    /// Returns [`RenderError::TooManySteps`] if not enough are left, and [`RenderError::TooSlow`]
+    /// if the caller is gone or its time is over.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
         self.taken = self.taken.wrapping_add(1);
         if self.taken.is_multiple_of(LOOK_EVERY) && effort::is_over() {
@@ -127,12 +124,11 @@ impl Budget {
         }
     }
 
-    /// Compares so many bytes with keys.
     pub(super) fn compare(&mut self, bytes: usize) -> Result<(), RenderError> {
         self.spend(1 + bytes / STEP_BYTES)
     }
 
-    /// Writes so many bytes behind those that are there.
+    /// Charges for writing `bytes` after `written` ones.
     pub(super) fn write(&mut self, written: usize, bytes: usize) -> Result<(), RenderError> {
         if written + bytes > self.bytes_max {
             return Err(RenderError::TooLong(self.bytes_max));
@@ -141,7 +137,6 @@ impl Budget {
     }
 }
 
-/// Takes what is written as long as the budget does.
 pub(super) struct Limited<'a> {
     budget: &'a mut Budget,
     bytes: Vec<u8>,
@@ -157,7 +152,7 @@ impl<'a> Limited<'a> {
         }
     }
 
-    /// What was written, when that is all of it.
+    /// Returns the text if it was written completely.
     pub(super) fn text(self, is_whole: bool) -> Result<String, RenderError> {
         match (self.fault, String::from_utf8(self.bytes)) {
             (None, Ok(text)) if is_whole => Ok(text),

@@ -1,19 +1,18 @@
-//! Texts that must not be longer than a provider takes.
+//! Truncates texts to the limits of providers.
 
-/// What stands where the rest of a text was cut off.
 const MARK: char = '\u{2026}';
 
-/// The text, with at most so many characters.
+/// Truncates a text to at most `max` characters.
 pub fn characters(text: &str, max: usize) -> String {
     cut(text, max, |_| 1)
 }
 
-/// The text, with at most so many bytes.
+/// Truncates a text to at most `max` bytes.
 pub fn bytes(text: &str, max: usize) -> String {
     cut(text, max, char::len_utf8)
 }
 
-/// The text, with at most so many bytes once it is in a JSON document.
+/// Truncates a text to at most `max` bytes when written in a JSON document.
 pub fn json_bytes(text: &str, max: usize) -> String {
     cut(text, max, |c| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -22,17 +21,17 @@ pub fn json_bytes(text: &str, max: usize) -> String {
     })
 }
 
-/// The text on one line: control characters and line breaks become spaces.
+/// Returns the text on one line, with control characters and line breaks replaced by spaces.
 pub fn one_line(text: &str, characters_max: usize) -> String {
     let breaks = |c: char| c.is_whitespace() || c.is_control();
     let words: Vec<_> = text.split(breaks).filter(|word| !word.is_empty()).collect();
     characters(&words.join(" "), characters_max)
 }
 
-/// The text, with at most so much of what each character costs; the mark is paid for.
+/// Truncates a text to a total cost of its characters, including the mark.
 pub fn cut(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
     let mut spent = 0;
-    // Up to here the mark still fits.
+    // The length up to which the mark still fits.
     let mut fits = 0;
     for (at, c) in text.char_indices() {
         if spent + cost(MARK) <= max {

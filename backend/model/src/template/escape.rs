@@ -1,48 +1,49 @@
-//! What is done to a value, so that it cannot end the place that it is in.
+//! Escapes values so that they cannot break out of their context.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// What cannot be in a part of a path, or in a value of a query or a form.
+/// Characters that are encoded in a path segment, or in a value of a query or form.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Keeps words apart for programs, and is nothing to readers.
+/// Separates words for programs, and is invisible to readers.
 const WORD_JOINER: char = '\u{2060}';
 
-/// What chats call everybody by, behind an `@`.
+/// The names by which chats mention everybody, after an `@`.
 const ROOMS: [&str; 7] = [
     "all", "channel", "everyone", "here", "online", "room", "team",
 ];
 
-/// What `{{x}}` does to a value, by the place it is in.
+/// The escaping of `{{x}}`, by context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
-    /// Nothing.
+    /// None.
     None,
     /// `&`, `<`, `>`, `"` and `'` become HTML entities.
     Html,
-    /// As inside the quotes of a JSON string.
+    /// For a quoted JSON string.
     Json,
-    /// As in the value of a header: control characters and line breaks become spaces.
+    /// For the value of a header: control characters and line breaks become spaces.
     Header,
-    /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
-    /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
+    /// For a path segment, or a value of a query or form: everything but letters, digits, `-`, `.`,
+    /// `_` and `~` is percent-encoded. A value of only dots, which would lead up the path, becomes
+    /// `_`.
     Percent,
-    /// As text of Slack inside the quotes of a JSON string.
+    /// For Slack text in a quoted JSON string.
     SlackJson,
-    /// As text of Slack: neither a link nor a mention, and no room is called.
+    /// For Slack text: no links, mentions or room mentions.
     Slack,
-    /// As text among Markdown: its signs stand for themselves, and no room is called.
+    /// For Markdown text: special characters are escaped, and no room mentions.
     Markdown,
-    /// As text of a card: no link, no tag, and no room is called; other signs stay.
+    /// For text in a card: no links, tags or room mentions; other characters stay.
     Card,
-    /// As text of Telegram's `MarkdownV2`.
+    /// For text in Telegram's `MarkdownV2`.
     Telegram,
 }
 
@@ -60,20 +61,18 @@ impl Escape {
         (Self::Telegram, "telegram"),
     ];
 
-    /// The word for the place.
     pub(super) fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(it, _)| *it == self);
         found.map_or("text", |(_, name)| name)
     }
 
-    /// The place of that word.
     pub(super) fn of_name(name: &str) -> Self {
         let found = Self::ALL.iter().find(|(_, it)| *it == name);
         found.map_or(Self::None, |(it, _)| *it)
     }
 }
 
-/// A text as it is in that place.
+/// Escapes a text.
 pub fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
         Escape::Html => html(text),
@@ -115,7 +114,7 @@ fn backslashed(text: &str, signs: &str) -> String {
     escaped
 }
 
-/// A text that links to nothing but what it shows and opens no tag, with all else as it is.
+/// Returns a text without hidden links and tags, otherwise unchanged.
 fn card(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     let mut before = ' ';
@@ -131,7 +130,7 @@ fn card(text: &str) -> String {
     escaped
 }
 
-/// A text in which the words by which chats call everybody in a room are none to them any more.
+/// Breaks room mentions in a text.
 fn quiet(text: &str) -> Cow<'_, str> {
     if !text.contains('@') {
         return Cow::Borrowed(text);
@@ -141,7 +140,7 @@ fn quiet(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('@') {
         quiet.push_str(&rest[..=at]);
         rest = &rest[at + 1..];
-        // Zulip has two stars around the word.
+        // Zulip puts two asterisks around the word.
         let word = rest.trim_start_matches(['*', '_']);
         let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next();
         let word = word.unwrap_or_default().to_ascii_lowercase();
@@ -153,7 +152,7 @@ fn quiet(text: &str) -> Cow<'_, str> {
     Cow::Owned(quiet)
 }
 
-/// A text as it is in HTML.
+/// Escapes a text for HTML.
 pub fn html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
@@ -176,7 +175,7 @@ pub fn html(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// What chats read as a call, a link, a mention or a tag.
+    /// Texts that chats treat as a mention, a link or a tag.
     const HOSTILE: &str =
         "@all @Channel @here, @**all** <!channel> <users/all> [a](https://e) <at>x</at> [b]: x";
 

@@ -1,5 +1,6 @@
-//! Jinja templates, parsed by `MiniJinja`: expressions, loops, conditions and filters. The cost of every
-//! construct is bounded by the template and its data; there are no files, other templates or environment.
+//! Jinja templates, parsed by `MiniJinja`: expressions, loops, conditions and filters. The cost of
+//! every construct is bounded by the template and its data; there are no files, other templates or
+//! environment.
 
 mod apply;
 mod arithmetic;
@@ -31,18 +32,18 @@ use super::{
 use evaluate::Evaluation;
 pub use filters::FILTERS;
 
-/// Bytes of an error that quotes what failed.
+/// Maximum length of an error that quotes the failing value, in bytes.
 const DETAIL_BYTES_MAX: usize = 300;
 
-/// A Jinja template that parsed.
+/// A parsed Jinja template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jinja {
     source: String,
-    /// The names that it asks for and does not define itself, with what it reaches inside.
+    /// The names it uses without defining them, with the paths it reads inside.
     names: BTreeSet<String>,
 }
 
-/// Everything but what one rendering decides: the source and what it may cost.
+/// The parts of the environment shared by all renderings.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_debug(false);
@@ -60,10 +61,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 impl Jinja {
-    /// Takes a text as a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// Returns the error and its position.
     pub fn parse(source: &str) -> Result<Self, TemplateError> {
         check_size(source)?;
         check::check(source, &parsed(source)?)?;
@@ -78,10 +79,10 @@ impl Jinja {
         })
     }
 
-    /// Renders the template; every value is escaped for the place.
+    /// Renders the template with every value escaped.
     ///
     /// # Errors
-    /// When a limit is passed, and when an expression fails.
+    /// Returns an error if a limit is exceeded or an expression fails.
     pub fn render(
         &self,
         data: &Value,
@@ -92,7 +93,7 @@ impl Jinja {
         let template = parsed(&self.source)?;
         let mut environment = ENVIRONMENT.clone();
         environment.set_fuel(Some(steps as u64));
-        // The state of an empty template, for filters: its name is the place.
+        // The state of an empty template, for filters; its name is the kind of escaping.
         let state = environment
             .template_from_named_str(escape.name(), "")
             .and_then(|it| it.render_captured(data.clone()));
@@ -107,7 +108,7 @@ impl Jinja {
         });
         let text = match (rendered, limit) {
             (Ok(text), _) => text,
-            // What was spent until then is not known.
+            // The number of steps used is unknown here.
             (Err(_), Some(limit)) => {
                 budget.exhaust();
                 return Err(limit);
@@ -125,27 +126,27 @@ impl Jinja {
         Ok(text)
     }
 
-    /// The variables of a destination's own that it asks for, without what stands before each.
+    /// Returns the custom variables of a destination that it uses, without their prefix.
     pub(super) fn own_values(&self) -> Vec<&str> {
         let names = self.names.iter();
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
     }
 
-    /// The variables that no event can have.
+    /// Returns the variables that no event can have.
     pub(super) fn unknown_variables(&self) -> Vec<String> {
         let unknown = self.names.iter().filter(|name| !is_known(name));
         unknown.take(UNKNOWN_MAX).cloned().collect()
     }
 }
 
-/// A text as a tree, no deeper than the stack allows.
+/// Parses a text into a tree, no deeper than the stack allows.
 fn parsed(source: &str) -> Result<Stmt<'_>, TemplateError> {
     scan::check(source)?;
     let parsed = machinery::parse(source, "template", SyntaxConfig::default());
     parsed.map_err(|error| fault(source, &error))
 }
 
-/// An error of the parser.
+/// Converts an error of the parser.
 fn fault(source: &str, error: &Error) -> TemplateError {
     let at = error.range().map(|range| range.start);
     match at.filter(|at| source.is_char_boundary(*at)) {
@@ -158,7 +159,7 @@ fn fault(source: &str, error: &Error) -> TemplateError {
     }
 }
 
-/// An error of the expression that begins at that byte.
+/// Converts an error of the expression that starts at byte `at`.
 fn failure(source: &str, error: &Error, at: u32) -> TemplateError {
     let at = usize::try_from(at).unwrap_or_default();
     let at = if source.is_char_boundary(at) { at } else { 0 };
@@ -175,14 +176,14 @@ fn message(error: &Error) -> String {
     cut::bytes(&message, DETAIL_BYTES_MAX)
 }
 
-/// Writes a value, escaped for the place that the template's name says.
+/// Writes a value, escaped as the template's name says.
 fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let place = Escape::of_name(state.name());
     let text = filters::text(state, value)?;
     let is_markup = value.is_safe()
         && match place {
             Escape::Header => false,
-            // Of what its author takes for escaped, only what is so stays.
+            // Values that the author marks as escaped are only kept if they are.
             Escape::Percent => {
                 let is_escaped = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
                 text.chars().all(is_escaped) && !text.trim_matches('.').is_empty()

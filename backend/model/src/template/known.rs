@@ -1,8 +1,8 @@
-//! The variables that messages have, and which names of a template are none of them.
+//! The variables of messages, and detection of unknown names in templates.
 
 use super::{Part, Template};
 
-/// Every variable but the open ones.
+/// All variables other than the open ones.
 pub const VARIABLES: [&str; 82] = [
     "acknowledged",
     "clear",
@@ -88,16 +88,15 @@ pub const VARIABLES: [&str; 82] = [
     "url",
 ];
 
-/// Below these the sender of an event decides, or the author of a rule or destination.
+/// The prefixes of variables defined by senders of events, or by authors of rules and destinations.
 pub const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "group.by.", VALUES];
 
-/// Below this a destination has separate variables.
+/// The prefix of a destination's custom variables.
 pub const VALUES: &str = "values.";
 
-/// The members of a group, and what a digest includes, have the variables of an event.
+/// Prefixes of list entries that have the variables of an event.
 const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
 
-/// Unknown names that are reported about one template.
 pub(super) const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.
@@ -115,13 +114,13 @@ pub fn is_known(name: &str) -> bool {
 }
 
 impl Template {
-    /// The variables of a destination's own that it asks for, without what stands before each.
+    /// Returns the custom variables of a destination that it uses, without their prefix.
     pub fn own_values(&self) -> Vec<&str> {
         let names = self.names().into_iter();
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
     }
 
-    /// Every name that it asks for, as it is written.
+    /// Returns every name it uses, as written.
     pub fn names(&self) -> Vec<&str> {
         fn collect<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
             for part in parts {
@@ -139,10 +138,9 @@ impl Template {
         found
     }
 
-    /// The variables that no event can have: each once, in the order of their first use, at most
-    /// 20.
+    /// Returns the distinct variables that no event can have, in order of first use, at most 20.
     ///
-    /// Inside a section a name may also be a part of what the section is about.
+    /// Inside a section a name may also refer to a part of the section's value.
     pub fn unknown_variables(&self) -> Vec<String> {
         let mut unknown = Vec::new();
         collect(&self.parts, &mut Vec::new(), &mut unknown);
@@ -177,13 +175,13 @@ fn collect(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) 
             (Some((inverted, parts)), _) if inverted || name == "." => {
                 collect(parts, around, unknown);
             }
-            // What an unknown section is about is unknown too; one name of it is enough.
+            // Names inside an unknown section are unknown too; reporting the section is enough.
             _ => {}
         }
     }
 }
 
-/// The name from the outermost level, when some message may have such a variable.
+/// Returns the full name from the root if some message may have such a variable.
 fn full_name(name: &str, around: &[String]) -> Option<String> {
     let inside = around
         .iter()

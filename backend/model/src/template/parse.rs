@@ -1,18 +1,17 @@
-//! From text to template.
+//! Parses Mustache templates.
 
 use super::{Part, Template, TemplateError, check_size};
 
-/// Sections inside sections.
+/// Maximum nesting of sections.
 const NESTING_MAX: usize = 32;
-/// Bytes of a variable's name.
 const NAME_BYTES_MAX: usize = 512;
 
 impl Template {
-    /// Takes a text as a template. Line ends are kept; a line that holds only a section tag or a
-    /// comment vanishes.
+    /// Parses a template. Line ends are kept; a line with only a section tag or a comment is
+    /// removed.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// Returns the error and its position.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         check_size(text)?;
         let mut open = vec![Open {
@@ -47,7 +46,7 @@ impl Template {
     }
 }
 
-/// A section whose end has not come yet; the outermost stands for the template itself.
+/// A section that is still open; the outermost is the template itself.
 struct Open<'a> {
     name: &'a str,
     at: usize,
@@ -65,7 +64,6 @@ enum Kind {
     Comment,
 }
 
-/// One tag, from `{{` to `}}`.
 struct Tag<'a> {
     kind: Kind,
     name: &'a str,
@@ -208,12 +206,12 @@ fn push_text(open: &mut [Open<'_>], text: &str) {
     }
 }
 
-/// When a tag stands alone on its line: where the line begins and where the next one does.
+/// Returns the start of the line and of the next one if a tag stands alone on its line.
 fn alone(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
-    // Blanks alone are looked at, since one line may hold very many tags.
+    // Only blanks are scanned, since one line may contain very many tags.
     let is_blank = |c: char| matches!(c, ' ' | '\t');
     let line_at = text[..tag.at].trim_end_matches(is_blank).len();
-    // What stands before on the line was taken by an earlier tag: then this one is not alone.
+    // An earlier tag used the start of the line, so this one does not stand alone.
     if line_at < earliest || !(line_at == 0 || text[..line_at].ends_with('\n')) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! From template and data to text.
+//! Renders Mustache templates.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape::escaped};
 
 impl Template {
-    /// Renders the template. A variable that the data lacks is empty.
+    /// Renders the template. A variable missing in the data is empty.
     ///
-    /// A section is left out when its value is absent, `null`, `false`, an empty text or an empty
+    /// A section is omitted if its value is missing, `null`, `false`, an empty text or an empty
     /// list; it is repeated for each entry of a list.
     ///
     /// # Errors
-    /// When a limit is passed; nothing of the text is returned then.
+    /// Returns an error if a limit is exceeded, and then no text.
     pub fn render(
         &self,
         data: &Value,
@@ -23,7 +23,7 @@ impl Template {
         Renderer::new(data, escape, budget).all(&self.parts)
     }
 
-    /// Renders the template with raw values escaped as well, but for what is JSON on its own.
+    /// Renders the template with unescaped values escaped as well, unless they are valid JSON.
     pub(super) fn render_simply(
         &self,
         data: &Value,
@@ -122,7 +122,7 @@ impl<'a, 'b> Renderer<'a, 'b> {
         Ok(())
     }
 
-    /// The innermost data that knows the name's first part decides.
+    /// The innermost data that contains the first part of the name decides.
     fn find(&mut self, name: &str) -> Result<Option<&'a Value>, RenderError> {
         if name == "." {
             return Ok(self.stack.last().copied());
@@ -136,9 +136,10 @@ impl<'a, 'b> Renderer<'a, 'b> {
     }
 }
 
-/// None when the value does not know the name's first part; `Some(None)` when it leads nowhere.
+/// Returns `None` if the value lacks the first part of the name, and `Some(None)` if the rest leads
+/// nowhere.
 ///
-/// A key may hold dots itself: the longest part of the name that is a key is taken.
+/// Since keys may contain dots, the longest prefix of the name that is a key is used.
 #[expect(
     clippy::option_option,
     reason = "unknown here, so look further out; or known here and leading nowhere, so stop"
@@ -177,7 +178,7 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// A value as text: texts as they are, lists and objects as JSON, nothing for `null`.
+/// Formats a value as text: texts as they are, lists and objects as JSON, nothing for `null`.
 fn shown<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, RenderError> {
     Ok(match value {
         Value::Null => Cow::Borrowed(""),

@@ -1,4 +1,4 @@
-//! The cases of the Mustache specification for what is supported, as tables.
+//! The cases of the Mustache specification for the supported features, as tables.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Templates beyond the Mustache specification: places, limits, faults.
+//! Templates beyond the Mustache specification: escaping, limits, errors.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Budget, Escape, RenderError, Template};
 use crate::limits::{MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX};
 
-/// So many bytes, and as many steps as a message has.
+/// Returns a budget of `max` bytes and the steps of a message.
 fn bytes(max: usize) -> Budget {
     Budget::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, max)
 }
@@ -84,7 +84,7 @@ fn a_template_cannot_run_for_ever_or_fill_the_memory() {
     assert_eq!(long, Err(RenderError::TooLong(100)));
 }
 
-/// Templates that would do very much over few bytes.
+/// Returns small templates that would be very expensive.
 fn costly() -> Vec<(&'static str, String, Value)> {
     let list = |entries: usize| json!({"m": vec![1; entries]});
     let within = |open: &str, times: usize, inside: &str| {
@@ -130,7 +130,7 @@ fn what_a_template_costs_is_bounded_by_counting_whatever_it_loops_over() {
         let begun = Instant::now();
         let rendered = template.render(&data, Escape::Html, &mut budget);
         assert!(rendered.is_err(), "{what} was rendered");
-        // Not optimized and beside other tests it takes some ten times as long.
+        // An unoptimized build with other tests running takes some ten times as long.
         assert!(begun.elapsed() < Duration::from_secs(1), "{what}");
     }
 }

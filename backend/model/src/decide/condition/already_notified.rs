@@ -1,4 +1,4 @@
-//! A rule without repeats notifies once of an occurrence.
+//! A rule without repeats notifies once per occurrence.
 
 use super::{Condition, Hold, Tense, moment};
 

@@ -1,4 +1,4 @@
-//! A rule that is not enabled notifies no one.
+//! A disabled rule does not notify.
 
 use super::{Condition, Hold};
 

@@ -1,4 +1,4 @@
-//! A rule makes no event of one that it led to itself.
+//! A rule does not create events from events that it caused.
 
 use super::{Condition, Hold};
 use crate::{
@@ -20,7 +20,7 @@ pub(super) const CONDITION: Condition = Condition {
     detail: |_, _, _| "the rule caused this event and would create events from it again".into(),
 };
 
-/// Whether a destination would make an event that passes the rule again, or whose chain is too
+/// Whether a destination would create an event that passes the rule again, or whose chain is too
 /// long.
 pub fn would_pass_again(
     occurrence: &Occurrence,

@@ -1,4 +1,4 @@
-//! A rule with repeats waits for its interval between two of them, and then for news from a sender.
+//! A rule with repeats waits for its interval, and then for another event.
 
 use super::{Condition, Hold, Tense};
 

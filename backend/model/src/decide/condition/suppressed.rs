@@ -1,5 +1,5 @@
-//! No one is notified of an occurrence that an operator or its sender suppressed, nor of its close
-//! when it was suppressed from the start, however often that is repeated.
+//! Suppressed occurrences are not notified, nor is their close if they were suppressed from the
+//! start, however often it is repeated.
 
 use super::{Case, Condition, Hold};
 use crate::domain::{Field, Status};
@@ -24,7 +24,7 @@ pub(super) const CONDITION: Condition = Condition {
     },
 };
 
-/// Whether it is closed, began suppressed, and was never open between, as far as its history goes.
+/// Whether it is closed, started suppressed and was never open, as far as its history shows.
 fn was_never_open(case: &Case<'_>) -> bool {
     if case.occurrence.status != Status::Closed {
         return false;

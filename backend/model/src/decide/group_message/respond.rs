@@ -1,4 +1,4 @@
-//! The response of a group, with its message: begun, begun again for who joins, and ended.
+//! The response of a group: started, restarted for new members, and ended along with its message.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use crate::{
     },
 };
 
-/// The content of messages, and the group.
 type About<'a> = (&'a GroupContent, &'a Group);
 
 impl Message<'_> {
-    /// Begins, continues or ends the response of the group; returns what it sends with the message.
+    /// Starts, continues or ends the response of the group; returns the deliveries to send with the
+    /// message.
     pub(super) fn respond(&mut self, content: &GroupContent, group: &mut Group) -> Vec<Delivery> {
         let (rule, now_ms) = (self.rule(), self.about.now_ms);
         let responders = self.about.snapshot.responders();
@@ -40,7 +40,7 @@ impl Message<'_> {
                 (at, response)
             }),
             (Some(_), None) => before.map(|(at, mut response)| {
-                // Something of the group changed: another member may be able to carry it now.
+                // The group changed, so another member may be able to carry it now.
                 if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
                     response.look_ms = Some(now_ms);
                 }
@@ -64,7 +64,7 @@ impl Message<'_> {
         if let Some((at, response)) = after {
             let was_carrier = carrier.filter(|carrier| *carrier != at);
             if let Some(before) = was_carrier.filter(|_| was_unanswered) {
-                // The report about the member before is over.
+                // The notice about the previous member no longer applies.
                 self.report((before, false), &response, was_unanswered);
             }
             let was_unanswered = was_unanswered && was_carrier.is_none();
@@ -82,14 +82,14 @@ impl Message<'_> {
         members.position(|it| it.key == key)
     }
 
-    /// What the rule notified of a member with this group.
+    /// Returns the member's record of notifications of this group's rule.
     fn entry(&mut self, at: usize) -> Option<&mut Notified> {
         let (rule, group) = (self.about.rule, self.about.id);
         let mut notified = self.decision.members.get_mut(at)?.notified.iter_mut();
         notified.find(|it| it.rule == rule && it.group == Some(group))
     }
 
-    /// The member with which the first round begins, or a new one.
+    /// Returns the member to start a round with, if one is needed.
     fn begins(&self, response: Option<&Response>) -> Option<usize> {
         use MemberChange::{Changed, Joined, Repeated};
         match response.map(|it| it.state) {
@@ -107,7 +107,7 @@ impl Message<'_> {
         }
     }
 
-    /// The most severe member that no one acknowledged, of those to which that happened.
+    /// Returns the most severe unacknowledged member with one of these changes.
     fn newest(&self, changes: &[MemberChange]) -> Option<usize> {
         let reported = self.reported.iter();
         let reported = reported.filter(|(change, it)| changes.contains(change) && is_escalated(it));
@@ -115,7 +115,7 @@ impl Message<'_> {
         self.place(worst.1.key)
     }
 
-    /// Takes the step that is due of a response which a member carries.
+    /// Runs the due step of the response carried by a member.
     fn step(&mut self, response: &mut Response, at: usize, about: About<'_>) -> Vec<Delivery> {
         let member = self.decision.members[at].clone();
         let asked = Asked {
@@ -140,7 +140,6 @@ impl Message<'_> {
         deliveries
     }
 
-    /// The updates for the receivers of the response.
     fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
         let is_news =
             |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
@@ -178,7 +177,7 @@ impl Message<'_> {
         Some(delivery)
     }
 
-    /// Reports whether all rounds of a response that a member carries, or carried, are over by now.
+    /// Adds a notice if all rounds of a member's response are, or were, over.
     fn report(
         &mut self,
         (at, is_unanswered): (usize, bool),
@@ -200,9 +199,8 @@ impl Message<'_> {
     }
 }
 
-/// Whether anyone is to be notified of a member by a policy.
 fn is_escalated(member: &Occurrence) -> bool {
-    // That no one responded is not escalated to the same people again.
+    // An unanswered escalation is not escalated to the same people again.
     let is_escalation = is_own(&member.dimensions) && member.kind == ESCALATION_KIND;
     member.status == Status::Open && !member.acknowledged && !is_escalation
 }

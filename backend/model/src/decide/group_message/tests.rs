@@ -1,4 +1,4 @@
-//! Messages of groups, without a store.
+//! Group messages, without a store.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
 };
 
-/// A member of which something waits for the message: it joins, or was notified with the group and is closed.
+/// Returns a waiting member: it joins, or is closed after it was reported with the group.
 fn member(host: &str, severity: Severity, is_closed: bool) -> Occurrence {
     let mut member = samples::occurrence();
     member.key = samples::id(host);
@@ -103,7 +103,6 @@ fn group() -> Group {
     }
 }
 
-/// Decides a message about these members of a group.
 fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> GroupDecision {
     let snapshot = snapshot(is_shadow);
     let (past, unacknowledged) = (Past::default(), BTreeSet::new());
@@ -140,8 +139,8 @@ fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> 
     })
 }
 
-/// A decision, its receivers, the member that stands for all, whether the message is a closing, and whether it is
-/// only recorded.
+/// A decision, its receivers, the representative member, whether the message is a closing one, and
+/// whether it is only recorded.
 type Row<'a> = (GroupDecision, &'a [&'a str], &'a str, bool, bool);
 
 #[test]
@@ -176,7 +175,7 @@ fn message_goes_to_its_receivers_about_the_most_severe_member() {
             true,
             false,
         ),
-        // The closing is outstanding though the rule only records by now.
+        // The closing message is due although the rule only records now.
         (
             decided(true, Some(&known), closed()),
             &["mail"],

@@ -1,4 +1,4 @@
-//! The texts of the event that a missing beat opens, from the templates of its heartbeat.
+//! The texts of the event for a missing beat, rendered from the templates of its heartbeat.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,16 @@ use crate::{
     violation::Violation,
 };
 
-/// Characters of the name of an event.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Characters of its summary, and of each of its dimensions.
 const TEXT_CHARACTERS_MAX: usize = 250;
-/// The dimension that names the heartbeat.
 const NAMED: &str = "heartbeat";
-/// Variables of all templates, and of those of a summary alone: an event keeps its identity while it is open.
+/// Variables of all templates. Only summaries may use more, since an event must keep its identity
+/// while it is open.
 const IDENTITY_VARIABLES: [&str; 2] = ["name", "by"];
-/// See [`IDENTITY_VARIABLES`].
 const SUMMARY_VARIABLES: [&str; 4] = ["name", "by", "last_beat", "due"];
 const BY: &str = "by.";
 
-/// What the event of a missing beat says, by its templates.
+/// The compiled templates of the event for a missing beat.
 #[derive(Debug)]
 pub struct AlarmTexts {
     name: Option<AnyTemplate>,
@@ -34,16 +31,16 @@ pub struct AlarmTexts {
     dimensions: Vec<(String, Option<AnyTemplate>)>,
 }
 
-/// What is known of a missing beat beside what was expected.
+/// The facts about a missing beat beyond its expectation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AlarmFacts {
-    /// When it was due, in milliseconds since 1970, where that is known.
+    /// Time it was due, in milliseconds since 1970, if known.
     pub due_ms: Option<i64>,
-    /// The time within which what was started should have ended, where it did not, in milliseconds.
+    /// The maximum duration of a run that was exceeded, in milliseconds, if any.
     pub overrun_ms: Option<i64>,
 }
 
-/// The texts of an event.
+/// The rendered texts of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedAlarm {
     /// Its name.
@@ -55,7 +52,7 @@ pub struct RenderedAlarm {
 }
 
 impl AlarmTexts {
-    /// Reads the templates of a heartbeat; one that is none is left out.
+    /// Compiles the templates of a heartbeat, skipping invalid ones.
     pub fn new(heartbeat: &Heartbeat) -> Self {
         let event = &heartbeat.event;
         let read = |text: &str| {
@@ -72,7 +69,7 @@ impl AlarmTexts {
         }
     }
 
-    /// The texts for an expectation.
+    /// Renders the texts for an expectation.
     pub fn render(
         &self,
         heartbeat: &Heartbeat,
@@ -95,7 +92,7 @@ impl AlarmTexts {
                 dimensions.insert(key.clone(), text);
             }
         }
-        // A missing beat of the service's own events is no event of the service itself.
+        // A missing beat of own events must not itself look like an own event.
         for (key, value) in values(&expected.values) {
             dimensions.insert(key.to_owned(), value.to_owned());
         }
@@ -111,7 +108,7 @@ impl AlarmTexts {
     }
 }
 
-/// What is wrong with the templates of a heartbeat, each under the path of its field.
+/// Returns the violations in the templates of a heartbeat, with the paths of their fields.
 pub fn alarm_faults(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
     let keys: Vec<_> = by.iter().map(|it| key(it)).collect();
     let dimensions = event.dimensions.iter();
@@ -168,7 +165,7 @@ fn variables(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -
     Variables::new(Value::from(all))
 }
 
-/// The key of a dimension for a field of `by`.
+/// Returns the dimension key for a field of `by`.
 fn key(field: &str) -> &str {
     field.rsplit_once('.').map_or(field, |(_, key)| key)
 }
@@ -180,7 +177,6 @@ fn values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The summary without a template.
 fn sentence(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> String {
     let named = expected.values.iter();
     let named = named.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));

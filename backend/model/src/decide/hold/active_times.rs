@@ -1,4 +1,4 @@
-//! A rule with a calendar notifies of openings, and repeats, inside its windows.
+//! Holds openings and repeats outside the windows of the rule's calendar.
 
 use super::{super::condition::moment, HoldCondition};
 use crate::{

@@ -1,4 +1,4 @@
-//! A rule waits for what mostly closes automatically.
+//! Holds notifications of events that usually close by themselves.
 
 use super::{super::condition::moment, HoldCondition, length};
 use crate::{
@@ -6,9 +6,9 @@ use crate::{
     domain::{Earlier, HeldBy, HoldKind},
 };
 
-/// Earlier occurrences that must be known.
+/// Minimum number of known earlier occurrences.
 const KNOWN_MIN: usize = 5;
-/// How long ago they may have ended, in milliseconds.
+/// Maximum age of their end, in milliseconds.
 const KNOWN_FOR_MS: i64 = 30 * 24 * 3_600_000;
 
 pub(super) const HOLD: HoldCondition = HoldCondition {
@@ -50,9 +50,8 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     },
 };
 
-/// How many of the known earlier occurrences their sender closed within that time, and how many are
-/// known; none where it is not to be waited for: too few are known, or less than four of five were
-/// short.
+/// Returns how many of the known earlier occurrences were closed by their sender within that time,
+/// and how many are known; `None` if too few are known, or fewer than four in five were short.
 fn short(earlier: &[Earlier], within_ms: i64, now_ms: i64) -> Option<(usize, usize)> {
     let is_known = |it: &&Earlier| now_ms.saturating_sub(it.end_ms) <= KNOWN_FOR_MS;
     let known = earlier.iter().filter(is_known).count();

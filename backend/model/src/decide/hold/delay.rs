@@ -1,4 +1,4 @@
-//! A rule with a delay notifies of what continues for so long.
+//! Holds openings until the event has lasted for the rule's delay.
 
 use super::{super::condition::moment, HoldCondition, length};
 use crate::{

@@ -1,4 +1,4 @@
-//! What opens and closes too often is reported again when it has settled.
+//! Holds updates of a flapping event until it settles.
 
 use super::{super::condition::moment, HoldCondition, length};
 use crate::{
@@ -25,7 +25,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     },
 };
 
-/// What holds back updates of a flapping event.
+/// Returns the hold on updates of a flapping event.
 pub(in super::super) fn held_by(
     rule: &Rule,
     limits: &FlappingLimits,

@@ -1,4 +1,4 @@
-//! A rule that groups reports on several occurrences in one message.
+//! Holds notifications for the next message of their group.
 
 use super::{super::condition::moment, HoldCondition};
 use crate::{decide::Tense, domain::HoldKind};

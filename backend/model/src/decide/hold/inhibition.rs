@@ -1,4 +1,4 @@
-//! What is an effect of something else that is open is held while that is.
+//! Holds notifications while a source of an inhibition is open.
 
 use super::{super::condition::moment, HoldCondition};
 use crate::{decide::Tense, domain::HoldKind};

@@ -1,4 +1,4 @@
-//! What a silence covers is held until it ends.
+//! Holds notifications covered by a silence until it ends.
 
 use super::{super::condition::moment, HoldCondition};
 use crate::{

@@ -1,5 +1,5 @@
-//! Whatever causes what: what is held is held by one that is not, and each part of a graph has a
-//! free one.
+//! In any graph of causes, a held occurrence is held by one that is not, and each part has one that
+//! is not.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::{
     samples,
 };
 
-/// What events of a graph are called, and the inhibition for each of its arrows.
+/// Returns the inhibition for an edge of a graph.
 fn inhibition(number: u64, from: usize, to: usize) -> Arc<LoadedInhibition> {
     let named = |at: usize| Query {
         clause: Clause::Equals("name".into(), Literal::Text(format!("n{at}"))),
@@ -27,7 +27,7 @@ fn inhibition(number: u64, from: usize, to: usize) -> Arc<LoadedInhibition> {
     Arc::new(LoadedInhibition::new(inhibition).unwrap())
 }
 
-/// A graph whose arrows lead from causes to effects, and in which order its events open.
+/// A graph whose edges lead from causes to effects, and the order in which its events open.
 struct Graph {
     inhibitions: Inhibitions,
     events: Vec<Occurrence>,
@@ -80,7 +80,7 @@ fn chains_hold_and_of_a_ring_the_one_opened_first_is_free() {
         (2, vec![(0, 1), (1, 0)], vec![1, 0], vec![1]),
         (2, vec![(0, 1), (1, 0)], vec![0, 0], vec![0]),
         (3, vec![(0, 1), (1, 2), (2, 0)], vec![5, 4, 6], vec![1]),
-        // A ring with an effect, and one with a cause outside.
+        // A ring with an effect, and one with an outside cause.
         (3, vec![(0, 1), (1, 0), (1, 2)], vec![1, 2, 0], vec![0]),
         (3, vec![(0, 1), (1, 0), (2, 0)], vec![1, 2, 3], vec![2]),
     ] {
@@ -127,7 +127,7 @@ fn a_missing_field_is_equal_to_nothing_and_letter_case_makes_no_difference() {
     assert_eq!(graph.free(), [0, 1]);
 }
 
-/// Which events are joined by arrows, whichever way these lead.
+/// Returns the connected components, ignoring the direction of edges.
 fn parts(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
     let mut part: Vec<usize> = (0..count).collect();
     for _ in 0..count {
@@ -154,7 +154,7 @@ proptest! {
             let somebody = free.iter().any(|it| part[*it] == part[at]);
             prop_assert!(somebody, "nobody in the part of {at} is free");
         }
-        // What is held can be reached from a free one.
+        // A held event is reachable from one that is not.
         let mut reached: BTreeSet<usize> = free.iter().copied().collect();
         loop {
             let next: Vec<_> = arrows

@@ -1,4 +1,4 @@
-//! Where what a rule notifies of stands to its groups, and what it waits for with them.
+//! Relates an occurrence to the groups of a rule, and holds it for their messages.
 
 use super::Writer;
 use crate::{
@@ -11,13 +11,14 @@ use crate::{
     },
 };
 
-/// Where what a rule notifies of stands to its groups.
+/// The relation of an occurrence to the groups of a rule.
 pub(super) struct GroupPlace {
-    /// Whether it was notified of with a group that is not over.
+    /// Whether it was reported with a group that has not ended.
     is_member: bool,
-    /// Whether it is to join one, if the rule has any.
+    /// Whether it would join a group, if the rule has any.
     pub(super) joins: bool,
-    /// What it waits for with the group; none when there is none, or its message is being made.
+    /// The hold until the group's next message; `None` without a group, or if that message is being
+    /// decided.
     pub(super) group: Option<HeldBy>,
 }
 
@@ -26,7 +27,6 @@ impl GroupPlace {
         self.is_member || self.joins
     }
 
-    /// What there is to report on it.
     pub(super) fn change(&self) -> MemberChange {
         if self.is_member {
             MemberChange::Repeated
@@ -37,8 +37,8 @@ impl GroupPlace {
 }
 
 impl Writer<'_> {
-    /// What it waits for when it is to join a group of the rule; none when the rule does not group, or
-    /// the message is being made.
+    /// Returns the hold of an occurrence that would join a group; `None` if the rule has no
+    /// grouping, or the message is being decided.
     pub(super) fn joining(&self, rule: &Rule) -> Option<HeldBy> {
         let is_closed = self.occurrence.status == Status::Closed;
         if is_closed || self.tells(rule.id).is_some() {
@@ -47,7 +47,7 @@ impl Writer<'_> {
         let waited = self.waiting.before(rule.id).filter(|it| it.is_opening);
         let waited = waited.and_then(|it| it.group_hold());
         let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
-        // The values count as they were when it joined.
+        // The values at the time of joining count.
         let mut hold = match (&rule.group, waited) {
             (Some(_), Some(joined)) if joined.revision == rule.revision => joined.clone(),
             (Some(grouping), _) => {
@@ -70,7 +70,7 @@ impl Writer<'_> {
         };
         hold.revision = rule.group.as_ref().map_or(0, |_| rule.revision);
         let until_ms = match &rule.group {
-            // What was released together goes immediately, in as many messages as it takes.
+            // Notifications released together are sent immediately, in as many messages as needed.
             None => since_ms,
             Some(grouping) => {
                 let group = self.step.past.causes().group(GroupRef::Key(hold.id));
@@ -82,8 +82,9 @@ impl Writer<'_> {
         Some(hold)
     }
 
-    /// What news of it waits for when it was notified of with a group; none when it was not, that
-    /// is over, or the message is being made. A close is looked at immediately: it may be the last.
+    /// Returns the hold of news about an occurrence reported with a group; `None` if it was not,
+    /// the group has ended, or its message is being decided. A close is evaluated immediately,
+    /// since it may be the last.
     pub(super) fn telling(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry.group.filter(|_| self.tells(entry.rule).is_none())?;
         let group = self.group_of(entry)?;
@@ -103,17 +104,17 @@ impl Writer<'_> {
         })
     }
 
-    /// The group that it was reported with, unless that is over.
+    /// Returns the group it was reported with, unless that has ended.
     pub(super) fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
         let group = self.step.past.causes().group(GroupRef::Id(entry.group?));
         group.filter(|it| !it.is_over)
     }
 
-    /// Where what a rule notifies of stands to its groups.
+    /// Returns the relation of the occurrence to the groups of a rule.
     pub(super) fn place(&self, rule: &Rule, entry: Option<&Notified>) -> GroupPlace {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
         let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
-        // What was notified of with a group that is over joins another one.
+        // A member of a group that has ended joins another one.
         let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
         let group = match entry {
             Some(entry) if is_member => self.telling(entry, false),
@@ -127,8 +128,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What a rule notified of, as repeats count it: a message about a group stands for all of its
-    /// members.
+    /// Returns the record of an earlier notification for repeats: a message about a group counts
+    /// for all its members.
     pub(super) fn as_group_notified(&self, entry: &Notified) -> Option<Notified> {
         let group = self.group_of(entry)?;
         (group.notified_ms > entry.last_ms).then(|| Notified {
@@ -138,11 +139,10 @@ impl Writer<'_> {
     }
 }
 
-/// Why what does not group goes out in one message.
 const TOGETHER: &str =
     "so many notifications of the rule were released together that they are sent in one message";
 
-/// What holds something until the next message of a group.
+/// Returns the hold until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {
     HeldBy {
         kind: HoldKind::Group,

@@ -1,4 +1,5 @@
-//! Escalation: who is notified beside the destinations of a rule, while no one acknowledges.
+//! Escalation: receivers notified in addition to the rule's destinations until someone
+//! acknowledges.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::{
     limits::HISTORY_MAX,
 };
 
-/// That all rounds of a response are over without an acknowledgement, or that this is no longer so.
+/// A response that is, or is no longer, unanswered after all rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
     /// The rule.
@@ -25,12 +26,12 @@ pub struct Unanswered {
     pub policy: Name,
     /// The occurrence.
     pub occurrence: OccurrenceId,
-    /// Whether someone responded after all, or the occurrence was closed.
+    /// Whether someone acknowledged after all, or the occurrence was closed.
     pub is_over: bool,
 }
 
 impl Unanswered {
-    /// What there is to report on a response of which that was so before, or not.
+    /// Returns the notice if `is_unanswered` of the response changed.
     pub fn of(
         response: &Response,
         was_unanswered: bool,
@@ -45,7 +46,7 @@ impl Unanswered {
     }
 }
 
-/// Takes an acknowledgement back whose time is over.
+/// Withdraws an expired acknowledgement.
 pub(super) fn take_back(occurrence: &mut Occurrence, now_ms: i64) {
     let Some(until_ms) = occurrence.acknowledged_until_ms else {
         return;
@@ -73,7 +74,7 @@ pub(super) fn take_back(occurrence: &mut Occurrence, now_ms: i64) {
     occurrence.note_change(before, false);
 }
 
-/// How long an acknowledgement counts by the policies that are followed.
+/// Limits an acknowledgement to the timeout of the policies in use.
 pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     let is_open = occurrence.status != Status::Closed;
     if !occurrence.acknowledged || !is_open || occurrence.acknowledged_until_ms.is_some() {
@@ -89,7 +90,8 @@ pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     occurrence.acknowledged_until_ms = shortest.map(|it| now_ms.saturating_add(it));
 }
 
-/// Holds a response. Of a group, another member takes over immediately, if there is one that nothing holds.
+/// Holds a response. In a group, another member that is not held takes over immediately, if there
+/// is one.
 fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i64) {
     let is_new = response.state != ResponseState::Held;
     if is_new || entry.group.is_none() {
@@ -100,24 +102,22 @@ fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i
     }
 }
 
-/// A receiver: a destination, and the contact that it belongs to.
 pub(super) type Receiver = (RecordId, Option<Name>);
 
-/// The contacts that the response of a rule notified, each with the destination.
+/// Returns the contacts notified by the response of a rule, each with its destination.
 fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedContact>)> {
     let paged = entry.response.iter().flat_map(|it| &it.paged);
     let paged = paged.filter(|it| it.contact.is_some());
     paged.map(|it| (it.destination.0, it.contact.clone()))
 }
 
-/// Everyone who was notified by a rule.
 pub(super) fn receivers(entry: &Notified) -> impl Iterator<Item = Receiver> {
     let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
     of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.name))))
 }
 
 impl Writer<'_> {
-    /// Begins, continues and ends responses.
+    /// Starts, resumes and ends responses.
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
@@ -135,14 +135,15 @@ impl Writer<'_> {
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
                     && !(entry.cleared || entry.shadow || entry.group.is_some())
-                    // That no one responded is not escalated to the same people again.
+                    // An unanswered escalation is not escalated to the same people again.
                     && !(is_own(&self.occurrence.dimensions)
                         && self.occurrence.kind == ESCALATION_KIND);
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
                 };
                 let mut new = Response::new((self.new_id)(), policy, self.step.now_ms);
-                // Those of one that ended before the occurrence did are notified of its closing still.
+                // Receivers of a response that ended before the occurrence still get the closing
+                // message.
                 let before = entry.response.take().filter(|_| !was_closed);
                 new.paged = before.map_or_else(Vec::new, |it| it.earlier());
                 entry.response = Some(Box::new(new));
@@ -181,7 +182,7 @@ impl Writer<'_> {
             response.resume(policy, now_ms);
         }
         if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
-            // Whether another member carries it is decided when it is looked at.
+            // Whether another member carries it is decided when it is next evaluated.
             if is_over || acknowledged {
                 response.look_ms = Some(now_ms);
                 return;
@@ -199,7 +200,7 @@ impl Writer<'_> {
         }
         if self.occurrence.status == Status::Suppressed {
             hold(entry, response, &[], now_ms);
-            // It is decided when it is open again.
+            // Decided once it is open again.
             response.look_ms = response.look_ms.filter(|_| entry.group.is_some());
             return;
         }
@@ -210,7 +211,7 @@ impl Writer<'_> {
         }
         response.held_by.clear();
         response.state = ResponseState::Active;
-        // A step of a group is taken where its members are read.
+        // Steps for a group are run where its members are read.
         if entry.group.is_some() && self.step.kind != StepKind::Look {
             return response.look_soon();
         }
@@ -226,7 +227,7 @@ impl Writer<'_> {
         response.look_soon();
     }
 
-    /// Writes the delivery of a page, and notes who is notified.
+    /// Creates the delivery of a page and records the receiver.
     fn page(&mut self, entry: &mut Notified, response: &mut Response, rule: &Rule, page: Page) {
         let Some(destination) = self.snapshot.destination_named(&page.destination) else {
             return;
@@ -256,8 +257,8 @@ impl Writer<'_> {
         response.note(page.paged(destination.0, delivery, self.step.now_ms));
     }
 
-    /// Notifies everyone who was notified before of what changed: the destinations of the rule, and unless
-    /// it is open again, the contacts of its response.
+    /// Sends an update to all earlier receivers: the destinations of the rule and, unless the
+    /// occurrence was reopened, the contacts of its response.
     pub(super) fn update_receivers(
         &mut self,
         entry: &Notified,

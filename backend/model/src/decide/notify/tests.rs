@@ -1,4 +1,4 @@
-//! Tests of the notifications that steps cause.
+//! Tests of the notifications of steps.
 
 mod delay;
 mod flapping;
@@ -20,22 +20,21 @@ use crate::{
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
 };
 
-/// One occurrence's life under rules that may be edited meanwhile.
+/// The life of an occurrence under rules that may be edited.
 struct Life {
     rules: Vec<Rule>,
     occurrence: Option<Occurrence>,
-    /// Those before it, oldest first.
+    /// Earlier occurrences, oldest first.
     earlier: Vec<Occurrence>,
     now_ms: i64,
     last_id: u128,
     stopped: usize,
     past: Past,
-    /// The newest deliveries.
     sent: Vec<Delivery>,
     silences: Vec<Arc<LoadedSilence>>,
 }
 
-/// A notification as tests compare it: rule, destination, clear.
+/// A notification as compared in tests: rule, destination, clear.
 type Sent = (String, String, bool);
 
 fn told(rule: &str, destination: &str, clear: bool) -> Sent {
@@ -138,7 +137,6 @@ impl Life {
         })
     }
 
-    /// Re-evaluates what waits.
     fn look(&mut self) -> Vec<Sent> {
         let Some(occurrence) = self.occurrence.take() else {
             return Vec::new();
@@ -391,7 +389,7 @@ fn a_closing_message_of_what_is_gone_tells_it_as_it_was() {
     let opening = life.occurrence.as_mut().unwrap().notified[0]
         .opening
         .as_mut();
-    // The trigger in force is another one than that of the opening message.
+    // The trigger in force differs from that of the opening message.
     opening.unwrap().trigger.revision = 3;
     let mut trigger = samples::trigger("everything");
     trigger.revision = 3;
@@ -478,7 +476,7 @@ fn the_loop_guard_stops_events_that_would_pass_a_rule_twice() {
 
 #[test]
 fn rule_that_is_deleted_and_created_again_notifies_one_closing_per_receiver() {
-    // The destinations of the first and the second definition, and those that are notified of the end.
+    // Destinations of the first and second definition, and the receivers of the closing message.
     let table: [(&[&str], &[&str], &[&str]); 3] = [
         (&["hook"], &["hook"], &["hook"]),
         (&["hook", "mail"], &["hook"], &["mail", "hook"]),
@@ -499,7 +497,7 @@ fn rule_that_is_deleted_and_created_again_notifies_one_closing_per_receiver() {
         let expected: Vec<_> = closed.iter().map(|it| told("page", it, true)).collect();
         assert_eq!(sent, expected);
     }
-    // Rules of other names are other senders.
+    // Rules with other names are independent.
     let named = |name: &str| Rule {
         send_updates: true,
         ..rule(name, &[DISK_TRIGGER], &["hook"])

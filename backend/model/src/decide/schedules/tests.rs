@@ -1,4 +1,4 @@
-//! Rotations over clock changes, weekends and years, beside a search minute by minute.
+//! Rotations across clock changes, weekends and years.
 
 mod walk;
 
@@ -64,7 +64,7 @@ fn turns_follow_local_time_over_both_clock_changes() {
         (&weekly, "2027-03-29T06:00:00Z", "ben"),
         (&weekly, "2027-11-01T06:59:59Z", "ben"),
         (&weekly, "2027-11-01T07:00:00Z", "ana"),
-        // 02:30 is skipped on 28 March, which then is 03:30, and comes twice on 31 October.
+        // On 28 March 02:30 is skipped and becomes 03:30; on 31 October it occurs twice.
         (&daily, "2027-03-28T01:29:59Z", "ana"),
         (&daily, "2027-03-28T01:30:00Z", "ben"),
         (&daily, "2027-10-31T00:29:59Z", "ben"),
@@ -90,7 +90,7 @@ fn a_rotation_of_weekdays_skips_no_one_over_a_weekend() {
             .next()
             .unwrap()
     });
-    // Friday's turn lasts over the weekend.
+    // Friday's turn lasts through the weekend.
     assert_eq!(turns.collect::<String>(), "abcabbbcabcaaabcabccc");
 }
 
@@ -194,7 +194,7 @@ fn layers_begin_and_end_at_their_bounds_and_limits() {
         loaded(schedule(vec![base, layer]))
     };
     let cases = [
-        // The turns are counted from the first hand-off on, whenever the layer begins.
+        // Turns are counted from the first hand-off, whenever the layer starts.
         (
             bounded("FREQ=DAILY", "2027-03-23T12:00:00", ""),
             "2027-03-23T10:59:59Z",

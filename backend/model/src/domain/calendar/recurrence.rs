@@ -1,4 +1,4 @@
-//! The part of RFC 5545's `RRULE` that says on which days a window begins.
+//! Recurrences of windows: the supported part of RFC 5545's `RRULE`.
 
 use std::{fmt, str::FromStr};
 
@@ -9,30 +9,31 @@ use jiff::{
 
 use crate::limits::{CALENDAR_COUNT_MAX, CALENDAR_INTERVAL_MAX};
 
-/// On which days a window begins.
+/// The days on which a window starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recurrence {
-    /// How long a period is.
+    /// The kind of period.
     pub frequency: Frequency,
-    /// Every how many periods.
+    /// The interval, in periods.
     pub interval: u16,
-    /// How many starts there are; none for all that fall before `until`.
+    /// The number of starts; `None` if not limited.
     pub count: Option<u16>,
-    /// The last start; none for no last.
+    /// The last start; `None` if not limited.
     pub until: Option<Until>,
-    /// Only in these months.
+    /// The months to which it is restricted.
     pub months: Vec<i8>,
-    /// Only on these days of the month, counted from its end when negative.
+    /// The days of the month to which it is restricted, counted from the end if negative.
     pub month_days: Vec<i8>,
-    /// Only on these days of the week.
+    /// The days of the week to which it is restricted.
     pub weekdays: Vec<WeekdayRule>,
-    /// Only these of a period's starts, counted from its end when negative.
+    /// The positions among the starts of a period to which it is restricted, counted from the end
+    /// if negative.
     pub positions: Vec<i16>,
-    /// The day on which a week begins.
+    /// The first day of the week.
     pub week_start: Weekday,
 }
 
-/// How long a period is.
+/// The period of a recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Frequency {
     /// A day.
@@ -45,21 +46,21 @@ pub enum Frequency {
     Yearly,
 }
 
-/// The last moment at which a window may begin.
+/// The limit of the starts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Through that local day.
+    /// The end of a local day.
     Day(Date),
-    /// That moment.
+    /// A point in time.
     Moment(Timestamp),
 }
 
-/// A day of the week, or one of those of a month or year.
+/// A day of the week, optionally a specific one in the month or year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeekdayRule {
-    /// Which of them, counted from the end when negative; none for each.
+    /// Its ordinal, counted from the end if negative; `None` means each.
     pub ordinal: Option<i8>,
-    /// The day.
+    /// The day of the week.
     pub weekday: Weekday,
 }
 
@@ -80,14 +81,12 @@ const FREQUENCIES: [(&str, Frequency); 4] = [
     ("YEARLY", Frequency::Yearly),
 ];
 
-/// How `UNTIL` writes a day, and a moment.
 const DAY_FORMAT: &str = "%Y%m%d";
 const MOMENT_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
-/// What comes from outside is not read further than this.
 const TEXT_BYTES_MAX: usize = 1_000;
 
-/// Which way days of the week may be counted.
+/// The period in which days of the week are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrdinalsOf {
     /// In the month.
@@ -97,7 +96,7 @@ pub enum OrdinalsOf {
 }
 
 impl Recurrence {
-    /// In what days of the week are counted; none where they cannot be.
+    /// Returns the period in which days of the week are numbered; `None` if they cannot be.
     pub fn ordinals_in(&self) -> Option<OrdinalsOf> {
         match self.frequency {
             Frequency::Daily | Frequency::Weekly => None,
@@ -196,7 +195,6 @@ impl FromStr for Recurrence {
     }
 }
 
-/// Values of a list, at most.
 const LIST_MAX: usize = 400;
 
 fn list<T: PartialEq>(

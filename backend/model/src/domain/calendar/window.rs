@@ -1,4 +1,4 @@
-//! A window of a calendar: when it begins and how long it lasts, in local time.
+//! Windows of a calendar: their starts and length in local time.
 
 use jiff::{
     SignedDuration, Span, Unit,
@@ -8,41 +8,41 @@ use jiff::{
 use super::Recurrence;
 use crate::limits::{CALENDAR_DATES_MAX, CALENDAR_LENGTH_DAYS_MAX};
 
-/// When a span of a calendar begins, and how long it lasts.
+/// A recurring window of a calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// The first start.
     pub start: DateTime,
-    /// How long each span lasts.
+    /// The length of each span.
     pub length: Length,
-    /// On which later days it begins again; none for once.
+    /// The recurrence; `None` if the window starts once.
     pub recurrence: Option<Recurrence>,
-    /// Starts that are left out.
+    /// Excluded starts.
     pub without: Vec<Excluded>,
-    /// Further starts.
+    /// Additional starts.
     pub with: Vec<DateTime>,
 }
 
-/// How long a window lasts.
+/// The length of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// So many days on the local calendar, and then exactly so much more.
+    /// A number of days on the local calendar, followed by an exact duration.
     For {
         /// The days.
         days: i32,
-        /// The rest.
+        /// The exact duration.
         exact: SignedDuration,
     },
-    /// Up to the next time of day after the start.
+    /// Until the next occurrence of a time of day after the start.
     Until(Time),
 }
 
-/// Starts that are left out.
+/// Excluded starts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excluded {
-    /// All of that day.
+    /// All starts on that day.
     Day(Date),
-    /// That one.
+    /// That start.
     Start(DateTime),
 }
 
@@ -51,28 +51,28 @@ pub enum Excluded {
 pub struct WindowText {
     /// The first start.
     pub dtstart: String,
-    /// How long it lasts.
+    /// The length.
     pub duration: String,
-    /// The time of day at which it ends.
+    /// The time of day of the end.
     pub end_time_of_day: String,
-    /// On which later days it begins again.
+    /// The recurrence.
     pub rrule: String,
-    /// Starts that are left out.
+    /// Excluded starts.
     pub exdate: Vec<String>,
-    /// Further starts.
+    /// Additional starts.
     pub rdate: Vec<String>,
 }
 
-/// Years that local times may have.
+/// The valid years of local times.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=9000;
 
 const MOMENT_FORM: &str = "a local date and time without a zone, as 2027-03-28T02:30:00";
 
 impl Window {
-    /// Reads a window.
+    /// Parses a window.
     ///
     /// # Errors
-    /// Every wrong field and what is wrong with it.
+    /// Returns every invalid field and its problem.
     pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
         let mut faults = Vec::new();
         let start = date_time(&text.dtstart)
@@ -102,7 +102,7 @@ impl Window {
         }
     }
 
-    /// Writes it so that it reads the same.
+    /// Returns the text from which [`Self::read`] parses the same window.
     pub fn text(&self) -> WindowText {
         let (duration, end_time_of_day) = match self.length {
             Length::For { days, exact } => (written(days, exact), String::new()),
@@ -149,16 +149,16 @@ fn each<T>(
     all
 }
 
-/// Whether a text has only what dates and times without a zone are written with.
+/// Whether the text contains only characters of dates and times without a time zone.
 fn is_plain(text: &str) -> bool {
     let is_part = |it: char| it.is_ascii_digit() || matches!(it, '-' | ':' | 'T');
     text.len() <= 19 && text.chars().all(is_part)
 }
 
-/// Parses a local date and time without a zone.
+/// Parses a local date and time without a time zone.
 ///
 /// # Errors
-/// Returns what is wrong with it.
+/// Returns an error if the text is invalid.
 pub fn date_time(text: &str) -> Result<DateTime, String> {
     if text.is_empty() {
         return Err(format!("is required: {MOMENT_FORM}"));
@@ -238,7 +238,7 @@ fn duration_of(text: &str) -> Result<Length, String> {
     Ok(Length::For { days, exact })
 }
 
-/// A duration in the form of RFC 5545.
+/// Formats a duration as in RFC 5545.
 fn written(days: i32, exact: SignedDuration) -> String {
     let seconds = exact.as_secs();
     let part = |count: i64, unit: char| match count {

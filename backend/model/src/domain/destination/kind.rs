@@ -1,14 +1,14 @@
-//! Where messages go: what each kind of destination is set to, and which of that is secret.
+//! Kinds of destinations: their settings, and which of those are secret.
 
 use std::collections::BTreeMap;
 
 use super::webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 use crate::domain::{Secret, Severity};
 
-/// Characters of a key that a path shows.
+/// Maximum number of characters of a header name shown in a path.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-/// Where messages go.
+/// The kind of a destination, with its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DestinationKind {
     /// An HTTP address.
@@ -39,7 +39,7 @@ impl DestinationKind {
         "event",
     ];
 
-    /// The kind's name in the JSON interface.
+    /// Returns the name in the JSON interface.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Webhook(_) => "webhook",
@@ -52,8 +52,8 @@ impl DestinationKind {
         }
     }
 
-    /// Shows every secret to `visit`, with where it stands; one that is not given is empty.
-    /// Sealing, masking, keeping and revealing secrets is done here, so that none can be forgotten.
+    /// Calls `visit` with every secret and its location; an unset secret is empty. All sealing,
+    /// masking, keeping and revealing goes through here, so that no secret is forgotten.
     pub fn each_secret(&mut self, mut visit: impl FnMut(SecretPlace<'_>, &mut Secret)) {
         let kind = self.word();
         let mut field = |field, secret: &mut Secret| {
@@ -94,7 +94,7 @@ impl DestinationKind {
     }
 }
 
-/// Where a secret of a destination stands.
+/// The location of a secret in a destination.
 #[derive(Debug, Clone, Copy)]
 pub struct SecretPlace<'a> {
     kind: &'static str,
@@ -103,7 +103,7 @@ pub struct SecretPlace<'a> {
 }
 
 impl SecretPlace<'_> {
-    /// Its name in the store, such as `webhook.headers.authorization`.
+    /// Returns the name in the store, such as `webhook.headers.authorization`.
     pub fn name(&self) -> String {
         let Self { kind, field, key } = self;
         match key {
@@ -112,12 +112,12 @@ impl SecretPlace<'_> {
         }
     }
 
-    /// Its field, such as `auth.basic.password`; that of all headers is `headers`.
+    /// Returns the field, such as `auth.basic.password`; `headers` for every header.
     pub fn field(&self) -> &'static str {
         self.field
     }
 
-    /// Its path in the JSON interface, such as `type.webhook.headers[authorization]`.
+    /// Returns the path in the JSON interface, such as `type.webhook.headers[authorization]`.
     pub fn path(&self) -> String {
         let mut words = self.field.split('_');
         let mut field = words.next().unwrap_or_default().to_owned();
@@ -133,36 +133,36 @@ impl SecretPlace<'_> {
     }
 }
 
-/// Sends an HTTP request.
+/// Settings of a webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Webhook {
-    /// An `http` or `https` address without user information; its path and query may be a template.
-    /// Empty when the address is secret.
+    /// An `http` or `https` URL without user information; its path and query may be templates.
+    /// Empty if the URL is secret.
     pub url: String,
-    /// The address, where it is secret; else empty.
+    /// The URL if it is secret; otherwise empty.
     pub secret_url: Secret,
-    /// The method.
+    /// The HTTP method.
     pub method: WebhookMethod,
-    /// Further headers, in the author's spelling, sorted by name.
+    /// Additional headers as the author spelled them, sorted by name.
     pub headers: Vec<Header>,
-    /// A template for the body; empty means the standard document.
+    /// The template of the body; empty means the standard document.
     pub payload: String,
-    /// One or two `whsec_…` secrets, separated by a space; empty signs nothing.
+    /// One or two `whsec_…` secrets, separated by a space; if empty, requests are not signed.
     pub signing_secret: Secret,
-    /// How the request shows who sends it.
+    /// The authentication of requests.
     pub auth: Option<Box<Auth>>,
-    /// What is sent when an event was closed, where that is something else.
+    /// The request for a closed event, if it differs.
     pub on_clear: Option<Box<OnClear>>,
-    /// Own variables, by name.
+    /// Custom template variables, by name.
     pub values: BTreeMap<String, ValueMap>,
-    /// What an answer has to be; none means a status from 200 to 299.
+    /// Conditions for a response to count as accepted; `None` means any status from 200 to 299.
     pub expect: Option<Box<Expect>>,
     /// Whether large bodies are compressed.
     pub compress: bool,
 }
 
 impl Webhook {
-    /// Where to: whichever address is given.
+    /// Returns whichever URL is set.
     pub fn address(&self) -> &str {
         if self.url.is_empty() {
             self.secret_url.reveal()
@@ -172,126 +172,126 @@ impl Webhook {
     }
 }
 
-/// One header of a webhook.
+/// A header of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Its value.
     pub value: HeaderValue,
 }
 
-/// The value of a header; what carries credentials is secret.
+/// The value of a header; secret if it carries credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderValue {
-    /// Shown to readers.
+    /// Visible to readers.
     Plain(String),
     /// Never shown.
     Secret(Secret),
 }
 
-/// Sends a mail.
+/// Settings of a mail destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Email {
-    /// The addresses, separated by commas.
+    /// The recipients, separated by commas.
     pub to: String,
-    /// Those that get a copy, separated by commas; may be empty.
+    /// The recipients of copies, separated by commas; may be empty.
     pub cc: String,
-    /// Those that get a copy and that no header names, separated by commas; may be empty.
+    /// The recipients of blind copies, separated by commas; may be empty.
     pub bcc: String,
-    /// The sender; empty means that of the settings.
+    /// The sender; empty means the sender from the settings.
     pub from: String,
-    /// Where answers go, separated by commas; may be empty.
+    /// The reply addresses, separated by commas; may be empty.
     pub reply_to: String,
-    /// The name of the list, for filters of mail programs; may be empty.
+    /// The name of the mailing list, for mail filters; may be empty.
     pub list_id: String,
-    /// How urgent mails are marked.
+    /// The priority of mails.
     pub priority: MailPriority,
-    /// A template; empty means the default subject.
+    /// The template of the subject; empty means the default subject.
     pub subject: String,
-    /// A template for HTML; empty means the default body.
+    /// The template of the HTML body; empty means the default body.
     pub body: String,
 }
 
-/// How urgent mails are marked.
+/// The priority of mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MailPriority {
-    /// Not at all.
+    /// No priority header.
     #[default]
     Normal,
     /// Always high.
     High,
     /// Always low.
     Low,
-    /// High while an event of the severity error or critical is open.
+    /// High while an event of severity error or critical is open.
     BySeverity,
 }
 
-/// Posts to a Slack channel.
+/// Settings of a Slack channel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slack {
-    /// A channel's name or id.
+    /// The name or id of the channel.
     pub channel: String,
-    /// A bot token.
+    /// The bot token.
     pub token: Secret,
-    /// A template for a JSON list of blocks; empty means the default ones.
+    /// The template of a JSON list of blocks; empty means the default blocks.
     pub blocks: String,
-    /// Whether the first message is edited when something changed.
+    /// Whether changes edit the first message.
     pub update_first: bool,
-    /// Whether replies in a thread are shown in the channel as well.
+    /// Whether replies in a thread are also shown in the channel.
     pub broadcast_replies: bool,
 }
 
-/// Posts a card to a Teams incoming webhook.
+/// Settings of a Teams incoming webhook, which receives cards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MsTeams {
-    /// The whole address.
+    /// The whole URL.
     pub url: Secret,
 }
 
-/// Sends to PagerDuty's Events API v2.
+/// Settings of PagerDuty's Events API v2.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PagerDuty {
     /// The integration key.
     pub routing_key: Secret,
-    /// A template for the class; empty means the event's type.
+    /// The template of the class; empty means the kind of the event.
     pub class: String,
-    /// A template for the component; empty means the event's name.
+    /// The template of the component; empty means the name of the event.
     pub component: String,
-    /// A template for the group; empty means the tenant.
+    /// The template of the group; empty means the tenant.
     pub group: String,
-    /// A template for a JSON object of details; empty means all there is to tell.
+    /// The template of a JSON object of details; empty means all details.
     pub custom_details: String,
-    /// A template for a JSON list of links.
+    /// The template of a JSON list of links.
     pub links: String,
-    /// A template for a JSON list of images.
+    /// The template of a JSON list of images.
     pub images: String,
 }
 
-/// Writes `em_event` records in ServiceNow.
+/// Settings of a ServiceNow instance, which receives `em_event` records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceNow {
-    /// The instance's address.
+    /// The URL of the instance.
     pub instance_url: String,
-    /// OAuth client.
+    /// The OAuth client id.
     pub client_id: String,
-    /// OAuth client secret.
+    /// The OAuth client secret.
     pub client_secret: Secret,
-    /// Where tokens come from; empty means the instance's own address.
+    /// The token endpoint; empty means the instance's default.
     pub token_url: String,
-    /// OAuth refresh token; empty asks by the client credentials grant.
+    /// The OAuth refresh token; if empty, the client credentials grant is used.
     pub refresh_token: Secret,
 }
 
-/// Makes a new event in this service.
+/// Templates of a new event in this service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventTemplates {
-    /// The new event's name.
+    /// The name of the new event.
     pub name_template: String,
-    /// The new event's type.
+    /// The kind of the new event.
     pub type_template: String,
-    /// The new event's summary.
+    /// The summary of the new event.
     pub summary_template: String,
-    /// The new event's severity.
+    /// The severity of the new event.
     pub severity: Severity,
 }

@@ -1,10 +1,10 @@
-//! What a webhook has beside an address, a body and headers.
+//! Settings of a webhook other than its URL, body and headers.
 
 use std::collections::BTreeMap;
 
 use crate::domain::{Clause, Secret};
 
-/// The method of a webhook.
+/// The HTTP method of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WebhookMethod {
     /// `POST`.
@@ -18,7 +18,7 @@ pub enum WebhookMethod {
     Delete,
 }
 
-/// How a webhook's request shows who sends it.
+/// The authentication of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Auth {
     /// A user name and a password.
@@ -28,62 +28,62 @@ pub enum Auth {
         /// The password.
         password: Secret,
     },
-    /// A token.
+    /// A bearer token.
     Bearer {
         /// The token.
         token: Secret,
     },
-    /// A token by the client credentials grant of OAuth 2.
+    /// A token from the OAuth 2 client credentials grant.
     OAuth2 {
-        /// Where tokens come from.
+        /// The token endpoint.
         token_url: String,
-        /// The client.
+        /// The client id.
         client_id: String,
-        /// What the client shows.
+        /// The client secret.
         client_secret: Secret,
-        /// What the token is to be good for; may be empty.
+        /// The requested scope; may be empty.
         scope: String,
-        /// The audience of the token; may be empty.
+        /// The requested audience; may be empty.
         audience: String,
-        /// Further parameters of the request for a token.
+        /// Further parameters of the token request.
         params: BTreeMap<String, String>,
     },
-    /// A certificate, shown when the connection is made.
+    /// A TLS client certificate.
     Mtls {
-        /// The certificate and those that it rests on, in PEM.
+        /// The certificate chain, in PEM.
         certificate: String,
-        /// Its key, in PEM.
+        /// The private key, in PEM.
         private_key: Secret,
     },
 }
 
-/// What is sent when an event was closed.
+/// The request for a closed event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OnClear {
-    /// Where to; empty means the same address.
+    /// The URL; empty means the same URL.
     pub url: String,
-    /// The method.
+    /// The HTTP method.
     pub method: WebhookMethod,
-    /// A template for the body; empty means the standard document.
+    /// The template of the body; empty means the standard document.
     pub payload: String,
 }
 
-/// A variable built from another one.
+/// A template variable mapped from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ValueMap {
-    /// The other variable.
+    /// The source variable.
     pub from: String,
-    /// What stands for each of its values.
+    /// The replacement for each value.
     pub map: BTreeMap<String, String>,
-    /// What stands for every other value.
+    /// The replacement for any other value.
     pub default: String,
 }
 
-/// What an answer has to be for a message to be taken.
+/// Conditions for a response to count as accepted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expect {
-    /// Statuses; empty means 200 to 299.
+    /// The accepted statuses; empty means 200 to 299.
     pub statuses: Vec<u16>,
-    /// A condition on the answer's body.
+    /// A condition on the body of the response.
     pub body: Option<Clause>,
 }

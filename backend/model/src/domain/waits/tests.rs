@@ -1,4 +1,4 @@
-//! Every time in the domain is in the register, or listed here with the reason why it is not.
+//! Checks that every time in the domain is registered, or listed here with a reason.
 
 use std::{collections::BTreeSet, fmt::Debug, fs, path::Path};
 
@@ -7,7 +7,7 @@ use crate::samples;
 
 /// Times that do not move when the clock is set, by type.
 const OTHERS: &[(&str, &str)] = &[
-    // Dates of what happened, and the limits of history.
+    // Dates of past events, and the bounds of history.
     ("AuditEntry", "time_ms"),
     ("Annotation", "create_ms update_ms"),
     ("Attempt", "start_ms"),
@@ -42,19 +42,19 @@ const OTHERS: &[(&str, &str)] = &[
     ("Settings", "create_ms update_ms"),
     ("Silence", "create_ms update_ms"),
     ("Trigger", "create_ms update_ms"),
-    // Times that a sender states by its own clock.
+    // Times from the sender's clock.
     ("IncomingEvent", "timestamp_ms expire_ms"),
     ("Occurrence", "expire_ms"),
     ("Report", "began_ms end_ms"),
     ("Reporter", "until_ms began_ms"),
     ("Reports", "began_ms ended_ms"),
-    // Times of day that people chose.
+    // Times of day chosen by people.
     ("Client", "expire_ms"),
     ("ExpectedWindow", "start_ms"),
     ("Override", "start_ms end_ms"),
     ("PreviousKey", "until_ms"),
     ("Silence", "start_ms end_ms"),
-    // Lengths.
+    // Durations.
     ("ContactMethod", "after_ms"),
     ("EscalationPlan", "ack_timeout_ms"),
     ("EscalationStep", "wait_ms"),
@@ -66,7 +66,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("Reaction", "acknowledged_after_ms"),
     ("Rule", "delay_ms auto_pause_ms"),
     ("Silence", "expire_when_idle_ms warn_before_ms"),
-    // Time of service, which no step moves, and what is shown beside it.
+    // Service time, which clock steps do not move, and the wall-clock times shown with it.
     ("Expectation", "beat_service_ms run_ms gaps_ms"),
     ("ExpectedWindow", "length_ms service_ms slack_ms"),
     ("HeartbeatRun", "since_service_ms start_service_ms start_ms"),
@@ -76,7 +76,7 @@ const OTHERS: &[(&str, &str)] = &[
 
 type Times = BTreeSet<(String, String)>;
 
-/// The name of a type or variant that a line begins.
+/// Returns the name of the type or variant that starts on a line.
 fn begun(line: &str) -> Option<&str> {
     let line = line.trim_start().strip_suffix(" {")?;
     let line = line.strip_prefix("pub ").unwrap_or(line);
@@ -85,7 +85,7 @@ fn begun(line: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// The times in the sources of the domain: fields that hold milliseconds.
+/// Collects the times in the sources of the domain: fields that hold milliseconds.
 fn declared(folder: &Path, times: &mut Times) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -119,7 +119,7 @@ fn declared(folder: &Path, times: &mut Times) {
     }
 }
 
-/// The times that a shift changes in a value, by what is printed of it.
+/// Collects the times of a value that a shift changes, judging by its debug output.
 fn moved<T: Shift + Clone + Debug>(value: &T, times: &mut Times) {
     let mut shifted = value.clone();
     shifted.shift(1);
@@ -251,7 +251,7 @@ fn held_response_is_evaluated_no_later_than_before() {
 
 #[test]
 fn review_moves_with_the_age_and_not_with_the_end_that_a_sender_gave() {
-    // The review, the end given, a step, and the review after that.
+    // Review time, sender's expiry, clock step, and the expected review time.
     let cases = [
         (100, None, 50, 150),
         (100, None, -50, 50),

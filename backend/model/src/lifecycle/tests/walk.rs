@@ -1,4 +1,4 @@
-//! Random walks of an alert that a pair of Prometheus and a pair of Alertmanagers report.
+//! Random walks of an alert reported by a pair of Prometheus servers and a pair of Alertmanagers.
 //!
 //! `BELLWETHER_TEST_REPORTS` sets the number of walks, and `BELLWETHER_TEST_SEED` the first seed.
 
@@ -6,17 +6,15 @@ use super::*;
 use crate::testing::walks::walk_length;
 
 const SECOND_MS: i64 = 1_000;
-/// The length of a walk, in seconds.
 const WALK: i64 = 4 * 3_600;
-/// The time for which a Prometheus repeats an end, and the time between its reports, in seconds.
+/// How long a Prometheus repeats an end, and the interval of its reports, in seconds.
 const REPEATED: i64 = 900;
 const RESEND: i64 = 60;
 
-/// The time after which an alert is over by all reports, in seconds: reports last 4 min by a clock that
-/// is up to 1 min ahead, and take time.
+/// Time after which all reports of an alert have expired, in seconds: reports last 4 min by a clock
+/// that may be 1 min ahead, and take time to arrive.
 const SETTLED: i64 = 400;
 
-/// A source of chance.
 struct Chance(u64);
 
 impl Chance {
@@ -27,7 +25,6 @@ impl Chance {
         mixed ^ mixed >> 31
     }
 
-    /// A number of that range.
     fn of(&mut self, range: std::ops::RangeInclusive<i64>) -> i64 {
         let width = range.end().abs_diff(*range.start()) + 1;
         let above = i64::try_from(self.next() % width).unwrap();
@@ -39,14 +36,14 @@ impl Chance {
     }
 }
 
-/// An alert as a Prometheus or an Alertmanager knows it; times in seconds of its clock.
+/// An alert as known to a Prometheus or an Alertmanager; times in seconds of its clock.
 #[derive(Clone, Copy, Default)]
 struct Known {
     began: Option<i64>,
     end: Option<i64>,
 }
 
-/// A Prometheus: it evaluates every 15 s.
+/// A Prometheus, which evaluates every 15 s.
 struct Prometheus {
     ahead: i64,
     phase: i64,
@@ -66,7 +63,7 @@ impl Prometheus {
         }
     }
 
-    /// Evaluates; returns what it sends.
+    /// Evaluates the alert; returns what it sends.
     fn report(&mut self, now: i64, is_true: bool) -> Option<Known> {
         if now < self.down_until || now % 15 != self.phase {
             return None;
@@ -95,15 +92,15 @@ impl Prometheus {
     }
 }
 
-/// An Alertmanager: it unites what it received, and reports changes every 30 s.
+/// An Alertmanager, which merges what it receives and reports changes every 30 s.
 struct Alertmanager {
     name: &'static str,
     phase: i64,
-    /// Since when the alert fires by each Prometheus, and until when unless it is reported again.
+    /// The beginning and expiry of the alert from each Prometheus.
     known: [Option<(i64, i64)>; 2],
-    /// Time since which the alert fires, if it reported one.
+    /// The beginning of the alert, if it reported one.
     began: Option<i64>,
-    /// Its reports under way, by the time of their arrival.
+    /// Its reports in flight, by time of arrival.
     sent: Vec<(i64, Said)>,
 }
 
@@ -140,19 +137,18 @@ impl Alertmanager {
     }
 }
 
-/// The conditions of a walk.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
 struct Way {
     by_prometheus: bool,
     by_alertmanager: bool,
-    /// Whether senders are started again, and lose what they know.
+    /// Whether senders restart and lose their state.
     restarts: bool,
     /// Whether reports are lost.
     losses: bool,
 }
 
-/// The spans in which the alert's condition is true, in seconds.
+/// Returns the spans in which the condition of the alert is true, in seconds.
 fn spans(chance: &mut Chance) -> Vec<(i64, i64)> {
     let mut spans = Vec::new();
     let mut at = chance.of(60..=300);

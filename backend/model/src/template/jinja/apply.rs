@@ -1,4 +1,4 @@
-//! Filters and tests, charged by the size of what they are applied to.
+//! Applies filters and tests, charging by the size of their input.
 
 use minijinja::{
     Error, State, Value,
@@ -10,12 +10,11 @@ use super::{
     meter::{Meter, VALUE_DEPTH_MAX, steps_of},
 };
 
-/// Filters that read no more of a list than an item of it, or how many there are.
+/// Filters that read only one item of a list, or its length.
 const SHALLOW: [&str; 7] = ["attr", "count", "d", "default", "first", "last", "length"];
-/// Steps of rounding a number: it is written with all of its digits.
+/// Steps for rounding a number, which is written with all its digits.
 const ROUND_STEPS: u64 = 50;
 
-/// Applies a filter.
 pub(super) fn filter(
     state: &mut State<'_, '_>,
     meter: &Meter,
@@ -67,7 +66,6 @@ pub(super) fn filter(
     Ok(made)
 }
 
-/// Applies a test.
 pub(super) fn test(
     state: &mut State<'_, '_>,
     meter: &Meter,
@@ -84,7 +82,6 @@ pub(super) fn test(
     state.perform_test(name, &all)
 }
 
-/// A filter and its arguments.
 struct Each<'a> {
     name: &'a str,
     placed: &'a [Value],
@@ -99,7 +96,8 @@ impl Each<'_> {
         found.map(|(_, value)| value)
     }
 
-    /// Applies a filter that applies a filter or test to each item; returns `None` for other filters.
+    /// Applies a filter that applies a filter or test to each item; returns `None` for other
+    /// filters.
     fn apply(
         &self,
         state: &mut State<'_, '_>,
@@ -152,7 +150,7 @@ impl Each<'_> {
                 },
                 (None, [name, arguments @ ..]) => {
                     let name = name.as_str().ok_or_else(|| wrong("map: names no filter"))?;
-                    // It would apply another one to each item in turn.
+                    // That would apply another filter to each item.
                     if name == "map" {
                         return Err(wrong("map: another `map` is applied beside it, not by it"));
                     }
@@ -165,7 +163,7 @@ impl Each<'_> {
     }
 }
 
-/// The member of an item at a dotted path, or at a number.
+/// Returns the member of an item at a dotted path or an index.
 fn member(item: &Value, path: &Value) -> Value {
     let Some(path) = path.as_str() else {
         return item.get_item(path).unwrap_or_default();
@@ -184,14 +182,14 @@ fn member(item: &Value, path: &Value) -> Value {
     found
 }
 
-/// What a filter costs beside reading its input and making its result.
+/// Returns the steps of a filter in addition to reading its input and creating its result.
 fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
     let text = value.as_str().unwrap_or_default();
     let items = value.len().unwrap_or(0) as u64;
     let first = filter.placed.first();
     let separator = first.and_then(Value::as_str);
     Ok(match filter.name {
-        // Each item is compared once for every halving of the list, by a member of it.
+        // Each item is compared by one of its members, once per halving of the list.
         "sort" | "unique" | "groupby" | "dictsort" | "min" | "max" => {
             let compared = u64::from(u64::BITS - items.leading_zeros());
             let paths = items.saturating_mul(filter.arguments);
@@ -211,7 +209,7 @@ fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error
             Some(separator) => text.matches(separator).count() as u64,
             None => text.split_whitespace().count() as u64,
         },
-        // Each character is looked for in the argument.
+        // Each character is searched for in the argument.
         "trim" => steps_of(text.len().saturating_mul(separator.map_or(0, str::len))),
         "round" => ROUND_STEPS,
         "card" | "e" | "escape" | "html" | "markdown" | "slack" | "telegram" | "urlencode" => {

@@ -1,10 +1,9 @@
-//! Numbers of Jinja expressions.
+//! Arithmetic in Jinja expressions.
 
 use minijinja::{Error, Value, machinery::ast::BinOpKind, value::ValueKind};
 
 use super::fault::wrong;
 
-/// A number as it is calculated with.
 #[derive(Clone, Copy)]
 enum Number {
     Whole(i128),
@@ -39,7 +38,6 @@ fn whole(number: Option<i128>) -> Result<Value, Error> {
     })
 }
 
-/// The number with the other sign.
 pub(super) fn negative(value: &Value) -> Result<Value, Error> {
     match number(value) {
         Some(Number::Whole(number)) => whole(number.checked_neg()),
@@ -48,7 +46,6 @@ pub(super) fn negative(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// The result of an operator on two numbers.
 pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
     let (Some(a), Some(b)) = (number(left), number(right)) else {
         return Err(wrong(format!(
@@ -90,14 +87,13 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
     }))
 }
 
-/// The quotient, rounded down.
 fn floor_divided(a: i128, b: i128) -> Option<i128> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     let is_below = rest != 0 && (rest < 0) != (b < 0);
     Some(quotient - i128::from(is_below))
 }
 
-/// The places of a slice `[start:stop:step]` in a list of so many items.
+/// Returns the indices of a slice `[start:stop:step]` of a list.
 pub(super) fn sliced(
     length: usize,
     [start, stop, step]: [Option<i64>; 3],

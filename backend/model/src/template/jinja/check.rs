@@ -1,4 +1,4 @@
-//! Constructs of Jinja that templates may use: those whose cost is bounded by the template and its data.
+//! Checks that templates use only constructs whose cost is bounded by the template and its data.
 
 use minijinja::machinery::{
     Span,
@@ -7,7 +7,6 @@ use minijinja::machinery::{
 
 use super::{super::TemplateError, filters::FILTERS, scan};
 
-/// Numbers in a `range`.
 pub(super) const RANGE_MAX: i128 = 100;
 
 /// Filters whose result is a list.
@@ -31,10 +30,10 @@ const LISTING: [&str; 17] = [
     "zip",
 ];
 
-/// An error at the place of its construct.
+/// An error with the position of its construct.
 type Fault = (Span, String);
 
-/// Refuses constructs that templates may not use.
+/// Refuses unsupported constructs.
 pub(super) fn check(source: &str, template: &Stmt<'_>) -> Result<(), TemplateError> {
     statement(template).map_err(|(span, fault)| scan::at(source, span, fault))
 }
@@ -84,7 +83,7 @@ fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
     }
 }
 
-/// Refuses names that are not plain, and values that are lists or objects.
+/// Refuses targets that are not plain names, and values that are lists or objects.
 fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
     let Expr::Var(_) = target else {
         let fault = "a name is set here, not a part of a list or object; to count, sum or join, use filters \
@@ -197,7 +196,6 @@ fn call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
     }
 }
 
-/// The error of a `range` that has too many numbers.
 pub(super) fn long_range() -> String {
     format!("`range` has more than {RANGE_MAX} numbers")
 }

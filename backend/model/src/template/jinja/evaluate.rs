@@ -1,4 +1,4 @@
-//! Evaluation of a Jinja template: every step is charged by the size of what it reads and makes.
+//! Evaluates Jinja templates, charging every step by the size of what it reads and creates.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,16 @@ use super::{
 };
 use crate::template::RenderError;
 
-/// The arguments of a call by place, and those by name.
+/// The positional and named arguments of a call.
 type Arguments = (Vec<Value>, Vec<(String, Value)>);
 
-/// Names that are set, by the tag that sets them.
+/// The names set by a tag.
 #[derive(Default)]
 struct Scope<'t> {
     names: BTreeMap<&'t str, Value>,
     cycle: Option<Cycle>,
 }
 
-/// The loop of a scope.
 struct Cycle {
     index: usize,
     length: usize,
@@ -39,19 +38,18 @@ struct Cycle {
     last: Option<Vec<Value>>,
 }
 
-/// A template that is being rendered.
 pub(super) struct Evaluation<'r, 's, 't> {
     state: &'r mut State<'s, 's>,
     meter: Meter,
     scopes: Vec<Scope<'t>>,
-    /// What is written, and before it what blocks around it have written.
+    /// The output of the current block, preceded by those of its enclosing blocks.
     written: Vec<String>,
-    /// Where the expression begins that is being evaluated, in bytes.
+    /// The start of the current expression, in bytes.
     pub(super) at: u32,
 }
 
 impl<'r, 's, 't> Evaluation<'r, 's, 't> {
-    /// An evaluation with the variables and steps of a state, which writes at most so many bytes.
+    /// Creates an evaluation with the variables and steps of a state and a limit on the output.
     pub(super) fn new(state: &'r mut State<'s, 's>, bytes_max: usize) -> Self {
         Self {
             state,
@@ -65,13 +63,13 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     /// Renders a template.
     ///
     /// # Errors
-    /// The first failure; [`Self::limit`] is the limit that it is, if any.
+    /// Returns the first failure; [`Self::limit`] tells whether it was a limit.
     pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
         self.statement(template)?;
         Ok(std::mem::take(&mut self.written[0]))
     }
 
-    /// The limit that stopped it, other than that of steps.
+    /// Returns the exceeded limit, other than that of steps.
     pub(super) fn limit(&self) -> Option<RenderError> {
         self.meter.limit.take()
     }
@@ -140,13 +138,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(())
     }
 
-    /// A value as text that is escaped for its place.
     fn escaped(&mut self, value: &Value) -> Result<String, Error> {
         self.meter.weigh(self.state, value)?;
         self.state.format(value.clone())
     }
 
-    /// What a block writes, as a value.
     fn captured(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
         self.written.push(String::new());
         self.statements(body)?;
@@ -167,7 +163,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.bind(target, value)
     }
 
-    /// Gives a value the name of a target, or its items those of a list of targets.
+    /// Assigns a value to a target, or its items to a list of targets.
     fn bind(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), Error> {
         let targets = match target {
             Expr::Var(name) => {
@@ -192,7 +188,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         pairs.try_for_each(|(target, item)| self.bind(target, item))
     }
 
-    /// The items of a list, the keys of an object, or the characters of a text.
+    /// Returns the items of a list, the keys of an object, or the characters of a text.
     fn items(&mut self, value: &Value) -> Result<Vec<Value>, Error> {
         self.meter.items(self.state, value)
     }
@@ -348,7 +344,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.made(Value::from_pairs(keys.into_iter().zip(values)))
     }
 
-    /// Charges a value that the template made.
+    /// Charges for a value created by the template.
     fn made(&mut self, value: Value) -> Result<Value, Error> {
         self.meter.charge(self.state, &value, VALUE_DEPTH_MAX)?;
         Ok(value)
@@ -391,7 +387,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.compare(comparison, left, right).map(Value::from)
     }
 
-    /// Both as one text; where only one is markup, the other is escaped.
+    /// Concatenates two values; if only one is markup, the other is escaped.
     fn concatenated(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
         let is_markup = left.is_safe() || right.is_safe();
         let escapes = is_markup && !matches!(self.state.auto_escape(), AutoEscape::None);
@@ -511,7 +507,6 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         apply::filter(self.state, &self.meter, it.name, value, &placed, &named)
     }
 
-    /// A text behind the filters of a block.
     fn filtered(&mut self, filters: &'t Expr<'t>, text: Value) -> Result<Value, Error> {
         let Expr::Filter(it) = filters else {
             return Ok(text);

@@ -1,4 +1,4 @@
-//! The filters beside `MiniJinja`'s own.
+//! Filters in addition to those of `MiniJinja`.
 
 use std::{borrow::Cow, io};
 
@@ -14,16 +14,14 @@ use super::{
     replace,
 };
 
-/// What a look-up of a zone and writing a date cost.
+/// Cost of a time zone lookup and of formatting a date, in steps.
 const DATE_STEPS: u64 = 50;
-/// Bytes of JSON that cost one step.
 const JSON_STEP_BYTES: usize = 4;
-/// Characters that `truncate` leaves by default.
+/// Default length of `truncate`, in characters.
 const TRUNCATE_CHARACTERS: usize = 255;
-/// How a date is written by default.
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
-/// The filters that templates have, in the order of the alphabet.
+/// The available filters, in alphabetical order.
 pub const FILTERS: [&str; 59] = [
     "abs",
     "ago",
@@ -108,11 +106,12 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     }
 }
 
-/// A value as text: texts as they are, lists and objects as JSON, nothing for what is not there.
+/// Formats a value as text: texts as they are, lists and objects as JSON, nothing for undefined
+/// ones.
 pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => Ok("".into()),
-        // It carries an error, such as that of the fuel.
+        // It carries an error, such as out of fuel.
         ValueKind::Invalid => Err(value
             .try_iter()
             .err()
@@ -126,7 +125,6 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
     }
 }
 
-/// A number as text; whole numbers without a fraction.
 fn number(value: &Value) -> String {
     match f64::try_from(value.clone()) {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
@@ -137,7 +135,6 @@ fn number(value: &Value) -> String {
     }
 }
 
-/// A value as JSON.
 fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let mut json = Counted {
         state,
@@ -152,7 +149,7 @@ fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be JSON"))
 }
 
-/// Takes what is written as long as the fuel lasts.
+/// A writer limited by the fuel.
 struct Counted<'a, 'b, 'c> {
     state: &'a State<'b, 'c>,
     bytes: Vec<u8>,
@@ -176,11 +173,11 @@ impl io::Write for Counted<'_, '_, '_> {
     }
 }
 
-/// A text that is escaped for one place, and needs no more where the template is in that place.
+/// Escapes a text for one place; it is not escaped again if the template is in that place.
 fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
     let text = text(state, value)?;
     let own = Escape::of_name(state.name());
-    // What stands as text of Slack in JSON is escaped for both when it is written.
+    // Slack text in JSON is escaped for both when it is written.
     let is_done = own == Escape::SlackJson && place == Escape::Slack;
     if is_done || (value.is_safe() && own == place) {
         return Ok(value.clone());
@@ -205,7 +202,8 @@ fn json(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
     })
 }
 
-/// `truncate(80)`, `truncate(characters=80)` or `truncate(bytes=200)`: cut with a mark that is counted.
+/// `truncate(80)`, `truncate(characters=80)` or `truncate(bytes=200)`: truncates to a length that
+/// includes the mark.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "filters get their arguments by value"
@@ -243,7 +241,7 @@ fn regex_replace(
     replace::replace(state, &text, pattern, with)
 }
 
-/// A moment of RFC 3339, or milliseconds since 1970.
+/// Parses an RFC 3339 time, or milliseconds since 1970.
 fn moment(value: &Value) -> Result<Timestamp, Error> {
     let read = match (value.as_str(), i64::try_from(value.clone())) {
         (Some(text), _) => text.trim().parse().ok(),
@@ -283,7 +281,7 @@ fn date(
     strtime::format(format, &at).map_err(|error| wrong(format!("date: {error}")))
 }
 
-/// How long before the message a moment was, such as `5m 10s ago`.
+/// Formats the time between a time and the message, such as `5m 10s ago`.
 fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let now = state.lookup("timestamp_ms").unwrap_or_default();
     let seconds = moment(&now)?.as_second() - moment(value)?.as_second();
@@ -294,7 +292,6 @@ fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     })
 }
 
-/// Seconds as days, hours, minutes and seconds.
 fn duration(value: &Value) -> Result<String, Error> {
     let number = match value.as_str() {
         Some(text) => text.trim().parse().ok(),
@@ -331,7 +328,7 @@ fn spelled(seconds: u64) -> String {
     }
 }
 
-/// The methods of maps that authors know from Jinja.
+/// Implements the methods of maps known from Jinja.
 pub(super) fn method(
     state: &mut State<'_, '_>,
     value: &Value,

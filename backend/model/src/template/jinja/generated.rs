@@ -1,4 +1,4 @@
-//! Templates made from the grammar by chance: none ends the process, takes long or writes much.
+//! Random templates from the grammar: none may crash the process, take long or write much.
 
 use std::{fs, time::Instant};
 
@@ -10,11 +10,11 @@ use crate::{
     template::{Budget, Escape, RenderError, Variables},
 };
 
-/// Templates without [`TEMPLATES`].
+/// Number of templates if [`TEMPLATES`] is not set.
 const FEW: u64 = 3_000;
-/// The variable that sets how many there are; their time is checked as well then.
+/// The variable that sets the number of templates; their time is then checked as well.
 const TEMPLATES: &str = "BELLWETHER_TEST_TEMPLATES";
-/// Processor time that one may take, in milliseconds.
+/// Maximum processor time of one template, in milliseconds.
 const TIME_MAX_MS: u128 = 100;
 
 const NAMES: [&str; 26] = [
@@ -106,7 +106,6 @@ const TESTS: [&str; 12] = [
     "lt(n)",
 ];
 
-/// Numbers by chance, the same for the same seed.
 struct Chance(u64);
 
 impl Chance {
@@ -130,7 +129,7 @@ impl Chance {
         words[self.below(words.len())].to_owned()
     }
 
-    /// How often something is repeated: mostly seldom, sometimes about as often as it may be, or more.
+    /// Returns a number of repetitions: usually small, sometimes near or above the limit.
     fn times(&mut self, limit: usize) -> usize {
         match self.below(40) {
             0 => limit.saturating_sub(1) + self.below(3),
@@ -142,7 +141,7 @@ impl Chance {
     fn expressions(&mut self, depth: usize) -> String {
         let count = self.below(4);
         if self.one_in(3) {
-            // The same one again and again grows fastest.
+            // Repeating the same expression grows fastest.
             let one = self.expression(depth);
             return vec![one; count].join(", ");
         }
@@ -321,7 +320,7 @@ impl Chance {
         }
     }
 
-    /// Loops whose variable is a list of the one around it, so that a value doubles with each.
+    /// Nested loops that double a value at each level.
     fn grown(&mut self, inside: &str) -> String {
         let times = self.times(32);
         let (list, tail) = match self.below(4) {
@@ -352,7 +351,8 @@ fn variables() -> Value {
     })
 }
 
-/// Processor time of this thread in milliseconds, where the system reports it; else the time that passed.
+/// Returns the processor time of this thread in milliseconds, or the elapsed time if the system
+/// does not report it.
 fn spent_ms(begun: Instant) -> u128 {
     let scheduled = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = scheduled.and_then(|it| it.split(' ').next()?.parse::<u128>().ok());
@@ -402,7 +402,7 @@ fn templates_of_the_grammar_stay_within_every_limit() {
          {} ms (seed {})",
         longest.0, longest.1
     );
-    // Most of what is made is refused or fails; enough of it must not.
+    // Most templates are refused or fail; enough must render.
     assert!(
         parsed > count / 4 && rendered > count / 20 && exhausted > count / 500,
         "{shown}"

@@ -1,4 +1,4 @@
-//! Charges for values, by their size.
+//! Charges for values by their size.
 
 use std::cell::Cell;
 
@@ -7,25 +7,22 @@ use minijinja::{Error, ErrorKind, State, Value, value::ValueKind};
 use super::fault::wrong;
 use crate::{effort, template::RenderError};
 
-/// Levels of lists and objects in a value that a template makes.
 pub(super) const VALUE_DEPTH_MAX: usize = 16;
-/// Levels of lists and objects in a variable: as deep as documents are read.
+/// Maximum depth of a variable, the same as for parsed documents.
 const VARIABLE_DEPTH_MAX: usize = 128;
-/// Bytes of a text that cost one step.
 const STEP_BYTES: usize = 64;
-/// How many charges pass until the caller is looked for again.
+/// Number of charges between checks whether the caller is gone.
 const LOOK_EVERY: u32 = 32;
 
-/// Charges of one rendering; the steps themselves are the fuel of its state.
+/// The charges of one rendering; the steps themselves are the fuel of its state.
 pub(super) struct Meter {
     bytes_max: usize,
     charges: Cell<u32>,
-    /// The limit that stopped the rendering, other than that of steps.
+    /// The exceeded limit, other than that of steps.
     pub(super) limit: Cell<Option<RenderError>>,
 }
 
 impl Meter {
-    /// A meter for texts of at most so many bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -37,7 +34,7 @@ impl Meter {
     /// Charges steps.
     ///
     /// # Errors
-    /// When none are left, and when the caller is gone or its time is over.
+    /// Returns an error if none are left, if the caller is gone, or if its time is over.
     pub(super) fn spend(&self, state: &State<'_, '_>, steps: u64) -> Result<(), Error> {
         let charges = self.charges.get().wrapping_add(1);
         self.charges.set(charges);
@@ -47,19 +44,18 @@ impl Meter {
         state.consume_fuel(steps)
     }
 
-    /// Charges for bytes that are read or written.
     pub(super) fn spend_bytes(&self, state: &State<'_, '_>, bytes: usize) -> Result<(), Error> {
         self.spend(state, steps_of(bytes))
     }
 
-    /// Charges for bytes of a text that has so many then.
+    /// Charges for bytes added to a text, given its new length.
     pub(super) fn text(
         &self,
         state: &State<'_, '_>,
         total: usize,
         bytes: usize,
     ) -> Result<(), Error> {
-        // What no steps are left for is not a matter of length.
+        // Running out of steps is not reported as a text that is too long.
         self.spend_bytes(state, bytes)?;
         if total > self.bytes_max {
             return Err(self.stop(RenderError::TooLong(self.bytes_max)));
@@ -77,7 +73,7 @@ impl Meter {
         self.charge(state, value, VARIABLE_DEPTH_MAX)
     }
 
-    /// Charges for a whole value of at most so many levels; returns the steps.
+    /// Charges for a whole value up to a maximum depth; returns the steps.
     pub(super) fn charge(
         &self,
         state: &State<'_, '_>,
@@ -96,7 +92,8 @@ impl Meter {
         Ok(weight.steps)
     }
 
-    /// The items of a list, the keys of an object, or the characters of a text, each charged.
+    /// Returns the items of a list, the keys of an object, or the characters of a text, charging
+    /// for each.
     pub(super) fn items(&self, state: &State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
         let count = value.as_str().map(str::len).or_else(|| value.len());
         self.spend(state, count.unwrap_or(0) as u64)?;
@@ -110,7 +107,7 @@ impl Meter {
         Ok(items)
     }
 
-    /// A value whose items exist: a list in place of what makes them when they are read.
+    /// Returns a value with existing items: lazy iterators become lists.
     pub(super) fn whole(&self, state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
         match value.kind() {
             ValueKind::Iterable => Ok(Value::from(self.items(state, &value)?)),
@@ -120,7 +117,7 @@ impl Meter {
     }
 }
 
-/// A value, unless it carries an error in place of one.
+/// Returns a value, or the error it carries.
 fn valid(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Invalid {
         return Ok(value);
@@ -129,12 +126,12 @@ fn valid(value: Value) -> Result<Value, Error> {
     Err(error.unwrap_or_else(|| wrong("is no value")))
 }
 
-/// The steps that a text costs beside that of its expression.
+/// Returns the steps for a text in addition to that of its expression.
 pub(super) fn steps_of(bytes: usize) -> u64 {
     (bytes / STEP_BYTES) as u64
 }
 
-/// The steps of a value, counted up to what is left.
+/// Counts the steps of a value, up to what is left.
 struct Weight {
     steps: u64,
     left: u64,

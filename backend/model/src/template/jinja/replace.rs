@@ -1,4 +1,4 @@
-//! The filter `regex_replace`: charged by the bytes that each search reads.
+//! The filter `regex_replace`, charged by the bytes each search reads.
 
 use std::collections::BTreeMap;
 
@@ -12,39 +12,37 @@ use regex_automata::{
 
 use super::fault::wrong;
 
-/// Bytes of a regular expression.
 const PATTERN_BYTES_MAX: usize = 1_000;
-/// Bytes of a text that is searched.
+/// Maximum length of a searched text, in bytes.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Memory of a compiled regular expression.
 const COMPILED_BYTES_MAX: usize = 64 * 1024;
-/// Memory of the states that a search makes; what needs it many times over is given up.
+/// Memory for the states of a search, in bytes; a search that fills it repeatedly is aborted.
 const STATES_BYTES_MAX: usize = 256 * 1024;
-/// How often that memory is used up until a search is given up.
+/// How often that memory may be cleared before a search is aborted.
 const STATES_CLEARED_MAX: usize = 2;
-/// Steps of compiling, and of each byte of an expression for that.
+/// Steps for compiling, plus those per byte of the expression.
 const COMPILE_STEPS: usize = 500;
 const COMPILE_BYTE_STEPS: usize = 50;
-/// Bytes of a text that cost one step each time they are read.
+/// Bytes of a text per step each time they are read.
 const READ_STEP_BYTES: usize = 16;
-/// Bytes of a new state that do.
+/// Bytes of new states per step.
 const STATE_STEP_BYTES: usize = 64;
-/// Steps of a byte whose groups are looked for, at worst in all states of the expression.
+/// Steps per byte when searching for groups, which may visit all states of the expression.
 const GROUPS_STEPS: usize = 16;
 
 /// The regular expressions of one rendering, each compiled once.
 #[derive(Default)]
 struct Expressions(BTreeMap<String, Expression>);
 
-/// A compiled regular expression.
 struct Expression {
     search: lazy::Regex,
     cache: lazy::Cache,
-    /// Finds groups, and reads texts that the other cannot: word boundaries beside other letters than ASCII's.
+    /// Finds groups, and reads texts that the automaton cannot: word boundaries next to non-ASCII
+    /// letters.
     groups: Regex,
 }
 
-/// A text in which the matches of a regular expression are replaced.
+/// Replaces the matches of a regular expression in a text.
 pub(super) fn replace(
     state: &mut State<'_, '_>,
     text: &str,
@@ -117,7 +115,8 @@ impl Expression {
             let Some((start, end)) = self.find(state, text, at)? else {
                 break;
             };
-            // An empty match behind another one is none, and the search continues behind the next character.
+            // An empty match right after another is ignored; the search continues after the next
+            // character.
             let next = text[end..].chars().next().map_or(1, char::len_utf8);
             at = if start == end { end + next } else { end };
             if start == end && ended == Some(end) {
@@ -145,7 +144,7 @@ impl Expression {
         Ok(replaced)
     }
 
-    /// The first match from a place on; each byte that is read for it is charged.
+    /// Returns the first match from a position on, charging for each byte read.
     fn find(
         &mut self,
         state: &State<'_, '_>,
@@ -188,11 +187,10 @@ impl Expression {
     }
 }
 
-/// What searches have used so far.
 struct Used {
-    /// Bytes that were read.
+    /// Bytes read.
     read: usize,
-    /// Bytes of states.
+    /// Memory of states, in bytes.
     memory: usize,
     /// How often the states were cleared.
     cleared: usize,

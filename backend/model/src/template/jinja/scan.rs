@@ -1,4 +1,5 @@
-//! Bounds of a Jinja template: how deep its tags and expressions are, checked on its tokens before it is parsed.
+//! Limits the depth of tags and expressions in a Jinja template, by its tokens, before it is
+//! parsed.
 
 use minijinja::{
     machinery::{Span, Token, tokenize},
@@ -7,17 +8,17 @@ use minijinja::{
 
 use super::{super::TemplateError, filters::FILTERS};
 
-/// Tags inside each other; each `elif` is one.
+/// Maximum nesting of tags; each `elif` counts as one.
 const TAG_DEPTH_MAX: usize = 32;
-/// Brackets inside each other in an expression.
+/// Maximum nesting of brackets in an expression.
 const LITERAL_DEPTH_MAX: usize = 16;
-/// Operators, filters and members of an expression, each of which is one level of its tree.
+/// Maximum number of operators, filters and members in an expression, each of which is a level of
+/// its tree.
 const CHAIN_MAX: usize = 100;
 
-/// Words that are operators.
 const WORDS: [&str; 7] = ["and", "or", "not", "is", "in", "if", "else"];
 
-/// Tags that are closed by another one.
+/// Tags that are closed by another tag.
 const OPENING: [&str; 5] = ["for", "if", "with", "filter", "autoescape"];
 
 /// The tags and brackets around a token.
@@ -25,18 +26,19 @@ const OPENING: [&str; 5] = ["for", "if", "with", "filter", "autoescape"];
 struct Around {
     /// The levels of each open tag: one, and one for each `elif`.
     tags: Vec<usize>,
-    /// The operators of each open bracket since its last comma, from the outside; empty outside of tags.
+    /// The operators of each open bracket since its last comma, outermost first; empty outside of
+    /// tags.
     chains: Vec<usize>,
-    /// Whether the tag is a `set` whose value is what follows until `endset`.
+    /// Whether the tag is a `set` with a block as its value.
     sets_block: bool,
 }
 
-/// Refuses nesting that is too deep for the stack, and filters that do not exist.
+/// Refuses nesting too deep for the stack, and unknown filters.
 pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     let mut around = Around::default();
     let mut before = None;
     for token in tokenize(source, false, SyntaxConfig::default()) {
-        // The parser stops here as well, and names the reason.
+        // The parser stops here as well and reports the reason.
         let Ok((token, span)) = token else {
             break;
         };
@@ -51,7 +53,6 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// An error at a token.
 pub(super) fn at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
     let offset = usize::try_from(span.start_offset).unwrap_or_default();
     let offset = if source.is_char_boundary(offset) {
@@ -72,7 +73,7 @@ fn unknown_filter(token: &Token<'_>, before: Option<&Token<'_>>) -> Option<Strin
 }
 
 impl Around {
-    /// Follows a token; returns what is too deep with it.
+    /// Processes a token; returns an error if it is nested too deeply.
     fn follow(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {
         match token {
             Token::VariableStart | Token::BlockStart => self.chains = vec![0],
@@ -117,7 +118,6 @@ impl Around {
         })
     }
 
-    /// Follows the first word of a tag.
     fn tag(&mut self, word: &str) -> Option<String> {
         match word {
             "macro" | "call" => {

@@ -1,4 +1,4 @@
-//! Jinja: what a rendering may cost, what is refused and where, and what an author can say.
+//! Limits, refused constructs with their positions, and supported features of Jinja templates.
 
 use std::time::{Duration, Instant};
 
@@ -101,10 +101,10 @@ fn constructs_whose_cost_has_no_bound_are_refused_with_line_and_alternative() {
     }
 }
 
-/// A kind of nesting, the greatest depth that is accepted, and its source at a depth.
+/// A kind of nesting, its maximum depth, and its source at a depth.
 type Nested = (&'static str, usize, fn(usize) -> String);
 
-/// Returns expressions and tags of a depth.
+/// Returns deeply nested expressions and tags.
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn nested() -> Vec<Nested> {
     vec![
@@ -219,7 +219,7 @@ fn nesting_beyond_the_limit_is_refused_before_it_is_parsed() {
     ] {
         assert!(parse(&source).is_err(), "{}", &source[..10]);
     }
-    // A long list is no deep one.
+    // A long list is not a deep one.
     let long = format!("{{{{ [{}1]|length }}}}", "a.b ~ 1, ".repeat(3_000));
     assert_eq!(rendered(&long, Escape::None).as_deref(), Ok("3001"));
     let calls = format!("{{{{ a{} }}}}", "|replace('x','y')".repeat(50));
@@ -308,7 +308,7 @@ fn what_a_rendering_costs_is_bounded() {
         "{% for a in m %}{{ t|regex_replace('.*[^A-Z]|[A-Z]', '') }}{% endfor %}",
         "{{ t|regex_replace('x*y|x', '') }}",
     ];
-    // Reading a million entries is not the template's doing.
+    // Reading a million entries is not charged to the template.
     let all = &mut Budget::of_message();
     parse("{{ m|length }}")
         .unwrap()
@@ -328,7 +328,7 @@ fn what_a_rendering_costs_is_bounded() {
             RenderError::TooSlow => false,
         };
         assert!(is_expected, "{source}: {fault}");
-        // Not optimized and beside other tests it takes some ten times as long.
+        // An unoptimized build with other tests running takes some ten times as long.
         assert!(begun.elapsed() < Duration::from_secs(2), "{source}");
     }
 }

@@ -1,4 +1,4 @@
-//! A rule with a delay notifies of what continues for so long.
+//! A rule with a delay notifies of events that last that long.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! An event that opens too often is reported once, and again when it has settled.
+//! A flapping event is reported once, and again when it has settled.
 
 use super::*;
 use crate::domain::{FlappingLimits, HoldOutcome};
@@ -15,8 +15,7 @@ fn calm() -> Rule {
 }
 
 impl Life {
-    /// What those who are notified know it by, whether it flaps, and whether the message says
-    /// `clear`.
+    /// Returns the occurrence by which receivers know it, whether it is flapping, and `clear`.
     fn messages(&self) -> Vec<(u32, bool, bool)> {
         let all = self.sent.iter().map(|it| &it.content);
         all.map(|it| {
@@ -29,7 +28,7 @@ impl Life {
         .collect()
     }
 
-    /// Opens and closes, a minute apart; answers all notifications.
+    /// Opens and closes, a minute apart; returns all messages.
     fn swing(&mut self, times: usize) -> Vec<(u32, bool, bool)> {
         let mut all = Vec::new();
         for _ in 0..times {
@@ -43,7 +42,7 @@ impl Life {
         all
     }
 
-    /// What is reported when that time has passed, immediately and a moment before.
+    /// Returns the messages after that time; there must be none a moment earlier.
     fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
         self.wait(seconds - 1);
         assert!(self.look().is_empty(), "it has not settled");

@@ -1,5 +1,5 @@
-//! What receivers are notified of around silences, whatever happens: no closing without an opening,
-//! none missing, nothing but closings while a silence holds, and the last state at its end.
+//! Invariants of notifications around silences: no closing message without an opening one, none
+//! missing, nothing but closing messages during a silence, and the final state at its end.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ enum Act {
     Acknowledge(bool),
     Status(Status),
     Wait(i64),
-    /// From now on a silence covers everything, or nothing.
+    /// Starts or ends a silence that covers everything.
     Silence(bool),
 }
 
@@ -43,11 +43,11 @@ pub(super) fn silence() -> Arc<LoadedSilence> {
     Arc::new(LoadedSilence::new(silence).unwrap())
 }
 
-/// What the one receiver knows of the newest occurrence.
+/// What the only receiver knows of the newest occurrence.
 #[derive(Debug, Default)]
 struct Receiver {
     number: u32,
-    /// The state it was reported last, while it takes the occurrence for open.
+    /// The last reported state, while the receiver considers the occurrence open.
     known: Option<(Severity, bool)>,
 }
 

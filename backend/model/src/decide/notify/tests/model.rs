@@ -1,4 +1,4 @@
-//! An independent model of one rule's notifications, held against the real decisions.
+//! Compares decisions with an independent model of one rule's notifications.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 #[derive(Debug, Clone, Copy)]
 enum Act {
-    /// An event; it matches when its severity is at least error.
+    /// An event; it matches if its severity is at least error.
     Event(Option<Severity>, Option<Status>),
     Acknowledge(bool),
     Status(Status),
@@ -30,7 +30,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What the contract says about one rule and one destination, in the fewest words.
+/// The contract for one rule and one destination.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Model {
@@ -43,12 +43,12 @@ struct Model {
     now: i64,
     opened_at: Option<i64>,
     closing_sent: bool,
-    /// The severity and the flag that were last notified.
+    /// The last notified severity and acknowledged flag.
     known: (Severity, bool),
 }
 
 impl Model {
-    /// Answers the `clear` of the message that goes out, if one does.
+    /// Returns the `clear` of the message, if one is sent.
     fn act(&mut self, act: Act) -> Option<bool> {
         let sent = self.sent_by(act);
         if !matches!(act, Act::Wait(_) | Act::Enable(_)) && self.status != Some(Status::Suppressed)

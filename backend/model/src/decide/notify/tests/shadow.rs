@@ -1,4 +1,4 @@
-//! A shadow rule decides and records, and leaves no resolution outstanding.
+//! A shadow rule decides and records, but makes no closing message due.
 
 use super::*;
 use crate::domain::DeliveryState::{Pending, Shadowed};
@@ -10,7 +10,6 @@ fn shadow(is_shadow: bool) -> Rule {
     }
 }
 
-/// What the deliveries of the last step were made as.
 fn made(life: &Life) -> Vec<DeliveryState> {
     life.sent.iter().map(|it| it.state).collect()
 }

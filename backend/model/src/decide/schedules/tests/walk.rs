@@ -1,5 +1,5 @@
-//! Random schedules beside a computation that lists every hand-off day by day: zones, bounds, empty slots,
-//! overrides, calendars, `UNTIL` and `COUNT`.
+//! Compares random schedules with a model that lists every hand-off day by day: time zones, bounds,
+//! empty slots, overrides, calendars, `UNTIL` and `COUNT`.
 //!
 //! `BELLWETHER_SCHEDULES` sets the number of schedules.
 
@@ -46,10 +46,9 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
     ("SA", Weekday::Saturday),
     ("SU", Weekday::Sunday),
 ];
-/// Days for which a schedule is compared.
 const DAYS: i64 = 60;
 
-/// Chance that is the same in every run.
+/// A random generator with the same sequence in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -84,7 +83,7 @@ impl Chance {
 /// The turns of a layer, listed one by one.
 struct Expected {
     starts: Vec<i64>,
-    /// The first hand-off that is left out.
+    /// The first hand-off that is excluded.
     end_ms: i64,
     applies_ms: Range<i64>,
     slots: Vec<Vec<Name>>,
@@ -118,7 +117,7 @@ fn days_between(from: Date, day: Date) -> i64 {
     i64::from(since.get_days())
 }
 
-/// Returns a rule without limits, and the days of its starts up to a last one.
+/// Returns an unlimited rule, and the days of its starts up to `last`.
 fn rule(chance: &mut Chance, first: Date, last: Date) -> (String, Vec<Date>) {
     let interval = chance.number(1, 3);
     let days = std::iter::successors(Some(first), |day| day.tomorrow().ok());
@@ -217,7 +216,7 @@ fn calendar_name(first: i64, last: i64) -> String {
     format!("{first} to {last}")
 }
 
-/// A calendar of these hours of each day in UTC.
+/// Returns a calendar of these hours of each UTC day.
 fn hours(first: i64, last: i64) -> Calendar {
     let text = WindowText {
         dtstart: format!("2020-01-01T{first:02}:00:00"),
@@ -234,7 +233,6 @@ fn hours(first: i64, last: i64) -> Calendar {
     }
 }
 
-/// Who is on call at a moment: by the newest override, else by the last layer that has someone.
 fn expected_at<'a>(schedule: &'a Schedule, layers: &'a [Expected], at_ms: i64) -> &'a [Name] {
     let mut overrides = schedule.overrides.iter().rev();
     if let Some(found) = overrides.find(|it| it.start_ms <= at_ms && at_ms < it.end_ms) {
