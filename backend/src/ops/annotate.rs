@@ -15,7 +15,6 @@ use crate::{
     store::Lane,
 };
 
-/// Number of characters in a note's id.
 const ID_CHARACTERS: usize = 20;
 
 /// A note to add, replace or remove.

@@ -28,7 +28,6 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
 /// Interval between deletions of expired entries.
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
-/// Entries deleted per commit, and entries read at a time.
 const STEP: usize = 500;
 /// Name used for all refused callers beyond the limit.
 pub(super) const OTHERS: &str = "others";
@@ -96,7 +95,6 @@ struct Counted {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Start of the window.
     since_ms: i64,
     /// Calls since the last write, and whether any was made in the current window.
     counts: HashMap<Counted, (u32, bool)>,

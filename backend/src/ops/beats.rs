@@ -171,7 +171,6 @@ impl Beats {
         std::mem::take(&mut self.known().is_changed)
     }
 
-    /// Removes a value set from the cache.
     pub(crate) fn forget(&self, heartbeat: RecordId, key: RecordId) {
         let mut known = self.known();
         known.noted.remove(&(heartbeat, key));
@@ -200,7 +199,7 @@ impl Beats {
     async fn has_room(&self, store: &Store, heartbeat: RecordId) -> Result<bool, EngineError> {
         let own = Range::under(&Key::new().id(heartbeat).build());
         let own = self.count(store, heartbeat, own, EXPECTATIONS_MAX).await?;
-        // Excludes the service's own record and the second index entries of running jobs.
+        // Excludes the service's own records and the second index entries of running jobs.
         let all = Range {
             start: Range::under(&Key::new().id(SERVICE).build())
                 .end

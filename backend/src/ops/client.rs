@@ -29,7 +29,6 @@ pub use meter::{Limit, Meter, Unit};
 
 /// Prefix of every key, recognizable to people and secret scanners.
 const KEY_PREFIX: &str = "bw_";
-/// Maximum number of clients.
 const CLIENTS_MAX: usize = 10_000;
 /// Name of the file in the data folder with the key of the first client.
 pub const ADMIN_KEY_FILE: &str = "admin.key";
@@ -126,7 +125,6 @@ impl Clients {
         Ok(client)
     }
 
-    /// Returns an error if a certificate already belongs to another client.
     async fn check_certificates(&self, client: &Client) -> Result<(), Error> {
         if client.certificates.is_empty() {
             return Ok(());
@@ -369,7 +367,6 @@ impl Clients {
     }
 }
 
-/// Returns an error if a certificate already belongs to one of the other clients.
 fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> Result<(), Error> {
     let shared = |other: &Client| {
         let both = client.certificates.intersection(&other.certificates);

@@ -17,9 +17,7 @@ use crate::{
     store::{ClockFact, Direction, EngineError, Index, Lane, Record, Store, engine::Range},
 };
 
-/// Records read at a time.
 const PAGE: usize = 500;
-/// Records rewritten per commit.
 const BATCH: usize = 100;
 
 /// Offset change above which the offset is stored. Less than a step, so that slow drift is never

@@ -28,13 +28,11 @@ pub use impact::{Counted, Impact, Impacts};
 
 /// Prefix of the tag that names the owner of a resource.
 const OWNER: &str = "owner:";
-/// Maximum number of resources named in an error message.
 const NAMED_MAX: usize = 10;
 
 /// Generates the code that differs by kind.
 macro_rules! kinds {
     ($($number:literal $word:ident $field:ident($kind:ident) $own:tt)+) => {
-        /// Returns the kind and name of a definition.
         fn identity(definition: &Definition) -> (&'static str, &str) {
             match definition {
                 $(Definition::$field(draft) => (crate::domain::$kind::WORD, draft.name()),)+
@@ -54,7 +52,6 @@ macro_rules! kinds {
         })+
 
         impl Stage {
-            /// Stores the documents in that order and records the results by position.
             async fn put_each(
                 &self,
                 documents: &[Document],
@@ -234,7 +231,6 @@ impl Stage {
         all.behind(Arc::clone(&self.guard))
     }
 
-    /// Stores the documents and returns the changes in the same order.
     async fn put_all(&self, documents: &[Document]) -> Result<Vec<Change>, Error> {
         let mut order: Vec<usize> = (0..documents.len()).collect();
         // Calendars that exclude others must be stored after them. Excluded calendars exclude none

@@ -198,8 +198,6 @@ impl Destinations {
     }
 }
 
-/// Returns the validated type with stored secrets filled in; the guard, if any, checks the
-/// addresses.
 fn checked_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
     kept: Option<(&DestinationKind, TemplateLanguage)>,

@@ -23,7 +23,6 @@ use crate::{
 const FRESH: Duration = Duration::from_secs(5);
 /// Maximum number of hints per condition.
 const HINTS_MAX: usize = 20;
-/// Occurrences read at a time.
 const BATCH: usize = 500;
 /// Maximum nesting depth of field names.
 const DEPTH_MAX: usize = 4;
@@ -65,7 +64,6 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// Returns the displayed text.
     fn describe(&self) -> String {
         let field = &self.field;
         let events = if self.is_certain {
@@ -182,7 +180,6 @@ impl FieldsSeen {
         self.read().await
     }
 
-    /// Adds the fields of these occurrences.
     async fn add(&self, mut keys: Vec<Vec<u8>>, through: LogPosition) -> Result<(), Error> {
         let mut names = BTreeSet::new();
         let mut is_any = false;
@@ -211,7 +208,6 @@ impl FieldsSeen {
         Ok(())
     }
 
-    /// Reads the latest occurrences.
     async fn read(&self) -> Result<(), Error> {
         // Read the log position first: occurrences stored in between are read twice rather than
         // missed.

@@ -43,7 +43,6 @@ pub fn store_bytes(data_dir: PathBuf) -> io::Result<u64> {
     Ok(sizes.map(|file| file.len()).sum())
 }
 
-/// Returns the resident memory of this process, if Linux reports it.
 fn memory_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let resident = status

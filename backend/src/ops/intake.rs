@@ -284,13 +284,11 @@ fn stopping() -> Error {
     Error::Unavailable("the service is stopping".into())
 }
 
-/// Returns the approximate memory used by events, in KiB, with a minimum per event.
 fn weight_kib(events: &[Accepted]) -> usize {
     let each = events.iter().map(|it| 1 + weight_bytes(&it.event) / 1024);
     each.sum()
 }
 
-/// Returns the approximate memory used by an event.
 fn weight_bytes(event: &IncomingEvent) -> usize {
     let dimensions = event
         .dimensions

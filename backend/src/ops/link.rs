@@ -17,7 +17,6 @@ use crate::{
 
 /// Method called by an acknowledgement link.
 pub const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
-/// Reason in the audit entry for an issued link.
 const ISSUED: &str = "a link to acknowledge it was issued in a message";
 /// Maximum time by which the clock may have been set back since a link was created.
 const STEP_MS: i64 = 60_000;

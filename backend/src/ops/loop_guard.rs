@@ -1,4 +1,4 @@
-//! Reports about rules stopped by the loop guard, as events of the service itself.
+//! Reports about stopped rules and unanswered responses, as events of the service itself.
 
 use crate::{
     decide::{Notices, Unanswered},
@@ -24,8 +24,8 @@ pub struct Reports(Vec<OwnEvent>);
 pub struct RecordedReports(pub(super) Vec<OwnEvent>);
 
 impl Reports {
-    /// Adds a report for each stopped rule, unless the occurrence itself is an event of the
-    /// service.
+    /// Adds a report for each stopped rule and unanswered response, unless the occurrence itself is
+    /// an event of the service.
     pub(crate) fn note(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
         if is_own(&occurrence.dimensions) {
             return;

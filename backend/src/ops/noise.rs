@@ -33,7 +33,6 @@ use crate::{
     store::{Direction, Record, Store, engine::Range, record::noise::NoiseScan},
 };
 
-/// Records read at a time.
 const BATCH: usize = 500;
 /// The local hours at which night ends and begins.
 const NIGHT_HOURS: (i8, i8) = (7, 22);
@@ -188,7 +187,7 @@ impl Days {
         i64::from(self.end) * DAY_MS
     }
 
-    /// Returns the range without days before a time from which data is complete.
+    /// Removes the days before `known_ms`, for which counts may be missing.
     fn from(self, known_ms: i64) -> Self {
         let first = u32::try_from(known_ms.max(0).div_euclid(DAY_MS)).unwrap_or(u32::MAX);
         let start = self.start.max(first).min(self.end);

@@ -225,7 +225,6 @@ impl NotifyOpen {
         Walk::new(&self.deciding.store, &open, NEWEST_FIRST, None)
     }
 
-    /// Reads the occurrences that are still open.
     async fn open(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, Error> {
         let found = self.deciding.store.get_many::<Occurrence>(keys).await?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
@@ -234,7 +233,6 @@ impl NotifyOpen {
     }
 }
 
-/// The decision about one occurrence.
 #[derive(Debug, Default)]
 struct Decided {
     notifications: usize,
@@ -242,7 +240,6 @@ struct Decided {
     reports: Reports,
 }
 
-/// Returns the rules that use a trigger.
 fn using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
     let rules = snapshot.rules().iter();
     let rules = rules.filter(|rule| rule.trigger_names.contains(trigger));

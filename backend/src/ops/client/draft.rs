@@ -9,7 +9,6 @@ use crate::{
     ops::{audit, settings},
 };
 
-/// Maximum number of certificates of a client.
 const CERTIFICATES_MAX: usize = 8;
 /// Maximum number of tags and of sources in a scope, and of characters in each.
 const SCOPE_TAGS_MAX: (usize, usize) = (20, 100);
@@ -38,7 +37,6 @@ pub struct ClientDraft {
 
 #[cfg(test)]
 impl ClientDraft {
-    /// Creates a draft with only a name and a role.
     pub(crate) fn new(name: &str, role: Role) -> Self {
         Self {
             name: name.into(),
@@ -217,7 +215,6 @@ fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation
     read.collect::<Result<_, _>>().map_err(fault)
 }
 
-/// Validates a list of scope entries.
 fn scope(
     field: &str,
     texts: &[String],

@@ -27,7 +27,6 @@ use crate::{
 
 /// Interval between writes of the times of last use.
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
-/// Change log entries read at a time.
 const LOG_PAGE: usize = 256;
 
 /// The client that makes a call.
@@ -76,7 +75,6 @@ struct Table {
 struct CachedKey {
     client: Client,
     scope: Arc<KeyScope>,
-    /// Hash of the current or previous key.
     hash: [u8; 32],
     ends_ms: Option<i64>,
     revoked: CancellationToken,

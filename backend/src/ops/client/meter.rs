@@ -81,7 +81,6 @@ impl Meter {
         }
     }
 
-    /// Returns the configured rates.
     pub(super) fn rates(&self) -> Rates {
         self.rates
     }

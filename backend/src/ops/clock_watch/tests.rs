@@ -107,7 +107,6 @@ impl Process {
         self.store.apply(Lane::Bulk, changes).await.unwrap();
     }
 
-    /// Returns the remaining wait of each record.
     async fn left_ms(&self) -> Vec<i64> {
         let held = &samples::all::<Occurrence>(&self.store).await[0];
         let silences = samples::all::<Silence>(&self.store).await;

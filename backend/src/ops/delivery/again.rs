@@ -28,7 +28,6 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// Returns whether the destination of a delivery still exists.
     pub(super) async fn has_destination(&mut self, old: &Delivery) -> Result<bool, Error> {
         Ok(self.destination(old).await?.is_some())
     }

@@ -41,7 +41,6 @@ pub(crate) fn begun(delivery: &Delivery, longest: Duration, now_ms: i64) -> (Del
     (begun, attempt)
 }
 
-/// Returns an attempt that has just begun.
 pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt {
     Attempt {
         delivery,
@@ -54,7 +53,6 @@ pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt
     }
 }
 
-/// Returns an attempt with its outcome.
 pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     Attempt {
         duration: Some(report.duration),
@@ -65,7 +63,6 @@ pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     }
 }
 
-/// Returns the store key of an attempt.
 pub(crate) fn attempt_key(delivery: RecordId, number: u32) -> Vec<u8> {
     Key::new().id(delivery).number(number).build()
 }

@@ -74,11 +74,9 @@ pub enum Skip {
     Folded,
 }
 
-/// The result of one step.
 #[derive(Default)]
 struct BulkStep {
     tally: BulkTally,
-    /// The last delivery read.
     last: Option<RecordId>,
 }
 

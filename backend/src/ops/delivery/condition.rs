@@ -121,7 +121,6 @@ impl Condition {
         Ok(Some((condition, parsed)))
     }
 
-    /// Returns the text of the condition.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -146,14 +145,12 @@ impl Node {
     }
 }
 
-/// Returns the events in a delivery.
 fn events(delivery: &Delivery) -> impl Iterator<Item = &Occurrence> {
     let content = &delivery.content;
     let members = content.group.iter().flat_map(|it| &it.members);
     std::iter::once(&content.occurrence).chain(members.map(|(_, it)| it))
 }
 
-/// Returns the document of a delivery's own fields.
 fn document(delivery: &Delivery) -> Document {
     static BLANK: LazyLock<Occurrence> = LazyLock::new(|| sample::occurrence(0));
     let number = delivery.state.number();
@@ -347,7 +344,6 @@ fn text(literal: &Literal) -> Option<&str> {
     }
 }
 
-/// Returns the state numbers for a word.
 fn numbers(word: &str) -> Vec<u8> {
     let is_waiting = word.eq_ignore_ascii_case(WAITING);
     let meant = STATES.iter().filter(|(own, state)| {

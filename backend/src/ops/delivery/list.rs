@@ -217,7 +217,6 @@ impl Deliveries {
         Ok(found.into_iter().map(prefix).collect())
     }
 
-    /// Returns the newest ids in the range, newest first.
     pub(super) async fn newest(
         &self,
         walk: &Walk,
@@ -261,7 +260,6 @@ impl Deliveries {
     }
 }
 
-/// Returns whether a delivery is about an event, alone or with others.
 fn is_about(delivery: &Delivery, event: EventId) -> bool {
     let group = delivery.content.group.iter();
     let mut members = group.flat_map(|it| &it.members);

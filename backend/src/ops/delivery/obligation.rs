@@ -22,7 +22,6 @@ use crate::{
     },
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 200;
 
 /// A filter for obligations; empty fields match everything.
@@ -179,7 +178,6 @@ impl Deliveries {
         }
     }
 
-    /// Reads the newest occurrences from a position on.
     async fn occurrences(
         &self,
         event: Option<EventId>,

@@ -18,7 +18,6 @@ use crate::{
     },
 };
 
-/// Deliveries read at a time.
 const PAGE: usize = 64;
 /// Maximum time by which a clock may have been set back since a thread began.
 const SET_BACK_MAX: Duration = Duration::from_secs(24 * 3_600);

@@ -109,7 +109,6 @@ impl World {
         }
     }
 
-    /// Returns all pages of a list as delivery numbers.
     async fn list(&self, filter: &Filter, size: i32) -> Vec<i64> {
         let mut numbers = Vec::new();
         let mut token = String::new();

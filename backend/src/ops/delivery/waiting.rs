@@ -106,7 +106,6 @@ pub struct Waiting {
 #[derive(Debug)]
 pub struct WaitReasons<'a> {
     deliveries: &'a Deliveries,
-    /// Cache of destination health.
     healths: HashMap<RecordId, Option<Health>>,
 }
 
@@ -269,7 +268,6 @@ impl WaitReasons<'_> {
     }
 }
 
-/// Formats a duration for display.
 fn lasting(ms: i64) -> String {
     match ms / MINUTE_MS {
         ..1 => "less than a minute".into(),

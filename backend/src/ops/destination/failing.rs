@@ -38,11 +38,9 @@ pub struct FailingWatch {
     deciding: Deciding,
     intake: Intake,
     seen: BTreeMap<RecordId, Seen>,
-    /// Whether the first pass is complete.
     has_looked: bool,
 }
 
-/// The last observed state of a destination.
 #[derive(Debug, Default)]
 struct Seen {
     is_failing: bool,
@@ -171,7 +169,6 @@ impl FailingWatch {
         Ok(severity)
     }
 
-    /// Logs that a destination begins to fail or has recovered.
     async fn log(
         &self,
         destination: &Destination,
@@ -191,7 +188,6 @@ impl FailingWatch {
     }
 }
 
-/// Returns the event about a failing destination.
 fn event_of(
     snapshot: &Snapshot,
     destination: &Destination,

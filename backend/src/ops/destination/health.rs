@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// Number of attempts shown.
 const ATTEMPTS: usize = 5;
 
 /// Returns the health of a destination on the wire; untried if it has none.

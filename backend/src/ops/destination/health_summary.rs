@@ -113,7 +113,6 @@ impl HealthSummary {
     }
 }
 
-/// Returns a percentile of the durations of delivered attempts.
 fn percentile(tried: &[Tried], share: usize) -> Option<Duration> {
     let delivered = tried.iter().filter(|one| one.is_delivered);
     let mut took: Vec<_> = delivered.map(|one| one.took_ms).collect();

@@ -10,7 +10,6 @@ use crate::{
     ops::wire::time::duration,
 };
 
-/// Returns the destination type. The text form of a secret is its mask.
 pub(super) fn shown(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {

@@ -10,7 +10,6 @@ use crate::{
     store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
 };
 
-/// Deliveries made due per commit.
 const STEP: usize = 500;
 /// Offset of the time in an entry of the index by due time.
 const DUE_AT: usize = 16;

@@ -11,7 +11,6 @@ use crate::{
     limits::{DRAFT_TESTS_AFTER, DRAFT_TESTS_MAX},
 };
 
-/// The latest tests of drafts, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TestedDrafts(Arc<Mutex<VecDeque<TestedDraft>>>);
 

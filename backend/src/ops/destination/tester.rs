@@ -41,7 +41,6 @@ pub struct Tester {
     under_way: Mutex<JoinSet<()>>,
 }
 
-/// The dependencies of a test.
 #[derive(Debug, Clone)]
 struct Works {
     store: Store,
@@ -451,7 +450,6 @@ impl Works {
     }
 }
 
-/// Returns the health after the attempt of a test.
 fn judged(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
     let is_delivered = attempt.outcome == Some(Outcome::Delivered);
     let (state, last_error) = if is_delivered {

@@ -142,7 +142,6 @@ fn notice(page: &Page, after: Option<prost_types::Duration>) -> v1::EscalationNo
     }
 }
 
-/// Returns the reason why a step notifies no one.
 fn problem(
     policy: &EscalationPolicy,
     responders: &Responders,

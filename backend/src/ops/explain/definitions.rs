@@ -13,7 +13,6 @@ use crate::{
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Revisions read at a time.
 const PAGE: usize = 500;
 
 /// A definition at a point in time.
@@ -28,7 +27,6 @@ pub(super) enum Then<T> {
     NotKept,
 }
 
-/// A revision of a trigger or rule.
 #[derive(Debug, Clone)]
 struct Version<T> {
     value: Arc<T>,

@@ -10,7 +10,6 @@ use crate::{
     message::cut,
 };
 
-/// Maximum number of characters shown of a note.
 const NOTE_CHARACTERS_MAX: usize = 200;
 
 /// An entry in the history of an occurrence.
@@ -108,7 +107,6 @@ fn continue_with(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.word()))
 }
 
-/// Returns the entries for the rule's holds.
 fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.hold_changes.iter().map(|change| {
         let kind = match change.what {
@@ -133,7 +131,6 @@ fn receiver(delivery: &Delivery) -> String {
     }
 }
 
-/// Returns an entry for each notification of the rule.
 fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
@@ -172,7 +169,6 @@ fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     })
 }
 
-/// Returns the entry for a delivery included in a digest.
 fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let digest = sent.digest.as_ref()?;
     let name = receiver(&sent.delivery);
@@ -191,7 +187,6 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     })
 }
 
-/// Returns the entry for the end of a delivery.
 fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let delivery = &sent.delivery;
     let name = receiver(delivery);

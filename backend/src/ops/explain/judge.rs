@@ -26,7 +26,6 @@ pub(super) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Returns whether a decision at that time created deliveries.
     fn sent_at(&self, at_ms: i64) -> bool {
         let mut sent = self.sent.iter();
         sent.any(|it| it.delivery.create_ms == at_ms)
@@ -41,7 +40,6 @@ pub(super) struct Judge<'a> {
     pub(super) pauses: Pauses,
     /// The decisions, newest first, with the state of the occurrence at each.
     pub(super) states: Vec<(Point, PastState)>,
-    /// The current state of the occurrence.
     pub(super) now: (Point, PastState),
     /// Cached results of triggers at decisions; `None` if unknown.
     pub(super) verdicts: HashMap<(RevisionId, i64), Option<bool>>,
@@ -92,7 +90,6 @@ impl Judge<'_> {
         { names }.any(|name| self.matched(name, at) == Some(true))
     }
 
-    /// Returns whether the rule was in force at a decision.
     pub(super) fn existed(&self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let then = self.definitions.rule(subject.name, subject.id, point);
@@ -295,7 +292,6 @@ fn is_for_open_only(
     query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))
 }
 
-/// Returns the text for a shadow rule.
 fn shadowed(tense: Tense) -> String {
     match tense {
         Tense::Now => "it would only record the notification: dry run",

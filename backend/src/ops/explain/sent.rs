@@ -21,7 +21,6 @@ const DELIVERIES_IN_FULL_MAX: usize = 100;
 /// Maximum number of pauses read per destination, newest first.
 const PAUSES_MAX: usize = 100;
 
-/// Returns the deliveries of an occurrence by rule, oldest first.
 pub(super) async fn by_rule(
     store: &Store,
     occurrence: &Occurrence,
@@ -141,7 +140,6 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Reads the pauses of some destinations.
     pub(super) async fn read<'a>(
         store: &Store,
         destinations: impl Iterator<Item = (RecordId, &'a Name)>,
@@ -177,7 +175,6 @@ impl Pauses {
         Ok(pauses)
     }
 
-    /// Returns whether a destination was paused at a point in time.
     pub(super) fn at(&self, name: &Name, at_ms: i64) -> bool {
         let spans = self.spans.get(name).into_iter().flatten();
         let mut spans = spans;

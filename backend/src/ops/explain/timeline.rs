@@ -5,10 +5,8 @@ use crate::{
     matching::field,
 };
 
-/// A decision about an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
-    /// Time of the decision, in milliseconds since the epoch.
     pub(super) at_ms: i64,
     /// Time up to which edits of triggers and rules were in force.
     pub(super) rules_ms: i64,
@@ -83,7 +81,6 @@ pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
     points
 }
 
-/// Returns the state of an occurrence after a decision.
 pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
     let mut then = occurrence.clone();
     for entry in occurrence.history.iter().rev() {

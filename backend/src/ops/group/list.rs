@@ -22,9 +22,7 @@ use crate::{
     },
 };
 
-/// Groups read at a time.
 const BATCH: usize = 100;
-/// Index entries read at a time.
 const PAGE: usize = 1_000;
 
 /// A group with the state of its members.

@@ -158,7 +158,6 @@ async fn moved(
     Ok((changes, (reports, is_moved)))
 }
 
-/// Returns the notices of a step that only reports an unanswered response.
 fn only(said: Option<Unanswered>) -> Notices {
     Notices {
         unanswered: said.into_iter().collect(),
@@ -174,7 +173,6 @@ fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<Unanswered>
     said.into_iter().collect()
 }
 
-/// Returns the member's notification entry of the group's rule.
 fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
     let mut notified = member.notified.iter_mut();
     notified.find(|it| it.group == Some(group))

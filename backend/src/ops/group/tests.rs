@@ -1,4 +1,4 @@
-//! Tests of groups, on a service whose clock only moves when told to.
+//! Tests of groups, on a service whose clock stands still unless moved by the test.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -43,7 +43,6 @@ impl World {
             .await;
     }
 
-    /// Reopens the newest occurrence of an event as an operator.
     async fn reopen(&self, host: &str) {
         self.clock.advance(Duration::from_millis(1));
         self.turn().await;

@@ -35,7 +35,6 @@ pub(super) fn event(
     }
 }
 
-/// Closes an event if it is open.
 pub(super) async fn close(
     deciding: &Deciding,
     intake: &Intake,

@@ -21,9 +21,7 @@ use crate::{
     scan,
 };
 
-/// Number of days of events to read.
 const DAYS: i64 = 7;
-/// Occurrences read at a time.
 const BATCH: usize = 500;
 
 /// Evaluates heartbeat drafts on stored events.
@@ -286,7 +284,6 @@ impl Judged<'_> {
         }
     }
 
-    /// Counts the ended windows without a beat.
     fn missed(&self, windows: &[Span], all: &[Beaten]) -> usize {
         let grace_ms = self.heartbeat.grace_ms;
         let since_ms = match all.first() {

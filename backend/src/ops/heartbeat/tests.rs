@@ -20,7 +20,7 @@ use crate::{
 };
 use tokio_util::sync::DropGuard;
 
-/// A service that checks its heartbeats when told to.
+/// A service that checks its heartbeats on request.
 struct World {
     deciding: Deciding,
     clock: Arc<ManualClock>,
@@ -72,14 +72,12 @@ impl World {
         self.heartbeats().create(&draft, false).await.unwrap();
     }
 
-    /// Reports a beat, a failure or the start of a run.
     async fn signal(&self, signal: Signal) {
         let none = BTreeMap::new();
         let all = self.expectations();
         all.beat("backup", &none, signal).await.unwrap();
     }
 
-    /// Returns the only expectation of the heartbeat.
     async fn only(&self) -> v1::Expectation {
         let page = PageRequest::default();
         let (mut shown, _) = self.expectations().list("backup", &page).await.unwrap();
@@ -119,7 +117,6 @@ impl World {
         assert!(taken.failed.is_empty());
     }
 
-    /// Returns the newest occurrence opened by a heartbeat.
     async fn alarm(&self, name: &str, more: &[(&str, &str)]) -> Option<Occurrence> {
         let named = more.iter().chain([&(NAMED, "backup")]);
         let dimensions = named.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -133,7 +130,6 @@ impl World {
     }
 }
 
-/// Returns a heartbeat with an interval of one minute and ten seconds of grace.
 fn every_minute() -> v1::Heartbeat {
     v1::Heartbeat {
         name: "backup".into(),

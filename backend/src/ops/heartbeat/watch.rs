@@ -31,7 +31,6 @@ use crate::{
     },
 };
 
-/// Expectations read at a time.
 const BATCH: usize = 200;
 
 /// Opens and closes the events of heartbeats; runs on the leader.
@@ -348,7 +347,6 @@ impl HeartbeatWatch {
         Ok(found.map(|(_, stored)| stored).collect())
     }
 
-    /// Creates the expectation of a heartbeat without fields.
     async fn expect(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;
@@ -402,7 +400,6 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Returns the details of a missing beat.
     async fn facts(
         &self,
         loaded: &LoadedHeartbeat,

@@ -22,9 +22,7 @@ use crate::{
     scan,
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 500;
-/// Maximum number of cycles in the warnings.
 const RINGS_SHOWN_MAX: usize = 3;
 
 /// Evaluates inhibition drafts on open events.

@@ -31,7 +31,6 @@ struct Line {
     stored: Option<Stored<Occurrence>>,
     /// The stored occurrence as it will be written, if any, followed by new ones.
     occurrences: Vec<Occurrence>,
-    /// Whether the stored occurrence changes.
     is_changed: bool,
     /// An earlier occurrence that was reopened, as stored and as it will be written.
     reopened: Option<(Stored<Occurrence>, Occurrence)>,
@@ -94,7 +93,6 @@ impl Line {
             .chain(reopened.map(|(stored, next)| (&stored.value, next)))
     }
 
-    /// Adds a new occurrence after the newest one.
     fn open(&mut self, mut next: Occurrence, snapshot: &Snapshot, now_ms: i64) {
         let is_stored = self.stored.is_some() && self.occurrences.len() == 1;
         if let Some(before) = self.occurrences.last_mut() {
@@ -109,13 +107,11 @@ impl Line {
 struct Reception {
     /// The resulting transition; `None` if the event arrived too late and was only counted.
     transition: Option<Transition>,
-    /// Whether it opened the occurrence.
     is_opened: bool,
     /// Whether the occurrence is an earlier one that was reopened.
     is_reopened: bool,
 }
 
-/// The reason why a batch was not committed.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: EngineError,
@@ -161,7 +157,6 @@ struct Decided {
     reports: Reports,
     /// Number of accepted events, by resulting severity of the occurrence.
     taken: BTreeMap<Severity, i64>,
-    /// Accepted beats to be stored.
     beats: Claims,
     now_ms: i64,
 }
@@ -233,7 +228,6 @@ async fn own_events(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Commits the decisions.
 async fn store(
     deciding: &Deciding,
     jobs: &[&Job],
@@ -370,7 +364,6 @@ impl Receipts {
     }
 }
 
-/// Reads the newest occurrence of every event.
 async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Line>, EngineError> {
     let events = || jobs.iter().flat_map(|job| &job.events);
     let ids = events().map(|accepted| accepted.id).collect();
@@ -411,7 +404,6 @@ async fn read_newest(
     Ok(())
 }
 
-/// Returns the newest occurrence of an event if it is open.
 fn open(lines: &HashMap<EventId, Line>, id: EventId) -> Option<&Occurrence> {
     let newest = lines.get(&id)?.occurrences.last();
     newest.filter(|it| it.status != Status::Closed)
@@ -437,7 +429,6 @@ fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
     job.events.iter().map(of).collect()
 }
 
-/// Reads earlier occurrences that operators reopened.
 async fn read_reopened(
     deciding: &Deciding,
     lines: &mut HashMap<EventId, Line>,
@@ -465,8 +456,8 @@ async fn read_reopened(
     Ok(())
 }
 
-/// Returns the notified occurrences that the events may change in a way that receivers must be
-/// notified of.
+/// Returns the stored occurrences that have pending messages, or that notified and may be changed
+/// by the events in a way that receivers must be notified of.
 fn updated<'a>(
     lines: &'a HashMap<EventId, Line>,
     jobs: &'a [&'a Job],

@@ -101,7 +101,6 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// Reports the first invalid key.
 fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
     let fault = event
         .dimensions

@@ -11,10 +11,8 @@ use crate::{
     store::engine::DiskShare,
 };
 
-/// Channel for the outcome of a job.
 pub(super) type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
-/// The events of one request.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) events: Vec<Accepted>,
@@ -26,7 +24,6 @@ pub(super) struct Job {
     /// waits for.
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
-    /// Trace of the request.
     pub(super) trace: Option<TraceContext>,
     /// Share of the disk that it may use.
     pub(super) space: DiskShare,

@@ -29,9 +29,7 @@ type Ticket = u64;
 struct Inner {
     /// Requests that wait or are being decided.
     entries: HashMap<Ticket, Entry>,
-    /// The newest request for each event id.
     newest: HashMap<EventId, Ticket>,
-    /// Requests that wait for no other, oldest first.
     ready: VecDeque<Ticket>,
     next: Ticket,
     /// Number of requests not claimed by a worker.
@@ -146,7 +144,6 @@ impl Queue {
         }
     }
 
-    /// Stops accepting requests.
     pub(super) fn close(&self) {
         self.inner().is_closed = true;
         self.0.ready.notify_waiters();
@@ -168,14 +165,12 @@ impl Queue {
         self.inner().is_closed
     }
 
-    /// Returns the number of unclaimed requests.
     pub(super) fn waiting(&self) -> usize {
         self.inner().waiting
     }
 }
 
 impl Inner {
-    /// Adds a request; returns whether it is ready.
     fn push(&mut self, job: Job) -> bool {
         let ticket = self.next;
         self.next += 1;
@@ -296,7 +291,6 @@ mod tests {
         assert!(queue.push(job));
     }
 
-    /// Returns the hosts of each request.
     fn hosts(taken: &[Taken]) -> Vec<String> {
         let of = |taken: &Taken| {
             let events = taken.job.events.iter();

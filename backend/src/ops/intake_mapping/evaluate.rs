@@ -36,12 +36,12 @@ pub struct Incoming<'a> {
     pub headers: &'a BTreeMap<String, String>,
 }
 
-/// Evaluates mappings on the render threads, outside of the async runtime.
+/// Evaluates mappings outside of the async runtime.
 #[derive(Debug)]
 pub struct Evaluator(Renderers);
 
 impl Evaluator {
-    /// Creates an evaluator that uses these threads.
+    /// Creates an evaluator that runs on `renderers`.
     pub fn new(renderers: Renderers) -> Self {
         Self(renderers)
     }
@@ -98,7 +98,6 @@ impl Default for Work {
     }
 }
 
-/// A compiled mapping.
 struct Ready<'a> {
     mapping: &'a IntakeMapping,
     name: Template,
@@ -161,7 +160,6 @@ fn request(incoming: Incoming<'_>) -> Value {
     json!({"headers": incoming.headers})
 }
 
-/// Returns the member at a dotted path.
 fn at_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     let mut steps = path.split('.');
     steps.try_fold(value, |value, step| match value {

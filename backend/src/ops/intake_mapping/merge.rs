@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::cloud::Event;
 use prost_types::{Value, value::Kind};
 
-/// Maximum number of merges reported.
 const MERGES_MAX: usize = 10;
-/// Maximum number of differing fields named.
 const PLACES_MAX: usize = 3;
 
 /// Returns a message for each event with the id of an earlier event from different data. `root` is

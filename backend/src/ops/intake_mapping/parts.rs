@@ -19,11 +19,8 @@ use crate::{
 
 /// The parsed parts of a draft before validation.
 pub(super) struct Parts {
-    /// Condition for dropping entries.
     pub(super) drop: Option<Clause>,
-    /// Template of the event.
     pub(super) event: Option<MappedEvent>,
-    /// Required signature.
     pub(super) signature: Option<WebhookSignature>,
 }
 

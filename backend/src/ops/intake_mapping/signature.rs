@@ -12,7 +12,6 @@ use crate::{
     limits::SIGNATURE_AGE_MAX,
 };
 
-/// Prefix of Standard Webhooks secrets.
 const STANDARD_PREFIX: &str = "whsec_";
 
 /// Checks that a body is signed with the secret; header names are in lower case.

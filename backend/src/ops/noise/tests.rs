@@ -70,7 +70,6 @@ async fn world() -> World {
     world
 }
 
-/// Simulates some days of openings, repeats, acknowledgements and closings.
 async fn lived_through(world: &World, random: &mut StdRng) {
     for _ in 0..400 {
         let host = format!("h{}", random.random_range(0..6));
@@ -117,7 +116,6 @@ async fn lived_through(world: &World, random: &mut StdRng) {
     }
 }
 
-/// The expected row of a rule or event name.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Expected {
     notifications: i64,

@@ -53,7 +53,6 @@ fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
     Definition::Rule(draft)
 }
 
-/// Returns a trigger for a minimum severity.
 fn trigger(word: &str) -> Definition {
     let severity = Literal::Text(word.into());
     let query = Query {

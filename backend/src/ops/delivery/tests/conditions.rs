@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Returns the numbers of the matching deliveries, over all pages.
 async fn found(world: &World, text: &str) -> Vec<i64> {
     let (condition, _) = world.deliveries.condition("filter", text).await.unwrap();
     world.list(&Filter::default().under(condition), 7).await

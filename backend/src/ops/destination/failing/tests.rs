@@ -49,7 +49,6 @@ impl World {
         found.unwrap().value
     }
 
-    /// Stores the health of the destination.
     async fn health(&self, state: HealthState, failures: u32) -> Health {
         let id = self.hook().await.id;
         let health = Health {

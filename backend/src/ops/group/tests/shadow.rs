@@ -11,7 +11,6 @@ fn shadow(is_shadow: bool) -> Rule {
 }
 
 impl World {
-    /// Returns whether each message was only recorded, oldest first.
     async fn shadowed(&self) -> Vec<bool> {
         let all = self.deliveries().await.into_iter();
         all.map(|it| it.state == DeliveryState::Shadowed).collect()

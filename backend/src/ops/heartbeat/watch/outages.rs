@@ -37,7 +37,6 @@ impl Time {
         time
     }
 
-    /// Records an outage of that length, or extends the latest one.
     pub(super) fn note_outage(&mut self, away_ms: i64) {
         match self.outages.last_mut() {
             Some(last) if last.service_ms == self.now_ms => {

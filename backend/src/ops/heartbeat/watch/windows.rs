@@ -25,10 +25,9 @@ use crate::{
 
 /// Maximum age of a window start that was not noticed, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
-/// Records read at a time.
 const BATCH: usize = 200;
 
-/// Detection of clock steps.
+/// Detector of clock steps.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps {
@@ -43,7 +42,6 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Creates the state for the current wall-clock time.
     pub(super) fn at(wall_ms: i64) -> Self {
         Self {
             wall_ms,
