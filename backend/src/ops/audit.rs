@@ -29,7 +29,7 @@ const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
 /// Interval between deletions of expired entries.
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 const STEP: usize = 500;
-/// Name used for all refused callers beyond the limit.
+/// Client name for all callers beyond the limit on counted ones.
 pub(super) const OTHERS: &str = "others";
 
 /// A filter for audit entries; empty lists match everything.
@@ -352,7 +352,7 @@ impl AuditLog {
     }
 }
 
-/// Maximum time by which an entry may be older than its predecessor.
+/// Maximum amount by which the times of entries may be out of order.
 const SLACK_MS: i64 = 10 * 60_000;
 
 #[cfg(test)]

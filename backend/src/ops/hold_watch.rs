@@ -71,7 +71,7 @@ impl HoldWatch {
         }
     }
 
-    /// Returns whether holds are so late that the service is not ready.
+    /// Returns a receiver of whether holds are so late that the service is not ready.
     pub fn is_late(&self) -> watch::Receiver<bool> {
         self.is_late.subscribe()
     }

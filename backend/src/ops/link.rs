@@ -151,7 +151,7 @@ impl SignedLinks {
         }
     }
 
-    /// Returns the time by which links expire.
+    /// Returns the current time on the clock used for link expiry.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }

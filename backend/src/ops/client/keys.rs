@@ -329,7 +329,7 @@ impl Keys {
         }
     }
 
-    /// Returns the time by which calls are admitted.
+    /// Returns the current time on the clock used for admitting calls.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }

@@ -13,7 +13,7 @@ use crate::{
 /// Maximum number of characters in an owner; the tag starts with `owner:`.
 pub const OWNER_CHARACTERS_MAX: usize = TAG_CHARACTERS_MAX - OWNER.len();
 
-/// Returns all violations that do not depend on stored resources.
+/// Returns [`Error::Invalid`] with all violations that do not depend on stored resources.
 pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(), Error> {
     let mut violations = Vec::new();
     let mut add = |field: String, why: String| violations.push(Violation::new(field, why));

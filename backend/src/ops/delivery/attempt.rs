@@ -28,8 +28,8 @@ pub(crate) fn longest(
     }
 }
 
-/// Returns the delivery as its next attempt begins, and that attempt, which is leased for at most
-/// `longest`.
+/// Returns the delivery and its next attempt as the attempt begins. The lease lasts for `longest`
+/// plus a margin.
 pub(crate) fn begun(delivery: &Delivery, longest: Duration, now_ms: i64) -> (Delivery, Attempt) {
     let until_ms = now_ms.saturating_add(millis(longest + LEASE_MARGIN));
     let begun = Delivery {

@@ -194,9 +194,9 @@ enum Candidate {
     Nobody(Vec<ResponseHold>),
 }
 
-/// Returns the current carrier unless it is held or done; otherwise the first other member that is
-/// neither acknowledged nor held, with its next step; otherwise, if the carrier was closed, any
-/// open member.
+/// Returns the current carrier if its response was held and no longer is; otherwise the first other
+/// member that is neither acknowledged nor held, with its next step; otherwise, if the carrier was
+/// closed, an acknowledged open member.
 async fn candidate(
     deciding: &Deciding,
     (snapshot, causes): (&Snapshot, &Causes),

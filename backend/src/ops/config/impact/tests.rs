@@ -40,7 +40,7 @@ async fn impact(world: &World, definitions: Vec<Definition>) -> Impact {
     impacts(world).preview((&documents, ""), 0).await.unwrap()
 }
 
-/// Returns the stored rule `page` with a change.
+/// Returns the rule `page` as stored by the world, with a change.
 fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
     let mut draft = v1::Rule {
         name: "page".into(),

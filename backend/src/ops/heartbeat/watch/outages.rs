@@ -59,9 +59,9 @@ impl Time {
         self.outages.last().map_or(0, |it| it.service_ms)
     }
 
-    /// Returns whether senders have had time to beat since the last outage: as long as the outage,
-    /// but at most the grace in total during a wait of `length_ms`, so that repeated outages do not
-    /// postpone an alarm forever.
+    /// Returns whether senders have had time to beat since the last outage. They get the length of
+    /// the outage, but no more than the grace in total during a wait of `length_ms`, so that
+    /// repeated outages do not postpone an alarm forever.
     pub(super) fn is_settled(&self, grace_ms: i64, length_ms: i64) -> bool {
         let (mut since_ms, mut left_ms, mut until_ms) = (i64::MIN, 0, i64::MIN);
         for outage in &self.outages {
