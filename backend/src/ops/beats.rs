@@ -70,7 +70,6 @@ impl ServiceTime {
     }
 }
 
-/// The cached beats of a value set.
 #[derive(Debug)]
 struct Noted {
     /// Service time of the last stored beat.
@@ -83,7 +82,6 @@ struct Noted {
     apart_ms: i64,
 }
 
-/// A moment in wall-clock time and in service time.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     at_ms: i64,

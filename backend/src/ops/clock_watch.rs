@@ -142,7 +142,6 @@ impl ClockWatch {
         Ok(())
     }
 
-    /// Adopts the time of a stored clock fact.
     async fn adopt(&self, known: &mut Known, fact: &ClockFact) {
         let step_ms = fact.stepped_ms.saturating_sub(known.stepped_ms);
         if step_ms == 0 {

@@ -30,7 +30,6 @@ pub use impact::{Counted, Impact, Impacts};
 const OWNER: &str = "owner:";
 const NAMED_MAX: usize = 10;
 
-/// Generates the code that differs by kind.
 macro_rules! kinds {
     ($($number:literal $word:ident $field:ident($kind:ident) $own:tt)+) => {
         fn identity(definition: &Definition) -> (&'static str, &str) {

@@ -260,7 +260,6 @@ fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-/// Returns the display name of a state.
 fn word(state: DeliveryState) -> &'static str {
     match state {
         DeliveryState::Pending { .. } => "pending",

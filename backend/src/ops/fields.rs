@@ -21,10 +21,8 @@ use crate::{
 
 /// Minimum time between full reads, regardless of the number of changes.
 const FRESH: Duration = Duration::from_secs(5);
-/// Maximum number of hints per condition.
 const HINTS_MAX: usize = 20;
 const BATCH: usize = 500;
-/// Maximum nesting depth of field names.
 const DEPTH_MAX: usize = 4;
 
 /// The names of fields in stored events.

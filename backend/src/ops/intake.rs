@@ -50,7 +50,6 @@ pub struct Intake {
 /// Stored events of the service itself that are resubmitted at a time.
 const RESUMED_MAX: usize = 100;
 
-/// The origin of events.
 #[derive(Debug)]
 struct Origin {
     /// The client that sent them; `None` for events of the service itself.

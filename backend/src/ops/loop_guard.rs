@@ -10,7 +10,6 @@ use crate::{
     store::Changes,
 };
 
-/// Type of these events.
 pub(crate) const LOOP_KIND: &str = "loop-guard";
 
 /// Events of the service itself caused by a change, to be stored with it.

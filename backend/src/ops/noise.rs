@@ -287,7 +287,6 @@ impl NoiseReports {
         Ok(report(lines.collect(), days, events_start_ms))
     }
 
-    /// Returns the names of the subjects by id.
     async fn names(&self, by: NoiseBy) -> Result<Names, Error> {
         let store = &self.store;
         let of = |id: RecordId, name: &Name| (id, name.to_string());
@@ -362,7 +361,6 @@ impl NoiseReports {
         }
     }
 
-    /// Creates the report by event name from stored records.
     async fn by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
         let mut sums: BTreeMap<String, BTreeMap<u32, Sum>> = BTreeMap::new();
         let mut scan = NoiseScan::default();

@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-/// Interval between writes of the times of last use.
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 const LOG_PAGE: usize = 256;
 

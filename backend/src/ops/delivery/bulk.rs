@@ -190,7 +190,6 @@ impl Deliveries {
         }
     }
 
-    /// Handles up to `limit` deliveries in one commit.
     async fn step(
         &self,
         action: BulkAction,
@@ -236,7 +235,6 @@ impl Deliveries {
     }
 }
 
-/// A commit in progress.
 struct Batch<'a> {
     store: Store,
     /// Deliveries sent again so far.

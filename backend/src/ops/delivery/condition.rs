@@ -51,7 +51,6 @@ pub struct Condition {
     root: Node,
     /// Necessary conditions that narrow the search.
     pub(super) narrow: Narrow,
-    /// Whether the condition mentions states.
     pub(super) names_states: bool,
 }
 
@@ -67,7 +66,6 @@ impl Eq for Condition {}
 /// The necessary parts of a condition that are answered by an index or by delivery ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Narrow {
-    /// State numbers.
     pub(super) states: Vec<u8>,
     pub(super) rule_names: Vec<String>,
     pub(super) destination_names: Vec<String>,
@@ -192,7 +190,6 @@ struct Reader {
     narrow: Narrow,
     comparisons: usize,
     names_states: bool,
-    /// Error messages by path.
     faults: Vec<(String, String)>,
 }
 

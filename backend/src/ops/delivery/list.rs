@@ -41,7 +41,6 @@ pub struct Filter {
     pub condition: Option<Arc<Condition>>,
 }
 
-/// The range of delivery ids to search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
     start: RecordId,

@@ -102,7 +102,6 @@ impl ObligationKey {
         order(self) < order(other)
     }
 
-    /// Returns the position after all obligations of an occurrence.
     fn after(occurrence: &Occurrence) -> Self {
         Self {
             occurrence: occurrence.key,

@@ -68,7 +68,6 @@ impl Destinations {
         self.get(name).await
     }
 
-    /// Makes all deliveries due that wait for a further attempt.
     async fn hasten(&self, destination: &Stored<Destination>) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {

@@ -474,7 +474,6 @@ struct Tested {
     settings: DeliverySettings,
 }
 
-/// Returns the occurrence that an event would open.
 fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     let arrival = Arrival {
         trace: None,

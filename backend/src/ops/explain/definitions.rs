@@ -141,7 +141,6 @@ impl Definitions {
         })
     }
 
-    /// Returns the number of triggers and rules, including revisions.
     pub(super) fn len(&self) -> usize {
         let triggers: usize = self.triggers.values().map(Vec::len).sum();
         self.rules.len() + triggers

@@ -8,7 +8,6 @@ use crate::{
     },
 };
 
-/// Returns the holds of a rule at a point in time, as recorded then.
 pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
     let mut changes = occurrence.hold_changes.iter().rev();
     let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
@@ -53,13 +52,11 @@ pub(super) fn gates(held_by: &[HeldBy], tense: Tense) -> impl Iterator<Item = Ga
     })
 }
 
-/// Joins the details of all holds.
 pub(super) fn sentence(held_by: &[HeldBy], tense: Tense) -> Option<String> {
     let details: Vec<_> = gates(held_by, tense).map(|gate| gate.detail).collect();
     (!details.is_empty()).then(|| details.join("; "))
 }
 
-/// Returns the next step for a pending message.
 pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     let rule = snapshot.rule(pending.rule);
     let is_shadow = rule.is_some_and(|it| it.shadow);

@@ -56,7 +56,6 @@ fn moment(at_ms: i64, kind: &'static str, text: String) -> Moment {
     }
 }
 
-/// Returns the changes by senders, operators and ageing, and the notes.
 fn changes(occurrence: &Occurrence) -> Vec<Moment> {
     let close = occurrence.close.as_ref();
     let mut moments = Vec::new();

@@ -32,13 +32,11 @@ impl Subject<'_> {
     }
 }
 
-/// Evaluates rules for one occurrence.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) definitions: Definitions,
     pub(super) pauses: Pauses,
-    /// The decisions, newest first, with the state of the occurrence at each.
     pub(super) states: Vec<(Point, PastState)>,
     pub(super) now: (Point, PastState),
     /// Cached results of triggers at decisions; `None` if unknown.

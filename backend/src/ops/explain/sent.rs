@@ -64,7 +64,6 @@ pub(super) async fn by_rule(
     Ok(by_rule)
 }
 
-/// Returns the state of the digests that include deliveries.
 async fn digests(
     store: &Store,
     deliveries: impl Iterator<Item = &Delivery>,

@@ -10,7 +10,6 @@ pub(super) struct Point {
     pub(super) at_ms: i64,
     /// Time up to which edits of triggers and rules were in force.
     pub(super) rules_ms: i64,
-    /// Whether it is the latest decision.
     pub(super) last: bool,
 }
 

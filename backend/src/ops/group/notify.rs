@@ -138,7 +138,6 @@ struct GroupNow {
     key: Option<RecordId>,
     /// Open members without joining ones, most severe first.
     open: Vec<Vec<u8>>,
-    /// Open members that are not acknowledged.
     unacknowledged: BTreeSet<RecordId>,
     joining: Vec<Vec<u8>>,
     news: Vec<Vec<u8>>,
@@ -225,7 +224,6 @@ impl GroupNow {
     }
 }
 
-/// Decides the message of a group if it is due.
 async fn decide(
     deciding: &Deciding,
     (rule, new, found): (RecordId, RecordId, GroupNow),

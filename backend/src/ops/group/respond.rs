@@ -184,7 +184,6 @@ fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
     }
 }
 
-/// The candidate for carrying a response.
 enum Candidate {
     /// The current carrier.
     Carrier,

@@ -7,7 +7,6 @@ use crate::{
     ops::{deciding::Deciding, find, intake::Intake},
 };
 
-/// Type of these events.
 const KIND: &str = "heartbeat";
 
 /// Returns the event that is open while a beat is missing.

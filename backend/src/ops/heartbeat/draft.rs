@@ -40,7 +40,6 @@ pub(super) fn check_fields(by: &[String], faults: &mut Faults) {
     }
 }
 
-/// The durations of a heartbeat, in milliseconds.
 pub(super) struct Times {
     pub(super) every: i64,
     pub(super) grace: i64,

@@ -22,7 +22,6 @@ pub(super) struct Due {
     service_ms: i64,
 }
 
-/// Reads the record with the current window of a heartbeat.
 pub(super) async fn stored_window(
     store: &Store,
     heartbeat: RecordId,

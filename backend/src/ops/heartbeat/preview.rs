@@ -86,7 +86,6 @@ impl Beaten {
         (last_ms >= since_ms).then(|| whole.since(since_ms))
     }
 
-    /// Returns the interval between two beats, in milliseconds.
     fn apart_ms(self) -> i64 {
         let between = i64::try_from(self.count.saturating_sub(1)).unwrap_or(i64::MAX);
         let length_ms = self.last_ms.saturating_sub(self.first_ms);
@@ -235,7 +234,6 @@ impl Previewed {
     }
 }
 
-/// The parameters for evaluating beats.
 struct Judged<'a> {
     heartbeat: &'a Heartbeat,
     windows: Option<&'a [Span]>,

@@ -20,7 +20,6 @@ use crate::{
 };
 use tokio_util::sync::DropGuard;
 
-/// A service that checks its heartbeats on request.
 struct World {
     deciding: Deciding,
     clock: Arc<ManualClock>,
@@ -35,7 +34,6 @@ impl World {
         Self::of(samples::store()).await
     }
 
-    /// Creates the state after a process start at that time.
     async fn of(store: Store) -> Self {
         let (deciding, clock) = samples::deciding(store).await;
         Self::with(deciding, clock)

@@ -52,7 +52,6 @@ struct Time {
     at: Duration,
     /// The last stored service time; `None` if an outage since then is not stored yet.
     stored_ms: Option<i64>,
-    /// The latest outages, oldest first.
     outages: Vec<Outage>,
     steps: Steps,
 }
@@ -218,7 +217,6 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Closes the events of expectations, then deletes the expectations.
     async fn take_away(&self, range: Range, why: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         loop {
@@ -359,7 +357,6 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Marks a beat as late before its event is opened.
     async fn begin(
         &self,
         loaded: &LoadedHeartbeat,

@@ -324,7 +324,6 @@ fn contested(
 struct Receipts {
     /// Receipts by store key, including those of this batch.
     known: HashMap<Vec<u8>, Receipt>,
-    /// Keys of the receipts of this batch.
     new: Vec<Vec<u8>>,
 }
 

@@ -57,7 +57,6 @@ impl Accepted {
     }
 }
 
-/// The outcome of a job.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Taken {

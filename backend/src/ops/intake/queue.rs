@@ -27,7 +27,6 @@ type Ticket = u64;
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Requests that wait or are being decided.
     entries: HashMap<Ticket, Entry>,
     newest: HashMap<EventId, Ticket>,
     ready: VecDeque<Ticket>,
@@ -63,7 +62,6 @@ struct Place {
 }
 
 impl Taken {
-    /// Wraps a job that was never queued.
     pub(super) fn apart(job: Job) -> Self {
         Self { job, place: None }
     }
@@ -116,12 +114,10 @@ impl Queue {
         taken.collect()
     }
 
-    /// Waits until a request may be ready.
     pub(super) async fn ready(&self) {
         self.0.ready.notified().await;
     }
 
-    /// Releases the requests that wait for these.
     pub(super) fn release(&self, taken: Vec<Taken>) -> Vec<Job> {
         let mut tickets = Vec::with_capacity(taken.len());
         let jobs = taken.into_iter().map(|mut taken| {

@@ -83,7 +83,6 @@ pub struct Mapped {
     pub refused: Vec<(usize, String)>,
 }
 
-/// The result so far, and the remaining budget.
 struct Work {
     budget: Budget,
     mapped: Mapped,

@@ -17,7 +17,6 @@ use crate::{
     },
 };
 
-/// The parsed parts of a draft before validation.
 pub(super) struct Parts {
     pub(super) drop: Option<Clause>,
     pub(super) event: Option<MappedEvent>,

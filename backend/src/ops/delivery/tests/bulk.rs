@@ -36,7 +36,6 @@ impl World {
         samples::all(&self.store).await
     }
 
-    /// Retries all deliveries that match a filter, page by page.
     async fn retry_all(&self, filter: &Filter, limit: usize) -> BulkTally {
         let mut sum = BulkTally::default();
         let mut token = String::new();

@@ -264,7 +264,6 @@ async fn what_does_not_exist_is_not_found() {
     assert_eq!(receiver.count(), 0);
 }
 
-/// Returns the recorded test once its receiver gets the request.
 async fn begun(world: &World, receiver: &Receiver) -> Delivery {
     while receiver.count() == 0 {
         tokio::task::yield_now().await;

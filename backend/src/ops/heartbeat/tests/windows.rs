@@ -12,7 +12,6 @@ impl World {
         Self::with_calendar(&["09:00"], "PT1H").await
     }
 
-    /// Creates a world with windows that begin at these times of day.
     async fn with_calendar(starts: &[&str], duration: &str) -> Self {
         let world = Self::new().await;
         let window = |start: &&str| v1::CalendarWindow {
