@@ -1,4 +1,4 @@
-//! Writing, replacing and removing operators' notes.
+//! Adds, replaces and removes operators' notes.
 
 use rand::{Rng as _, distr::Alphanumeric};
 
@@ -15,37 +15,36 @@ use crate::{
     store::Lane,
 };
 
-/// Characters of a note's id.
 const ID_CHARACTERS: usize = 20;
 
-/// One note to write, replace or remove.
+/// A note to add, replace or remove.
 #[derive(Debug, Clone)]
 pub struct AnnotationItem {
-    /// The occurrence.
+    /// Occurrence the note belongs to.
     pub target: OccurrenceTarget,
-    /// The note to replace; none writes a new one.
+    /// Id of the note to replace; `None` adds a new one.
     pub annotation: Option<String>,
-    /// The text; empty removes the note.
+    /// Text of the note; an empty text removes it.
     pub text: String,
 }
 
-/// Where a note was written or removed.
+/// A note that was added, replaced or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotated {
-    /// The occurrence.
+    /// Occurrence the note belongs to.
     pub occurrence: OccurrenceId,
-    /// The note.
+    /// Id of the note.
     pub annotation: String,
 }
 
-/// Carries items out in order and in one commit; answers what happened to each. What is wrong with
-/// an item is that item's error.
+/// Applies the items in order and in one commit, and returns a result for each item.
 ///
 /// # Errors
-/// Those of the store: then nothing was changed.
+/// Returns an error if the store fails; nothing is changed in that case. Invalid items are reported
+/// in their own results.
 ///
 /// # Cancel safety
-/// A dropped call may still be carried out.
+/// The changes may still be committed if the future is dropped.
 pub async fn annotate(
     deciding: &Deciding,
     items: &[AnnotationItem],

@@ -1,4 +1,4 @@
-//! The audit log: read, added to where a call was refused or only reads, and forgotten in time.
+//! The audit log: listing, recording calls that change nothing, and retention.
 
 use std::{
     collections::HashMap,
@@ -22,33 +22,32 @@ use crate::{
     store::{Direction, Index, Lane, Range, Store, audit::By, record::bytes::Key},
 };
 
-/// How soon a refused call is written down that is the first of its kind.
+/// Delay before the first refused call of a kind is written.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
-/// How often those that follow are.
+/// Interval at which further refusals of the same kind are written.
 const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
-/// How often old entries are looked for.
+/// Interval between deletions of expired entries.
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
-/// Entries that one commit forgets, and that one read looks at.
 const STEP: usize = 500;
-/// Stands for all further refused callers.
+/// Client name for all callers beyond the limit on counted ones.
 pub(super) const OTHERS: &str = "others";
 
-/// Which entries to list; an empty list is all.
+/// A filter for audit entries; empty lists match everything.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Of these clients.
+    /// Names of the clients that made the calls.
     pub clients: Vec<String>,
-    /// About these kinds of things.
+    /// Kinds of the affected resources.
     pub kinds: Vec<String>,
-    /// About things of these names.
+    /// Names of the affected resources.
     pub names: Vec<String>,
-    /// That did this.
+    /// Actions.
     pub actions: Vec<AuditAction>,
-    /// From this moment on, in milliseconds since 1970.
+    /// Start of the time range (inclusive), in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// Before this moment.
+    /// End of the time range (exclusive), in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Without what is for admins alone.
+    /// Whether to leave out entries that only admins may see.
     pub without_clients: bool,
 }
 
@@ -82,23 +81,22 @@ impl AuditFilter {
     }
 }
 
-/// Whose call is counted, and which: one that was refused, or that only read something without a key.
+/// Key for counting calls that were refused, or that only read something without an API key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Counted {
     client: String,
     address: Option<IpAddr>,
     method: &'static str,
     action: AuditAction,
-    /// What it was about, by kind and name; of a refused call nothing.
+    /// Kind and name of the resource; `None` for refused calls.
     about: Option<(&'static str, String)>,
     reason: String,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// When the window began.
     since_ms: i64,
-    /// How many came since they were last written down, and whether they were in this window.
+    /// Calls since the last write, and whether any was made in the current window.
     counts: HashMap<Counted, (u32, bool)>,
 }
 
@@ -111,7 +109,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// The log in that store.
+    /// Creates the audit log of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -120,10 +118,10 @@ impl AuditLog {
         }
     }
 
-    /// Writes down that everything is about to be read.
+    /// Records that all data is about to be read.
     ///
     /// # Errors
-    /// Those of the store; nothing may be read then.
+    /// Returns an error if the store fails; the data must not be read in that case.
     pub async fn reads(&self, by: &By, what: &str) -> Result<(), Error> {
         let entry = AuditEntry {
             kind: what.into(),
@@ -132,7 +130,7 @@ impl AuditLog {
         Ok(self.store.write_audit(vec![entry]).await?)
     }
 
-    /// Notes that a call was refused; it is written down soon, and with others like it.
+    /// Counts a refused call; it is written soon, together with similar ones.
     pub fn refused(&self, by: By, reason: &str) {
         self.count(Counted {
             client: by.client,
@@ -144,8 +142,8 @@ impl AuditLog {
         });
     }
 
-    /// Notes that something was read without a key, by a link or an address that grants that, or that such
-    /// a link was issued; it is written down as [`Self::refused`] is.
+    /// Counts a read without an API key, through a link or feed URL that grants it, or the issuing
+    /// of such a link. Written like [`Self::refused`].
     pub fn read_by_grant(&self, by: By, kind: &'static str, name: &str, reason: &str) {
         self.count(Counted {
             client: by.client,
@@ -158,7 +156,7 @@ impl AuditLog {
     }
 
     fn count(&self, call: Counted) {
-        // It is whole between any two statements.
+        // The state is consistent between statements, so a poisoned lock can be used.
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = &mut counts.counts;
         let call = if counts.len() < AUDIT_REFUSALS_MAX || counts.contains_key(&call) {
@@ -179,7 +177,7 @@ impl AuditLog {
         *count = count.saturating_add(1);
     }
 
-    /// Writes refused calls down and forgets old entries, until shutdown.
+    /// Writes refused calls and deletes expired entries until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut forget_at_ms = self.clock.now_ms();
         loop {
@@ -212,7 +210,7 @@ impl AuditLog {
         }
     }
 
-    /// The refused calls that are to be written down now.
+    /// Returns the entries for refused calls that are due to be written.
     fn due(&self, all: bool) -> Vec<AuditEntry> {
         let now_ms = self.clock.now_ms();
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,11 +244,11 @@ impl AuditLog {
         entries
     }
 
-    /// Forgets what is old enough; answers how many entries. The newest stays, so that the chain
-    /// continues from it.
+    /// Deletes expired entries and returns their number. The newest entry is kept so that the hash
+    /// chain can continue from it.
     ///
     /// # Errors
-    /// Those of the store; what was forgotten before stays forgotten.
+    /// Returns an error if the store fails; earlier batches stay deleted.
     pub async fn forget(&self) -> Result<usize, Error> {
         let mut forgotten = 0;
         loop {
@@ -279,11 +277,11 @@ impl AuditLog {
         }
     }
 
-    /// Lists entries, the newest first, and the token of the next page. A page is
-    /// filled as long as [`PAGE_TIME_MAX`] allows.
+    /// Lists entries, newest first, and returns the token of the next page. A page may be short if
+    /// it takes longer than [`PAGE_TIME_MAX`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a wrong page size or token.
+    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn list(
         &self,
         filter: &AuditFilter,
@@ -321,15 +319,15 @@ impl AuditLog {
         }
     }
 
-    /// Some entries before a number, the newest first, with their sizes; those about one thing are
-    /// found by its name, where they are kept with what it was.
+    /// Reads some entries before a sequence number, newest first, with their sizes. Entries about a
+    /// single resource are found through the index by name.
     async fn step(
         &self,
         filter: &AuditFilter,
         before: Option<&[u8]>,
     ) -> Result<Vec<(AuditEntry, usize)>, Error> {
         let prefix = match (&*filter.kinds, &*filter.names) {
-            // What was done to others is only counted, and no index leads to it.
+            // Actions on other kinds are not indexed.
             ([kind], [name]) if AnyResource::WORDS.contains(&kind.as_str()) => {
                 Some(Key::new().name(kind).name(name).build())
             }
@@ -354,7 +352,7 @@ impl AuditLog {
     }
 }
 
-/// How much later than another an entry may stand that came in before it.
+/// Maximum amount by which the times of entries may be out of order.
 const SLACK_MS: i64 = 10 * 60_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What this process knows of beats: the time of service, and which beats need not be stored.
+//! In-memory state of beats: the service time, and the beats that need not be stored.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,14 +19,14 @@ use crate::{
     },
 };
 
-/// Sets of values whose beats are remembered, before those are forgotten that can be read again.
+/// Maximum number of value sets cached; above it, those that can be read again are evicted.
 const NOTED_MAX: usize = 100_000;
 
 /// The beats of this process.
 ///
-/// A heartbeat's beats are stored at most once in a tenth of the time between two of them, so that an
-/// event that is a beat seldom costs a write. A beat that was not stored is remembered, and stored when
-/// that time is over; a crash loses it, and with it at most that tenth, or half of the grace.
+/// Beats of a heartbeat are stored at most once in a tenth of its interval, so that an event that
+/// counts as a beat rarely costs a write. Other beats are cached and written when that time is
+/// over. A crash loses at most that tenth of the interval, or half of the grace period.
 #[derive(Debug, Default)]
 pub struct Beats(Mutex<Known>);
 
@@ -34,15 +34,14 @@ pub struct Beats(Mutex<Known>);
 struct Known {
     time: Option<ServiceTime>,
     noted: HashMap<(RecordId, RecordId), Noted>,
-    /// How many sets of values are expected, by heartbeat and under [`SERVICE`] in all, as far as it was
-    /// counted.
+    /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]; filled on
+    /// demand.
     counts: HashMap<RecordId, usize>,
-    /// Whether something changed that an event may have to be opened or closed for.
+    /// Whether a change may require opening or closing an event.
     is_changed: bool,
 }
 
 impl Known {
-    /// Counts a further set of values.
     fn add(&mut self, heartbeat: RecordId) {
         for of in [heartbeat, SERVICE] {
             if let Some(count) = self.counts.get_mut(&of) {
@@ -52,13 +51,13 @@ impl Known {
     }
 }
 
-/// The milliseconds in which the service accepted events.
+/// The total time during which the service accepted events, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 struct ServiceTime {
     base_ms: i64,
-    /// When that was, on the monotonic clock.
+    /// Time of that value on the monotonic clock.
     at: Duration,
-    /// When it was read from the store last.
+    /// Time of the last read from the store.
     read: Duration,
     stands: bool,
 }
@@ -71,39 +70,36 @@ impl ServiceTime {
     }
 }
 
-/// What is known of the beats of a set of values.
 #[derive(Debug)]
 struct Noted {
-    /// When one was stored last, in time of service.
+    /// Service time of the last stored beat.
     stored_ms: i64,
-    /// A later one that was not.
+    /// A later beat that is not stored yet.
     later: Option<Moment>,
-    /// Whether one is about to be stored.
+    /// Whether a write is in progress.
     is_claimed: bool,
     values: Vec<SharedValue>,
     apart_ms: i64,
 }
 
-/// A moment, for people and in time of service.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     at_ms: i64,
     service_ms: i64,
 }
 
-/// A beat that is to be stored.
 #[derive(Debug, Clone)]
 struct Beat {
     heartbeat: RecordId,
     key: RecordId,
     values: Vec<SharedValue>,
     moment: Moment,
-    /// When it was claimed, in time of service.
+    /// Service time of the claim.
     claim_ms: i64,
     apart_ms: i64,
 }
 
-/// Beats that this process is about to store. Dropped before they are, they can be claimed again.
+/// Beats that this process is about to store. Dropping them unstored releases the claims.
 #[derive(Debug)]
 pub struct Claims {
     beats: Arc<Beats>,
@@ -116,16 +112,16 @@ impl Beats {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time of service; 0 before it was read.
+    /// Returns the service time, or 0 if it has not been read yet.
     pub fn service_ms(&self, clock: &dyn Clock) -> i64 {
         let time = self.known().time;
         time.map_or(0, |time| time.now_ms(clock.passed()))
     }
 
-    /// Reads the time of service, unless that was done a moment ago.
+    /// Reads the service time unless it was read recently.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn follow(&self, store: &Store, clock: &dyn Clock) -> Result<(), EngineError> {
         let passed = clock.passed();
         let is_fresh = |it: ServiceTime| passed.saturating_sub(it.read) < SERVICE_TIME_INTERVAL;
@@ -136,7 +132,7 @@ impl Beats {
         let stored = store.get::<Expectation>(key).await?;
         let stored_ms = stored.as_ref().map_or(0, |it| it.value.beat_service_ms);
         let at_ms = stored.and_then(|it| it.value.last_ms);
-        // All nodes have the database's clock: the time of service of the leader, as long as there is one.
+        // All nodes use the database's clock. While there is a leader, its service time applies.
         let since_ms = at_ms.map_or(0, |it| clock.now_ms().saturating_sub(it));
         let ahead_ms = since_ms.clamp(0, millis(SERVICE_TIME_INTERVAL));
         self.known().time = Some(ServiceTime {
@@ -148,7 +144,7 @@ impl Beats {
         Ok(())
     }
 
-    /// Sets the time of service, which continues from there or stands still; for the node that leads.
+    /// Sets the service time on the leader. It continues from there unless `stands` is set.
     pub(crate) fn lead(&self, base_ms: i64, at: Duration, stands: bool) {
         self.known().time = Some(ServiceTime {
             base_ms,
@@ -158,8 +154,8 @@ impl Beats {
         });
     }
 
-    /// Notes that a beat was called in, so that an event may have to be opened or closed; `added` is the
-    /// heartbeat that expects a further set of values by it.
+    /// Notes that a beat was reported by a call, so that an event may need to be opened or closed.
+    /// `added` is the heartbeat that expects a new value set because of it.
     pub(crate) fn note_call(&self, added: Option<RecordId>) {
         let mut known = self.known();
         known.is_changed = true;
@@ -168,19 +164,18 @@ impl Beats {
         }
     }
 
-    /// Whether that was noted since this was asked last.
+    /// Returns whether there was a change since the last call.
     pub(crate) fn take_change(&self) -> bool {
         std::mem::take(&mut self.known().is_changed)
     }
 
-    /// Forgets what is known of a set of values.
     pub(crate) fn forget(&self, heartbeat: RecordId, key: RecordId) {
         let mut known = self.known();
         known.noted.remove(&(heartbeat, key));
         known.counts.clear();
     }
 
-    /// Refuses a further set of values of a heartbeat that expects too many.
+    /// Returns an error if the heartbeat already expects the maximum number of value sets.
     pub(crate) async fn check_room(
         &self,
         store: &Store,
@@ -202,7 +197,7 @@ impl Beats {
     async fn has_room(&self, store: &Store, heartbeat: RecordId) -> Result<bool, EngineError> {
         let own = Range::under(&Key::new().id(heartbeat).build());
         let own = self.count(store, heartbeat, own, EXPECTATIONS_MAX).await?;
-        // Neither what belongs to the service nor the second entries of what runs.
+        // Excludes the service's own records and the second index entries of running jobs.
         let all = Range {
             start: Range::under(&Key::new().id(SERVICE).build())
                 .end
@@ -231,7 +226,7 @@ impl Beats {
         Ok(count)
     }
 
-    /// Claims the beats that an event is and that are to be stored; the others are remembered.
+    /// Claims the beats of an event that must be stored, and caches the others.
     fn claim(
         &self,
         snapshot: &Snapshot,
@@ -297,7 +292,7 @@ impl Beats {
         }
     }
 
-    /// Claims what was remembered and is to be stored now.
+    /// Claims the cached beats that are due to be stored.
     pub(crate) fn claim_remembered(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
         let service_ms = self.service_ms(clock);
         let mut known = self.known();
@@ -324,7 +319,7 @@ impl Beats {
         }
     }
 
-    /// Forgets what is known of heartbeats that are not among these.
+    /// Removes all heartbeats except these from the cache.
     pub(crate) fn keep(&self, heartbeats: &HashSet<RecordId>) {
         let mut known = self.known();
         known.noted.retain(|(it, _), _| heartbeats.contains(it));
@@ -333,7 +328,7 @@ impl Beats {
 }
 
 impl Claims {
-    /// None yet.
+    /// Creates an empty set of claims.
     pub fn none(beats: &Arc<Beats>) -> Self {
         Self {
             beats: Arc::clone(beats),
@@ -342,12 +337,12 @@ impl Claims {
         }
     }
 
-    /// Whether there is nothing to store.
+    /// Returns whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         self.claimed.is_empty()
     }
 
-    /// Notes the beats that an accepted event is.
+    /// Adds the beats of an accepted event.
     pub fn note(
         &mut self,
         snapshot: &Snapshot,
@@ -366,10 +361,10 @@ impl Claims {
         beats.claim(snapshot, occurrence, moment, &mut self.claimed);
     }
 
-    /// Reads what is expected of these values, and decides how it is after the beats.
+    /// Reads the expectations of these value sets and computes their state after the beats.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn read(&mut self, store: &Store) -> Result<(), EngineError> {
         if self.claimed.is_empty() {
             return Ok(());
@@ -394,7 +389,7 @@ impl Claims {
             };
             let mut next = before.beaten(at_ms, service_ms, false);
             if service_ms < beat.claim_ms {
-                // It was remembered: the event may have been opened since.
+                // The beat was cached, so the event may have been opened since.
                 next.beat_service_ms = before.beat_service_ms.max(service_ms);
             }
             self.next.push((found, next));
@@ -402,7 +397,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Adds what was decided to the changes of the commit.
+    /// Adds the decided changes to the commit.
     pub fn add_to(&self, changes: &mut Changes) {
         for (stored, next) in &self.next {
             match stored {
@@ -412,7 +407,7 @@ impl Claims {
         }
     }
 
-    /// Notes that they are on disk.
+    /// Marks the beats as stored.
     pub fn stored(mut self) {
         let mut known = self.beats.known();
         for (stored, next) in &self.next {
@@ -426,7 +421,7 @@ impl Claims {
         let (stored, ignored): (Vec<_>, Vec<_>) = std::mem::take(&mut self.claimed)
             .into_iter()
             .partition(is_stored);
-        // Of what there was no room for nothing is remembered.
+        // Beats that were ignored because of the limit must not stay in the cache.
         for beat in ignored {
             known.noted.remove(&(beat.heartbeat, beat.key));
         }
@@ -460,7 +455,7 @@ impl Drop for Claims {
     }
 }
 
-/// What is expected of values from that time on.
+/// Creates the expectation of a value set from that time on.
 pub(crate) fn awaited(
     heartbeat: RecordId,
     key: RecordId,

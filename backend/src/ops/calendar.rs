@@ -1,4 +1,4 @@
-//! Calendars: stored, edited, asked when their spans are, and deleted when nothing uses them.
+//! Calendars: storage, editing, expansion into spans, and deletion of unused ones.
 
 use std::sync::Arc;
 
@@ -24,30 +24,30 @@ use crate::{
     store::{Changes, Kind, Store},
 };
 
-/// How far ahead is answered where no end is asked for.
+/// Default length of an expansion.
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
 
 /// The spans of a calendar.
 #[derive(Debug)]
 pub struct Expansion {
-    /// The calendar, ready to be asked for local times.
+    /// The calendar, prepared for lookups of local times.
     pub prepared: Prepared,
-    /// The spans, in order.
+    /// The spans in chronological order.
     pub spans: Vec<Span>,
-    /// Whether there may be more.
+    /// Whether there may be more spans.
     pub stopped_early: bool,
 }
 
-/// The time that is asked for, in milliseconds since 1970.
+/// The time range of an expansion, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpansionSpan {
-    /// From when on; none for now.
+    /// Start of the range; `None` means now.
     pub start_ms: Option<i64>,
-    /// Up to when; none for a month later.
+    /// End of the range; `None` means a month after the start.
     pub end_ms: Option<i64>,
 }
 
-/// Manages calendars.
+/// Operations on calendars.
 pub type Calendars = Resources<Calendar>;
 
 resource!(Calendar, v1::Calendar, "calendar", |_| None);
@@ -119,7 +119,7 @@ impl Drafted for Calendar {
 
     async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
         let used = (Kind::Calendar, &calendar.name);
-        // What would be taken out stays as long as the calendar does.
+        // Excluded calendars must exist for as long as the calendar does.
         let mut unused = all.store.changes();
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut unused).await?;
         let prepared = prepared(&all.store, &calendar).await?;
@@ -139,7 +139,7 @@ impl Drafted for Calendar {
 }
 
 impl Shows<Calendar> for v1::Calendar {
-    /// What is known about its use is left out.
+    /// Leaves out usage information.
     fn of(calendar: Calendar) -> Self {
         Self {
             name: calendar.name.to_string(),
@@ -158,15 +158,16 @@ impl Shows<Calendar> for v1::Calendar {
     }
 }
 
-/// Where the calendars that are taken out are in a request.
+/// Field path of the excluded calendars in a request.
 const EXCEPT_PATH: &str = "exceptCalendarNames";
 
 impl Calendars {
-    /// The spans of a stored calendar.
+    /// Returns the spans of a stored calendar.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Invalid`] when the end is before the start, and
-    /// [`Error::FailedPrecondition`] when this machine does not know the zone any more.
+    /// Returns [`Error::NotFound`] if the calendar does not exist, [`Error::Invalid`] if the end is
+    /// before the start, and [`Error::FailedPrecondition`] if the time zone is no longer known on
+    /// this machine.
     pub async fn expand(&self, name: &str, asked: ExpansionSpan) -> Result<Expansion, Error> {
         let stored = resource::find::<Calendar>(&self.store, name).await?;
         let found = prepared(&self.store, &stored.value).await?;
@@ -177,10 +178,10 @@ impl Calendars {
         self.expanded(found.ok_or_else(missing)?, asked)
     }
 
-    /// The spans of a draft; nothing is stored, and the draft needs no name.
+    /// Returns the spans of a draft. Nothing is stored, and the draft needs no name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(
         &self,
         mut draft: v1::Calendar,
@@ -224,7 +225,7 @@ impl Calendars {
     }
 }
 
-/// A calendar with those that it takes out, ready to be asked; none when a zone is not known here.
+/// Prepares a calendar and its excluded calendars for lookups; `None` if a time zone is unknown.
 async fn prepared(store: &Store, calendar: &Calendar) -> Result<Option<Prepared>, Error> {
     let keys = calendar.except.iter().map(|it| it.as_str().into());
     let others = store.get_many::<Calendar>(keys.collect()).await?;
@@ -273,7 +274,6 @@ fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
     (windows.len() == count).then_some(windows)
 }
 
-/// A window as its author sends it.
 fn text(wire: &v1::CalendarWindow) -> WindowText {
     let it = wire.clone();
     WindowText {
@@ -286,7 +286,6 @@ fn text(wire: &v1::CalendarWindow) -> WindowText {
     }
 }
 
-/// A window as readers get it.
 fn shown(window: &Window) -> v1::CalendarWindow {
     let it = window.text();
     v1::CalendarWindow {

@@ -1,4 +1,4 @@
-//! Reads the sources of inhibitions and the groups that decisions ask for.
+//! Reads the inhibition sources and groups that decisions need.
 
 pub mod group;
 
@@ -15,15 +15,15 @@ use crate::{
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Factor by which more sources are read where none of those before holds anything.
+/// Growth factor of the number of sources read while none of the earlier ones holds anything.
 const MORE_SOURCES: usize = 4;
-/// Decisions after which what they asked about is learned once more.
+/// Number of decisions after which the expected inhibitions are learned anew.
 const FORGET_AFTER: u32 = 64;
 
-/// Makes a decision until it knows everything that it asks the causes for; returns the last one.
+/// Repeats a decision until all the causes it needs have been read, and returns the last result.
 ///
 /// # Errors
-/// Those of `decide` and of [`settle`].
+/// Returns any error of `decide` and of [`settle`].
 pub async fn settled<T, F>(
     store: &Store,
     causes: &Causes,
@@ -40,14 +40,14 @@ where
     }
 }
 
-/// Which inhibitions the decisions before asked about: the next one asks about the same, and need not be
-/// made twice for it.
+/// The inhibitions needed by recent decisions. They are read in advance for the next decision,
+/// which most likely needs the same and need not be repeated then.
 #[derive(Debug, Default)]
 pub struct Recent(Mutex<Expected>);
 
 #[derive(Debug, Default)]
 struct Expected {
-    /// The inhibitions; none where no target was looked at.
+    /// `None` if no target was checked.
     inhibitions: Option<BTreeSet<RecordId>>,
     decisions: u32,
 }
@@ -57,10 +57,10 @@ impl Recent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The causes of a new decision, with what it is likely to ask for.
+    /// Creates the causes of a new decision, with the inhibitions it is likely to need.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn causes(&self, store: &Store) -> Result<Causes, EngineError> {
         let causes = Causes::default();
         let expected = self.inner().inhibitions.clone();
@@ -71,8 +71,8 @@ impl Recent {
         Ok(causes)
     }
 
-    /// Notes what a decision asked about. Now and then nothing is expected, so that what is asked about
-    /// no more is forgotten.
+    /// Records which inhibitions a decision needed. The record is reset now and then to drop those
+    /// no longer needed.
     pub fn note(&self, causes: &Causes) {
         let known = causes.known();
         let mut inner = self.inner();
@@ -81,12 +81,13 @@ impl Recent {
     }
 }
 
-/// Reads what a decision asked for and did not know; whether it knew everything. If not, it is to be
-/// made again.
+/// Reads what a decision needed and was missing. Returns whether nothing was missing; otherwise the
+/// decision must be repeated.
 ///
 /// # Errors
-/// Those of the store, and [`EngineError::Corrupt`] when the decision asks for more than [`SETTLE_ROUNDS_MAX`]
-/// times: it fails alone then, as one that rests on what is damaged.
+/// Returns an error if the store fails, and [`EngineError::Corrupt`] if the decision is still
+/// incomplete after [`SETTLE_ROUNDS_MAX`] rounds, so that only this decision fails, as with damaged
+/// data.
 pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
     let wanted = causes.begin_again();
     let is_settled = wanted == CauseQuery::default();
@@ -133,7 +134,6 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
     Ok(is_settled)
 }
 
-/// The first entries of sources in each of the ranges.
 async fn entries(
     store: &Store,
     ranges: Vec<Range>,

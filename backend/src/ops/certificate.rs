@@ -1,5 +1,4 @@
-//! Says aloud, as an event of the service's own, that the certificate that it shows ends soon, and that
-//! it was renewed.
+//! Reports the expiry and renewal of the listeners' certificate as an event of the service itself.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +13,9 @@ use crate::{
     store::Store,
 };
 
-/// How often to look, beside each renewal.
+/// Interval between checks, in addition to those at each renewal.
 const INTERVAL: Duration = Duration::from_secs(3_600);
-/// What is reported with so many days left or fewer, the worst first.
+/// Severity by days left before the expiry, most severe first.
 const LEVELS: [(i64, Severity); 4] = [
     (0, Severity::Critical),
     (1, Severity::Critical),
@@ -24,18 +23,18 @@ const LEVELS: [(i64, Severity); 4] = [
     (30, Severity::Warning),
 ];
 
-/// Watches the certificate that the listeners show.
+/// Watches the certificate used by the listeners.
 #[derive(Debug)]
 pub struct CertificateWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
-    /// What was reported last: the end of the certificate and its level; none before anything was.
+    /// End and level of the certificate last reported; `None` before the first report.
     said: Option<(i64, Option<i64>)>,
 }
 
 impl CertificateWatch {
-    /// Reports it through an intake.
+    /// Creates a watch that reports through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,
@@ -45,13 +44,13 @@ impl CertificateWatch {
         }
     }
 
-    /// Looks every hour, and at each renewal, until shutdown.
+    /// Checks every hour and at each renewal, until shutdown.
     pub async fn run(mut self, mut tls: Tls, shutdown: CancellationToken) {
         loop {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.look(end_ms).await {
-                // It is reported at the next look, if it still holds.
+                // The next check reports it again if it still applies.
                 tracing::warn!(%error, "the certificate's expiry was not reported");
             }
             tokio::select! {
@@ -81,7 +80,7 @@ impl CertificateWatch {
     }
 }
 
-/// A certificate that ends then; without a severity it has long enough.
+/// Creates the event about a certificate; without a severity, it is not about to expire.
 fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent {
     let end = jiff::Timestamp::from_millisecond(end_ms)
         .map_or_else(|_out_of_range| "never".to_owned(), |end| end.to_string());
@@ -118,7 +117,7 @@ mod tests {
         let day = Duration::from_secs(24 * 3_600);
         let (end_ms, renewed_ms) = (START_MS + 40 * DAY_MS, START_MS + 100 * DAY_MS);
         let mut said = Vec::new();
-        // The 40th, 30th, 29th, 7th, 1st day before the end, the end, the day after, its renewal.
+        // Days before the end: 40, 30, 29, 7, 1, 0, one day after the end, and the renewal.
         let steps = [
             (0, end_ms),
             (10, end_ms),

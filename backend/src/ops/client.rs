@@ -1,4 +1,4 @@
-//! Clients: named keys with a role, and the first one, which a new service makes for itself.
+//! Clients: named keys with a role, and the first client, which a new service creates itself.
 
 mod draft;
 mod keys;
@@ -27,22 +27,20 @@ pub use draft::{ClientDraft, ClientEdit};
 pub use keys::{Caller, Keys};
 pub use meter::{Limit, Meter, Unit};
 
-/// What every key starts with, so that people and scanners recognise one.
+/// Prefix of every key, recognizable to people and secret scanners.
 const KEY_PREFIX: &str = "bw_";
-/// Clients of one service.
 const CLIENTS_MAX: usize = 10_000;
-/// The file in the data folder that holds the key of the first client.
+/// Name of the file in the data folder with the key of the first client.
 pub const ADMIN_KEY_FILE: &str = "admin.key";
-/// The name of the first client.
 const ADMIN_NAME: &str = "admin";
 
-/// What of a key is stored. A key has 256 random bits, so no slow hash is needed.
+/// Returns the stored form of a key. A key has 256 random bits, so no slow hash is needed.
 pub fn key_hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 
-/// What the table of keys knows a certificate by. No key is found by it: one is the text of a header,
-/// which holds no zero.
+/// Returns the hash of a certificate in the key table. It cannot collide with the hash of a key,
+/// because a key comes from a header and cannot contain a zero byte.
 pub fn certificate_hash(name: &CertificateName) -> [u8; 32] {
     Sha256::digest([b"\0certificate ", name.as_str().as_bytes()].concat()).into()
 }
@@ -52,21 +50,21 @@ fn new_key() -> Secret {
     Secret::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
 }
 
-/// How long the key before is accepted by default, and at most.
+/// Default and maximum time for which a rotated key is still accepted.
 const OVERLAP_DEFAULT: Duration = Duration::from_secs(24 * 3_600);
 const OVERLAP_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// Manages clients.
+/// Operations on clients.
 #[derive(Debug, Clone)]
 pub struct Clients {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// Held while one is made, so that no two that look alike are created concurrently.
+    /// Held while a client is created, so that no two similar names are created concurrently.
     making: Arc<Mutex<()>>,
 }
 
 impl Clients {
-    /// Manages the clients in a store.
+    /// Creates the operations on the clients of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -75,11 +73,11 @@ impl Clients {
         }
     }
 
-    /// Makes a client and its key, which cannot be read again.
+    /// Creates a client and its key. The key cannot be read again.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken,
-    /// or when a name is that cannot be distinguished from it.
+    /// Returns [`Error::Invalid`] with the invalid fields, and [`Error::AlreadyExists`] if the
+    /// name, or one that looks the same, is taken.
     pub async fn create(&self, draft: &ClientDraft) -> Result<(Client, Secret), Error> {
         let (name, role, wanted) = draft.read(self.clock.now_ms())?;
         let key = new_key();
@@ -97,10 +95,11 @@ impl Clients {
         Ok((client, key))
     }
 
-    /// Changes what is stated of a client, from its next call on.
+    /// Updates a client; takes effect with its next call.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the wrong fields, [`Error::NotFound`].
+    /// Returns [`Error::Invalid`] with the invalid fields, and [`Error::NotFound`] if the client
+    /// does not exist.
     pub async fn update(&self, name: &str, edit: &ClientEdit) -> Result<Client, Error> {
         let wanted = edit.read(self.clock.now_ms())?;
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
@@ -126,7 +125,6 @@ impl Clients {
         Ok(client)
     }
 
-    /// Refuses a certificate that stands for another client already.
     async fn check_certificates(&self, client: &Client) -> Result<(), Error> {
         if client.certificates.is_empty() {
             return Ok(());
@@ -136,10 +134,11 @@ impl Clients {
         taken(client, others.map(|other| &other.value))
     }
 
-    /// Gives a client another key; the one before is accepted for so many seconds more.
+    /// Creates a new key for a client. The previous key is accepted for the overlap.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an overlap that is too long, [`Error::NotFound`].
+    /// Returns [`Error::Invalid`] if the overlap is too long, and [`Error::NotFound`] if the client
+    /// does not exist.
     pub async fn rotate(
         &self,
         name: &str,
@@ -174,8 +173,8 @@ impl Clients {
         Ok((client, key))
     }
 
-    /// Refuses an end for the last key of the role `admin` that has none: when it came, no one
-    /// could make another.
+    /// Refuses to set an expiry on the last admin key without one: after it, no one could create a
+    /// new key.
     async fn keep_an_admin(&self, old: &Client, new: &Client) -> Result<(), Error> {
         if new.role != Role::Admin || new.expire_ms.is_none() || old.expire_ms.is_some() {
             return Ok(());
@@ -195,7 +194,7 @@ impl Clients {
     /// Lists clients by name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a wrong page size or token.
+    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn list(&self, page: &PageRequest) -> Result<Page<Client>, Error> {
         let limit = page.limit()?;
         let scope = Scope::new("clients");
@@ -219,10 +218,10 @@ impl Clients {
         })
     }
 
-    /// Reads the client of a name and identity.
+    /// Reads a client by name and id.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] when it was revoked.
+    /// Returns [`Error::Unauthenticated`] if it was revoked.
     pub async fn get(&self, name: &Name, id: RecordId) -> Result<Client, Error> {
         let stored = self.find(name).await?.map(|stored| stored.value);
         stored
@@ -230,10 +229,11 @@ impl Clients {
             .ok_or_else(|| Error::Unauthenticated("the key was revoked".into()))
     }
 
-    /// Revokes a client: its key is worth nothing from now on.
+    /// Revokes a client; its key is no longer accepted.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for the last client of the role `admin`.
+    /// Returns [`Error::NotFound`] if the client does not exist, and [`Error::FailedPrecondition`]
+    /// for the last client with the role `admin`.
     pub async fn revoke(&self, name: &str) -> Result<(), Error> {
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
         let name = Name::parse(name).map_err(|_fault| absent())?;
@@ -252,7 +252,7 @@ impl Clients {
                          expire; create another one first"
                     ))
                 })?;
-                // Two admins that revoke each other at the same moment: one of them stays.
+                // If two admins revoke each other concurrently, one of them must remain.
                 changes.touch(&other_admin);
             }
             changes.delete(&client);
@@ -262,21 +262,22 @@ impl Clients {
         Ok(())
     }
 
-    /// Makes the client `admin` of a service that has no clients yet, and writes its key to
-    /// [`ADMIN_KEY_FILE`] in the data folder, readable by the owner alone. Does nothing when there
-    /// are clients, also when the file is gone.
+    /// Creates the client `admin` if the service has no clients yet, and writes its key to
+    /// [`ADMIN_KEY_FILE`] in the data folder, readable only by the owner. Does nothing if there are
+    /// clients, even if the file is missing.
     ///
     /// # Errors
-    /// [`Error::Internal`] when the file cannot be written, and those of the store.
+    /// Returns [`Error::Internal`] if the file cannot be written, and an error if the store fails.
     pub async fn ensure_admin(&self, data_dir: &Path) -> Result<(), Error> {
         self.make_admin(&data_dir.join(ADMIN_KEY_FILE)).await?;
         Ok(())
     }
 
-    /// As [`Clients::ensure_admin`], with the file named. Answers whether it made the client.
+    /// Like [`Clients::ensure_admin`], with an explicit file. Returns whether the client was
+    /// created.
     ///
     /// # Errors
-    /// Those of [`Clients::ensure_admin`].
+    /// Returns the same errors as [`Clients::ensure_admin`].
     pub async fn make_admin(&self, key_file: &Path) -> Result<bool, Error> {
         if !self.page(Vec::new(), 1).await?.is_empty() {
             return Ok(false);
@@ -284,8 +285,8 @@ impl Clients {
         let key = new_key();
         let name = Name::parse(ADMIN_NAME).map_err(|fault| Error::Internal(fault.into()))?;
         let client = self.client(name, Role::Admin, &key);
-        // The file first: a key that opens nothing is overwritten by the next start, a client whose
-        // key no one has would lock everybody out.
+        // Write the file first: the next start overwrites an unused key, but a client whose key
+        // nobody has would lock everyone out.
         let content = format!("{}\n", key.reveal());
         replace_file(key_file, content.as_bytes())
             .map_err(|error| Error::Internal(Box::new(error)))?;
@@ -345,7 +346,6 @@ impl Clients {
         Ok(self.store.get(name.as_str().into()).await?)
     }
 
-    /// All clients, by name.
     async fn all(&self) -> Result<Vec<Stored<Client>>, Error> {
         let mut all: Vec<Stored<Client>> = Vec::new();
         loop {
@@ -367,7 +367,6 @@ impl Clients {
     }
 }
 
-/// Refuses a client whose certificate stands for one of these already.
 fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> Result<(), Error> {
     let shared = |other: &Client| {
         let both = client.certificates.intersection(&other.certificates);

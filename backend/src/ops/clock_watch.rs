@@ -1,4 +1,4 @@
-//! Applies steps of the clock to everything that waits, so that each wait lasts as long as it was to.
+//! Applies clock steps to everything that waits, so that no wait gets longer or shorter.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,12 +17,11 @@ use crate::{
     store::{ClockFact, Direction, EngineError, Index, Lane, Record, Store, engine::Range},
 };
 
-/// Records that are read at a time.
 const PAGE: usize = 500;
-/// Records that are rewritten in one commit.
 const BATCH: usize = 100;
 
-/// A change of the offset that is stored: less than a step, so that slow drift is never taken for one.
+/// Offset change above which the offset is stored. Less than a step, so that slow drift is never
+/// mistaken for one.
 const DRIFT_MS: i64 = STEP_MIN_MS / 5;
 
 /// Watches the clock of this process.
@@ -36,27 +35,27 @@ pub struct ClockWatch {
 
 #[derive(Debug)]
 struct Known {
-    /// The sum of the steps that were applied to the clock here.
+    /// Sum of the steps applied to the clock of this process.
     stepped_ms: i64,
-    /// A step that no node has applied, and the first look that found it.
+    /// A step that no node has applied yet, and the time of the check that first found it.
     waits: Option<(i64, Duration)>,
-    /// The shift that index entries were last rewritten for, and when.
+    /// The shift for which index entries were last rewritten, and the time of that.
     indexed: Option<(i64, Duration)>,
 }
 
 impl ClockWatch {
-    /// A watch of that clock, with what was stored before; the store reads and writes times in its time.
+    /// Creates a watch of that clock from the stored state. From then on, the store converts times
+    /// with the stored shift.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn open(store: Store, below: Arc<dyn Clock>) -> Result<Self, EngineError> {
         let (_, fact) = store.clock_fact().await?.unwrap_or_default();
         Ok(Self::new(store, below, &fact))
     }
 
-    /// The same by what was stored before.
     pub(crate) fn new(store: Store, below: Arc<dyn Clock>, fact: &ClockFact) -> Self {
-        // What passed is comparable within one run of the kernel only.
+        // Elapsed times are only comparable within one boot.
         let boot = below.boot();
         let is_same_boot = boot.is_some() && fact.boot == boot;
         let clock = if is_same_boot {
@@ -77,12 +76,12 @@ impl ClockWatch {
         }
     }
 
-    /// The clock of the service.
+    /// Returns the clock of the service.
     pub fn clock(&self) -> Arc<SteadyClock> {
         Arc::clone(&self.clock)
     }
 
-    /// Follows the node that leads, every second until shutdown.
+    /// Follows the leader every second until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -92,7 +91,7 @@ impl ClockWatch {
         shutdown.run_until_cancelled(work).await;
     }
 
-    /// Applies steps, every second until shutdown; on the node that leads, with its store.
+    /// Applies steps every second until shutdown; runs on the leader, with its store.
     pub async fn lead(self: Arc<Self>, store: Store, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -111,17 +110,18 @@ impl ClockWatch {
         below.wait_until(next_ms).await;
     }
 
-    /// Applies here the steps that another node has applied.
+    /// Applies steps that another node has recorded to this process.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn follow(&self) -> Result<(), Error> {
         let mut known = self.known.lock().await;
         let (_, fact) = self.store.clock_fact().await?.unwrap_or_default();
         let is_other_node = fact.stepped_ms != known.stepped_ms;
         self.adopt(&mut known, &fact).await;
         if is_other_node {
-            // What this process stored in the meantime is indexed by the time before.
+            // Records stored by this process in the meantime are indexed with the time before the
+            // step.
             Self::index(&self.store).await?;
         }
         let step_ms = self.clock.step_ms();
@@ -131,7 +131,7 @@ impl ClockWatch {
         known.waits = match known.waits.filter(is_same) {
             _ if step_ms == 0 => None,
             Some((_, since)) if passed.saturating_sub(since) >= CLOCK_STEP_OWN_AFTER => {
-                // No other node has noticed it: it is of this process alone.
+                // No other node noticed the step, so only this process is affected.
                 tracing::warn!(step_ms, "the clock of this process was changed");
                 self.clock.apply(step_ms);
                 None
@@ -142,7 +142,6 @@ impl ClockWatch {
         Ok(())
     }
 
-    /// Continues in the time of a fact.
     async fn adopt(&self, known: &mut Known, fact: &ClockFact) {
         let step_ms = fact.stepped_ms.saturating_sub(known.stepped_ms);
         if step_ms == 0 {
@@ -155,11 +154,11 @@ impl ClockWatch {
         self.clock.apply(step_ms);
     }
 
-    /// Applies a step to what waits in one commit, then to the clock, and puts indexes in order; on the node
-    /// that leads, with its store.
+    /// Applies a step to all waiting records in one commit, then to the clock, and updates the
+    /// indexes. Runs on the leader, with its store.
     ///
     /// # Errors
-    /// Those of the store; the next call continues.
+    /// Returns an error if the store fails; the next call continues.
     pub async fn apply(&self, store: &Store) -> Result<(), Error> {
         let mut known = self.known.lock().await;
         let stored = store.clock_fact().await?;
@@ -173,7 +172,8 @@ impl ClockWatch {
             boot: self.boot,
             ..before
         };
-        // A clock that is set forward by more was plainly wrong: what is due by the new time is due.
+        // A larger step forward corrects a clock that was plainly wrong: everything due by the new
+        // time is due.
         if step_ms <= millis(CLOCK_FORWARD_MAX) {
             fact.shift_ms = before.shift_ms.saturating_add(step_ms);
         }
@@ -189,7 +189,8 @@ impl ClockWatch {
         if fact.indexed_ms == fact.shift_ms {
             return Ok(());
         }
-        // Twice: until nodes notice the step, and end if they do not, they store records with earlier shifts.
+        // Index twice: until all nodes notice the step, or are lost, they store records with the
+        // earlier shift.
         let passed = self.clock.passed();
         let first = known.indexed.filter(|(shift, _)| *shift == fact.shift_ms);
         match first {
@@ -215,13 +216,13 @@ impl ClockWatch {
         Ok(())
     }
 
-    /// Rewrites the records whose index entries are in the time before a step.
+    /// Rewrites the records whose index entries still use the time before a step.
     async fn index(store: &Store) -> Result<(), Error> {
         by_index::<Delivery>(store, Index::DeliveryByDue).await?;
         by_index::<Occurrence>(store, Index::OccurrenceByDue).await?;
         by_index::<Occurrence>(store, Index::OccurrenceByReview).await?;
         by_index::<Receipt>(store, Index::ReceiptByTime).await?;
-        // Those who hold silences in memory read them again.
+        // Rewriting a silence makes all processes that cache silences read it again.
         let mut pages = store.pages::<Silence>(Range::under(&[]));
         while let Some(page) = pages.next().await? {
             let idle = page
@@ -233,7 +234,7 @@ impl ClockWatch {
     }
 }
 
-/// Rewrites the records that an index leads to. What cannot be read stays as it is.
+/// Rewrites the records found through an index. Unreadable records are skipped.
 async fn by_index<T: Record>(store: &Store, index: Index) -> Result<(), Error> {
     let mut range = Range::under(&[]);
     loop {

@@ -1,4 +1,4 @@
-//! Deciding and committing: read, decide, apply, and re-evaluate when another client was faster.
+//! The commit loop: read, decide, apply, and decide again after a conflict.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use crate::{
     store::{Changes, EngineError, Lane, LogPosition, Store},
 };
 
-/// How often a change is re-evaluated because what it rests on was changed meanwhile.
+/// Maximum number of attempts to commit a change despite conflicts.
 pub const TRIES_MAX: usize = 64;
-/// The pause before what others committed about is decided once more, and the longest one.
+/// Minimum and maximum pause after a conflict.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// Pauses between tries after conflicts: none before the second, then twice as long each time.
+/// The pauses between attempts after conflicts: no pause before the second attempt, then doubling.
 #[derive(Debug, Default)]
 pub struct ConflictPauses(Duration);
 
 impl ConflictPauses {
-    /// Whether nothing conflicted yet.
+    /// Returns whether there was no conflict yet.
     pub fn is_first(&self) -> bool {
         self.0.is_zero()
     }
 
-    /// Waits before the next try, for a random share of the pause: those that conflicted do not try again
-    /// together.
+    /// Waits before the next attempt for a random share of the pause, so that the parties of a
+    /// conflict do not retry in lockstep.
     pub async fn wait(&mut self) {
         if !self.is_first() {
             tokio::time::sleep(self.0.mul_f64(rand::random_range(0.5..1.0))).await;
@@ -33,14 +33,15 @@ impl ConflictPauses {
     }
 }
 
-/// Applies what `decide` decides, and returns what it returns and the commit's place in the
-/// change log; no place when there was nothing to change.
+/// Applies the changes that `decide` returns, and returns its result with the position of the
+/// commit in the change log; `None` if there was nothing to change.
 ///
 /// # Errors
-/// Those of `decide` and of the store; [`Error::Aborted`] when others were faster every time.
+/// Returns any error of `decide` and of the store, and [`Error::Aborted`] if every attempt
+/// conflicts.
 ///
 /// # Cancel safety
-/// A dropped call may still be carried out.
+/// The changes may still be committed if the future is dropped.
 pub async fn commit<T, F>(
     store: &Store,
     lane: Lane,
@@ -75,7 +76,8 @@ mod tests {
     use super::*;
     use crate::{domain::Trigger, ops::samples};
 
-    /// Touches a trigger that others change before this many commits; returns whether that succeeds.
+    /// Touches a trigger that `others` concurrent commits change first; returns whether that
+    /// succeeds.
     async fn is_committed(others: usize) -> bool {
         let store = samples::store();
         let mut changes = store.changes();

@@ -1,4 +1,4 @@
-//! Configuration as documents: resources stored, edited and deleted together, or not at all.
+//! Configuration as documents: resources stored, edited and deleted together, all or nothing.
 
 mod check;
 mod impact;
@@ -26,15 +26,12 @@ use crate::{
 pub use check::OWNER_CHARACTERS_MAX;
 pub use impact::{Counted, Impact, Impacts};
 
-/// The start of the tag that says whose a resource is.
+/// Prefix of the tag that names the owner of a resource.
 const OWNER: &str = "owner:";
-/// Resources that a sentence names.
 const NAMED_MAX: usize = 10;
 
-/// What is distinguished by kind.
 macro_rules! kinds {
     ($($number:literal $word:ident $field:ident($kind:ident) $own:tt)+) => {
-        /// The word for the kind of a definition, and its name.
         fn identity(definition: &Definition) -> (&'static str, &str) {
             match definition {
                 $(Definition::$field(draft) => (crate::domain::$kind::WORD, draft.name()),)+
@@ -54,8 +51,6 @@ macro_rules! kinds {
         })+
 
         impl Stage {
-            /// Stores what the documents of that order say; what happened to each is kept by its
-            /// place.
             async fn put_each(
                 &self,
                 documents: &[Document],
@@ -75,7 +70,7 @@ macro_rules! kinds {
                 Ok(())
             }
 
-            /// What carries a tag and is not described.
+            /// Returns the deletion of each resource with a tag that no document describes.
             async fn owned(
                 &self,
                 tag: &str,
@@ -98,16 +93,16 @@ macro_rules! kinds {
 
 each_documented!(kinds);
 
-/// A document.
+/// A document of a configuration.
 pub struct Document {
-    /// A resource as its author describes it.
+    /// The resource as written by its author.
     pub definition: Definition,
-    /// Whether nothing may be stored under its name yet.
+    /// Whether the resource must not exist yet.
     pub must_be_new: bool,
 }
 
 impl fmt::Debug for Document {
-    /// Shows which resource it is about: its secrets are as they were sent.
+    /// Shows only the identity, since the definition contains secrets in plain text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Document");
         shown.field("definition", &identity(&self.definition));
@@ -115,38 +110,38 @@ impl fmt::Debug for Document {
     }
 }
 
-/// What was done with a resource.
+/// The action taken for a resource.
 #[derive(Debug)]
 pub enum Action {
-    /// It is stored so already.
+    /// The stored resource is already equal.
     Unchanged,
-    /// It is new.
+    /// The resource was created.
     Created(Box<Definition>),
-    /// It took the place of another.
+    /// The resource was updated.
     Updated {
-        /// What was stored.
+        /// Definition before the update.
         before: Box<Definition>,
-        /// What is stored.
+        /// Definition after the update.
         after: Box<Definition>,
-        /// The secrets that differ, as paths.
+        /// Field paths of the secrets that changed.
         changed_secrets: Vec<String>,
     },
-    /// It is gone.
+    /// The resource was deleted.
     Deleted(Box<Definition>),
 }
 
-/// What happened to one resource.
+/// The change of a resource.
 #[derive(Debug)]
 pub struct Change {
-    /// The word for its kind.
+    /// Kind of the resource.
     pub kind: &'static str,
-    /// Its name.
+    /// Name of the resource.
     pub name: String,
-    /// The etag of what was stored before; empty when nothing was.
+    /// Etag of the resource before the change; empty if it did not exist.
     pub etag: String,
-    /// What was done.
+    /// The action taken.
     pub action: Action,
-    /// Responses under way that it stops. Counted only where nothing is stored.
+    /// Number of running responses that the change stops; only counted if nothing is stored.
     pub stopped_responses: usize,
 }
 
@@ -159,7 +154,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Changes what that store holds; destinations lead to where the guard lets messages go.
+    /// Creates the configuration of a store; `guard` decides which addresses destinations may use.
     pub fn new(store: Store, clock: Arc<dyn Clock>, guard: Arc<Guard>) -> Self {
         Self {
             store,
@@ -168,17 +163,15 @@ impl Configuration {
         }
     }
 
-    /// Makes what is stored as the documents say, and deletes what carries the owner's tag and is
-    /// described by none of them; an empty owner deletes nothing. All of it is one commit, for a caller
-    /// of that role. With
-    /// `validate_only`, only answers what would change.
+    /// Stores the documents and deletes resources that carry the owner's tag but are not described
+    /// by any document; an empty owner deletes nothing. Everything happens in one commit, with the
+    /// permissions of that role. With `validate_only`, only returns what would change.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong with any document,
-    /// [`Error::PermissionDenied`] when they change the settings and the caller is no administrator,
-    /// [`Error::Aborted`] when
-    /// what is stored is not what documents expect, and [`Error::FailedPrecondition`] when what
-    /// would be deleted is in use by what stays.
+    /// Returns [`Error::Invalid`] with all violations in any document, [`Error::PermissionDenied`]
+    /// if the settings would change and the caller is not an admin, [`Error::Aborted`] if a
+    /// document's etag does not match the stored resource, and [`Error::FailedPrecondition`] if a
+    /// resource to delete is still used by a remaining one.
     pub async fn apply(
         &self,
         documents: &[Document],
@@ -200,7 +193,7 @@ impl Configuration {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// What is stored as it would be then, and the outcome of each document.
+    /// Returns a stage with the documents applied, and the change for each document.
     async fn staged(
         &self,
         documents: &[Document],
@@ -216,7 +209,7 @@ impl Configuration {
     }
 }
 
-/// The resources of a store whose changes are kept back.
+/// A store with uncommitted changes, and its resources.
 struct Stage {
     store: Store,
     clock: Arc<dyn Clock>,
@@ -232,16 +225,15 @@ impl Stage {
         }
     }
 
-    /// The resources of a kind.
     fn all<T: Drafted>(&self) -> Resources<T> {
         let all = Resources::new(self.store.clone(), Arc::clone(&self.clock));
         all.behind(Arc::clone(&self.guard))
     }
 
-    /// Stores what the documents say; answers in their order.
     async fn put_all(&self, documents: &[Document]) -> Result<Vec<Change>, Error> {
         let mut order: Vec<usize> = (0..documents.len()).collect();
-        // A calendar that takes out others comes after them; they take out none.
+        // Calendars that exclude others must be stored after them. Excluded calendars exclude none
+        // themselves.
         order.sort_by_key(|at| {
             matches!(
                 &documents[*at].definition,
@@ -255,8 +247,8 @@ impl Stage {
         failed.or(changes.into_iter().flatten().collect())
     }
 
-    /// Deletes what carries the owner's tag and no document describes, what refers before what is
-    /// referred to.
+    /// Deletes the resources with the owner's tag that no document describes; resources that refer
+    /// to others are deleted first.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
         let described = documents
             .iter()
@@ -270,7 +262,7 @@ impl Stage {
             for change in std::mem::take(&mut left) {
                 match self.delete(change.kind, &change.name).await {
                     Ok(()) => deleted.push(change),
-                    // What uses it may be of the same kind, and come later.
+                    // A resource that uses it may be of the same kind and come later.
                     Err(error @ (Error::FailedPrecondition(_) | Error::Refused { .. })) => {
                         refused = Some(error);
                         left.push(change);
@@ -360,20 +352,17 @@ where
     }
 }
 
-/// What is wrong with documents, so far.
+/// The errors in documents so far.
 #[derive(Debug, Default)]
 struct Failed {
     violations: Vec<Violation>,
-    /// What others must not be blamed for: that they refer to a document which failed.
+    /// Documents that failed, so that references to them are not reported as errors as well.
     missing: HashSet<String>,
     changed_meanwhile: Vec<String>,
 }
 
 impl Failed {
-    /// Adds why a document was not stored.
-    ///
-    /// # Errors
-    /// The error itself when it is not the document's.
+    /// Adds the error of a document. Returns the error itself if it is not caused by the document.
     fn add(&mut self, at: usize, document: &Document, error: Error) -> Result<(), Error> {
         let (kind, name) = identity(&document.definition);
         self.missing.insert(format!("there is no {kind} `{name}`"));
@@ -400,10 +389,7 @@ impl Failed {
         Ok(())
     }
 
-    /// What was done when nothing is wrong.
-    ///
-    /// # Errors
-    /// All that is wrong.
+    /// Returns the changes, or all errors if there are any.
     fn or(self, changes: Vec<Change>) -> Result<Vec<Change>, Error> {
         if !self.violations.is_empty() {
             return Err(Error::Invalid(self.violations));

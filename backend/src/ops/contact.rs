@@ -1,4 +1,4 @@
-//! Contacts: stored, edited, and deleted when nothing uses them.
+//! Contacts: storage, editing, and deletion of unused ones.
 
 mod feed;
 
@@ -26,7 +26,7 @@ use crate::{
     store::{Changes, Kind},
 };
 
-/// Manages contacts.
+/// Operations on contacts.
 pub type Contacts = Resources<Contact>;
 
 resource!(Contact, v1::Contact, "contact", |_| None);

@@ -1,4 +1,4 @@
-//! What every decision about occurrences needs: the store, the time and the rules.
+//! The context of decisions about occurrences: store, clock and rules.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::{
 
 pub use super::identity::new_id;
 
-/// What every decision about occurrences needs. Clones share it.
+/// The context of decisions about occurrences. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Deciding {
-    /// Where occurrences and deliveries are kept.
+    /// Store of occurrences and deliveries.
     pub store: Store,
-    /// The time.
+    /// Clock of the service.
     pub clock: Arc<dyn Clock>,
-    /// The rules in force.
+    /// Rules in force.
     pub ruleset: Arc<Ruleset>,
-    /// What this process knows of the beats of heartbeats.
+    /// In-memory state of heartbeats.
     pub beats: Arc<Beats>,
 }
 
 impl Deciding {
-    /// The same for work that only who leads does, see [`Store::leading`].
+    /// Returns a copy for work that only the leader does; see [`Store::leading`].
     #[must_use]
     pub fn leading(&self, duty: Duty) -> Self {
         Self {
@@ -37,20 +37,20 @@ impl Deciding {
     }
 }
 
-/// What follows from a change of an occurrence.
+/// The consequences of a change to an occurrence.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Altered {
-    /// The deliveries to store together with it.
+    /// Deliveries to store in the same commit.
     pub deliveries: Vec<Delivery>,
-    /// What the service says once that is stored.
+    /// Events to report once that is committed.
     pub reports: Reports,
 }
 
 impl Deciding {
-    /// Changes an occurrence as an operator or ageing asks for; answers what follows from it.
+    /// Changes an occurrence on behalf of an operator or ageing, and returns the consequences.
     ///
-    /// `past` is what [`crate::ops::revision::past`] reads for the occurrence.
+    /// `past` is the result of [`crate::ops::revision::past`] for the occurrence.
     pub fn alter(
         &self,
         (snapshot, past): (&Snapshot, &Past),

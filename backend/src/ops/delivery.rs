@@ -1,4 +1,4 @@
-//! Deliveries as operators see and steer them.
+//! Deliveries: reading, retrying and cancelling.
 
 mod again;
 pub(crate) mod attempt;
@@ -38,7 +38,7 @@ pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::would_send;
 pub use waiting::{Hold, Holds, WaitReasons, Waiting};
 
-/// Reads and steers deliveries.
+/// Operations on deliveries.
 #[derive(Debug, Clone)]
 pub struct Deliveries {
     store: Store,
@@ -48,7 +48,7 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Over a store.
+    /// Creates the operations on the deliveries of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
@@ -58,14 +58,14 @@ impl Deliveries {
         }
     }
 
-    /// Knows the fields of events from where others do too.
+    /// Uses a shared cache of event fields.
     #[must_use]
     pub fn with_fields(mut self, fields: FieldsSeen) -> Self {
         self.fields = fields;
         self
     }
 
-    /// Tells why deliveries wait by what the dispatcher says of their destinations.
+    /// Uses the dispatcher's state of destinations to explain why deliveries wait.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {
         self.holds = holds;
@@ -75,7 +75,7 @@ impl Deliveries {
     /// Reads a delivery and its attempts, oldest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is none of that identity.
+    /// Returns [`Error::NotFound`] if there is no delivery with that id.
     pub async fn get(&self, id: RecordId) -> Result<(Delivery, Vec<Attempt>), Error> {
         let delivery = self.find(id).await?.value;
         let range = Range::under(&id.to_bytes());
@@ -87,15 +87,16 @@ impl Deliveries {
         Ok((delivery, attempts))
     }
 
-    /// Sends again: what has ended becomes a new delivery with the rule's and the destination's
-    /// current templates; what waits is due now. For what died with its digest, the digest is sent again.
-    /// Where a later message says otherwise of whether its thread is over, that is sent again after it.
-    /// Answers the delivery that will be tried.
+    /// Sends a delivery again. An ended delivery becomes a new one with the current templates of
+    /// the rule and the destination; a waiting one becomes due now. For a dead message of a digest,
+    /// the digest is sent again. If a later message of the thread contradicts this one about
+    /// whether the thread is over, it is sent again as well, afterwards. Returns the delivery that
+    /// will be attempted.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests, for what a shadow rule
-    /// recorded and for what a digest includes that did not die, while an attempt is under way, and
-    /// when the destination is gone.
+    /// Returns [`Error::NotFound`] if there is no such delivery, and [`Error::FailedPrecondition`]
+    /// for tests, shadow deliveries and messages in a digest that is not dead, while an attempt is
+    /// in flight, and if the destination was deleted.
     pub async fn retry(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
@@ -149,10 +150,11 @@ impl Deliveries {
         Ok(delivery)
     }
 
-    /// Sends a message again that died, unless that was done. What died as a part of a digest stays.
+    /// Sends a dead message again unless that was already done. Messages that died with their
+    /// digest are skipped.
     ///
     /// # Errors
-    /// As [`Self::retry`].
+    /// Returns the same errors as [`Self::retry`].
     pub(crate) async fn revive(&self, id: RecordId) -> Result<(), Error> {
         let old = self.find(id).await?.value;
         if old.state == DeliveryState::Dead && old.retried_as.is_none() {
@@ -161,11 +163,12 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Ends a delivery that has not ended. An attempt under way is not cut off: the delivery ends
-    /// as delivered if it succeeds.
+    /// Cancels a delivery that has not ended. An attempt in flight is not interrupted; if it
+    /// succeeds, the delivery ends as delivered.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] when it has ended.
+    /// Returns [`Error::NotFound`] if there is no such delivery, and [`Error::FailedPrecondition`]
+    /// if it has ended.
     pub async fn cancel(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
@@ -192,12 +195,12 @@ impl Deliveries {
     }
 }
 
-/// Cancels some of the deliveries to a destination that have not ended; answers how many, and the
-/// keys of those that cannot be read and stay as they are. An attempt under way is not cut off: its
-/// delivery ends as delivered if it succeeds.
+/// Cancels some of the waiting deliveries to a destination. Returns the number cancelled and the
+/// keys of unreadable deliveries, which are left unchanged. An attempt in flight is not
+/// interrupted; if it succeeds, its delivery ends as delivered.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn cancel_waiting(
     store: &Store,
     destination: RecordId,
@@ -234,7 +237,7 @@ pub async fn cancel_waiting(
     Ok(done)
 }
 
-/// A delivery that waits, due now; none when it does not wait.
+/// Returns a waiting delivery made due now; `None` if it is not waiting.
 pub(super) fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
     let state = match delivery.state {
         DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms: now_ms },
@@ -247,7 +250,6 @@ pub(super) fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
     })
 }
 
-/// A delivery as it is once it is cancelled.
 fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,
@@ -258,7 +260,6 @@ fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-/// A state for people.
 fn word(state: DeliveryState) -> &'static str {
     match state {
         DeliveryState::Pending { .. } => "pending",

@@ -1,4 +1,4 @@
-//! Destinations: stored, edited with their secrets kept, and deleted when no rule needs them.
+//! Destinations: storage, editing with stored secrets kept, and deletion of unused ones.
 
 mod check;
 mod failing;
@@ -38,7 +38,7 @@ pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
 pub use tester::{About, RenderedTest, Test, TestTarget, Tester, Tried};
 
-/// Manages destinations.
+/// Operations on destinations.
 pub type Destinations = Resources<Destination>;
 
 resource!(Destination, v1::Destination, "destination", |_| None);
@@ -47,7 +47,7 @@ impl Drafted for Destination {
     type Draft = v1::Destination;
     type View = v1::Destination;
 
-    /// Secrets that the draft leaves out are those of the stored one.
+    /// Secrets omitted from the draft are taken from the stored destination.
     async fn checked(
         all: &Destinations,
         draft: &v1::Destination,
@@ -84,8 +84,7 @@ impl Drafted for Destination {
         Ok((faults.or(destination)?, changes))
     }
 
-    /// What is known of its health goes with it. The dispatcher cancels deliveries whose
-    /// destination is gone.
+    /// Deletes the health as well. The dispatcher cancels deliveries to deleted destinations.
     async fn released(
         all: &Destinations,
         destination: &Self,
@@ -132,7 +131,7 @@ impl Drafted for Destination {
 }
 
 impl Shows<Destination> for v1::Destination {
-    /// What is known about its use is left out.
+    /// Leaves out usage information.
     fn of(destination: Destination) -> Self {
         let is_default = destination.delivery == DeliverySettings::default();
         Self {
@@ -155,8 +154,8 @@ impl Shows<Destination> for v1::Destination {
 }
 
 impl Destinations {
-    /// Forgets the health of a destination that leads elsewhere from now on. That it is paused is
-    /// for the dispatcher to end, which reports it.
+    /// Deletes the health of a destination whose address changes. A pause is ended by the
+    /// dispatcher, which reports that.
     async fn forget_fare(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {
         let health = self.store.get::<Health>(id.to_bytes().into()).await?;
         if let Some(health) = health.filter(|it| it.value.state != HealthState::Paused) {
@@ -165,13 +164,13 @@ impl Destinations {
         Ok(())
     }
 
-    /// Checks a draft as for storing it, without a name when it has none, and stores nothing.
-    /// Secrets that it leaves out are taken from the stored destination of its name.
+    /// Validates a draft as for storing it, but stores nothing; the name is optional. Omitted
+    /// secrets are taken from the stored destination with that name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, also when a stored secret may not be sent
-    /// where the draft says, and [`Error::PermissionDenied`] for a stored one that the caller may not
-    /// change.
+    /// Returns [`Error::Invalid`] with all violations, also if a stored secret may not be sent to
+    /// the address in the draft, and [`Error::PermissionDenied`] if the caller may not change the
+    /// stored destination.
     pub async fn try_draft(
         &self,
         draft: v1::Destination,
@@ -192,15 +191,13 @@ impl Destinations {
             faults.name(&draft.name, false);
         }
         check::settings(delivery, kind.as_ref(), &mut faults);
-        // Where the guard does not let it go, the test reports it.
+        // The test reports addresses that the guard blocks.
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
         let kind = checked_kind((kind, language), kept, None, &mut faults);
         Ok((faults.or(kind)?, language, delivery))
     }
 }
 
-/// Where messages are to go, with the secrets that are kept; checked, also by a guard when there is
-/// one.
 fn checked_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
     kept: Option<(&DestinationKind, TemplateLanguage)>,

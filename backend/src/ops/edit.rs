@@ -1,4 +1,4 @@
-//! Occurrences that one request changes: read together, changed in order, written once.
+//! Occurrences changed by one request: read together, changed in order, written once.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use crate::{
     store::{Changes, EngineError, Index, Store, Stored, record::bytes::Key},
 };
 
-/// Which occurrence is meant.
+/// The occurrence to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OccurrenceTarget {
-    /// The newest one of an event.
+    /// The newest occurrence of an event.
     Newest(EventId),
-    /// That one.
+    /// A specific occurrence.
     Exactly(OccurrenceId),
 }
 
 impl OccurrenceTarget {
-    /// The event.
+    /// Returns the event.
     pub fn event(self) -> EventId {
         match self {
             Self::Newest(event) => event,
@@ -27,7 +27,7 @@ impl OccurrenceTarget {
         }
     }
 
-    /// That nothing is stored there.
+    /// Returns the error for a missing occurrence.
     pub fn not_found(self) -> Error {
         Error::NotFound(match self {
             Self::Newest(event) => format!("there is no event `{event}`"),
@@ -35,7 +35,7 @@ impl OccurrenceTarget {
         })
     }
 
-    /// The start of the index entry, which ends with the number.
+    /// Returns the prefix of the index entry, which ends with the occurrence number.
     fn prefix(self) -> Vec<u8> {
         match self {
             Self::Newest(event) => Key::new().event(event).build(),
@@ -44,11 +44,11 @@ impl OccurrenceTarget {
     }
 }
 
-/// The occurrences that targets mean, as read and as they will be.
+/// The targeted occurrences, as read and as they will be written.
 #[derive(Debug)]
 pub struct Edits {
     rows: Vec<Edited>,
-    /// By target, the row.
+    /// Row index of each target.
     places: Vec<Option<usize>>,
 }
 
@@ -59,10 +59,10 @@ struct Edited {
 }
 
 impl Edits {
-    /// Reads what the targets mean.
+    /// Reads the targeted occurrences.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns an error if the store fails.
     pub async fn read(store: &Store, targets: &[OccurrenceTarget]) -> Result<Self, EngineError> {
         let prefixes: Vec<_> = targets.iter().map(|target| target.prefix()).collect();
         let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
@@ -84,17 +84,17 @@ impl Edits {
         Ok(edits)
     }
 
-    /// The occurrence that a target means, by the target's place in the list; several targets may
-    /// mean the same one.
+    /// Returns the occurrence of the target at that position; several targets may refer to the same
+    /// one.
     pub fn get(&mut self, target: usize) -> Option<&mut Occurrence> {
         let place = self.places.get(target).copied().flatten()?;
         self.rows.get_mut(place).map(|row| &mut row.next)
     }
 
-    /// Reads the earlier occurrences beside those that were read that operators reopened.
+    /// Reads earlier occurrences of the same events that operators reopened.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns an error if the store fails.
     pub async fn read_reopened(&mut self, store: &Store) -> Result<(), EngineError> {
         let marks = self.rows.iter().filter_map(|row| {
             let event = row.next.event;
@@ -113,11 +113,11 @@ impl Edits {
         Ok(())
     }
 
-    /// Makes way for an occurrence that is to be reopened, and lets events find it. The newest one of
-    /// its event must have been read.
+    /// Prepares for reopening an occurrence, and makes events find it. The newest occurrence of its
+    /// event must have been read.
     ///
     /// # Errors
-    /// [`Error::FailedPrecondition`] when another one of the event is open.
+    /// Returns [`Error::FailedPrecondition`] if another occurrence of the event is open.
     pub fn reopen(&mut self, id: OccurrenceId) -> Result<(), Error> {
         let of_event = self
             .rows
@@ -146,18 +146,18 @@ impl Edits {
         Ok(())
     }
 
-    /// All of them as they were read, each once.
+    /// Returns all occurrences as they were read, each once.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         self.rows.iter().map(|row| &row.stored.value)
     }
 
-    /// Those that changed, as they were read and as they will be.
+    /// Returns the changed occurrences, as they were read and as they will be written.
     pub fn changed(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);
         changed.map(|row| (&row.stored.value, &row.next))
     }
 
-    /// Adds what changed.
+    /// Adds the changed occurrences to a commit.
     pub fn write(&self, changes: &mut Changes) {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);
         changed.for_each(|row| changes.update(&row.stored, &row.next));

@@ -1,5 +1,4 @@
-//! What has ended is history and no use: overrides, layers and silences that are over keep nothing from being
-//! deleted.
+//! Ended uses: overrides, layers and silences that are over do not prevent deletion.
 
 use super::{references::References, revision};
 use crate::{
@@ -9,11 +8,8 @@ use crate::{
     store::{Changes, Kind, Record as _, Store},
 };
 
-/// Returns what uses a calendar or contact now. Where only something that has ended names it, it is taken out
-/// there, as part of `changes`; earlier revisions still name it.
-///
-/// # Errors
-/// Those of the store.
+/// Returns the current users of a calendar or contact. If only ended uses remain in a resource, the
+/// reference is removed as part of `changes`; earlier revisions keep it.
 pub(super) async fn users_in_force(
     store: &Store,
     (kind, name): (Kind, &Name),
@@ -61,7 +57,7 @@ async fn is_used_by_schedule(
     Ok(false)
 }
 
-/// Returns a schedule whose overrides and layers that have ended do not name a contact or calendar.
+/// Removes a contact or calendar from the ended overrides and layers of a schedule.
 fn prune_ended(schedule: &Schedule, (kind, name): (Kind, &Name), now_ms: i64) -> Schedule {
     let mut next = schedule.clone();
     let loaded = LoadedSchedule::new(schedule.clone(), &Calendars::default()).ok();

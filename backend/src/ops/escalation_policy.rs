@@ -1,4 +1,4 @@
-//! Escalation policies: stored, edited, previewed, and deleted when no rule refers to them.
+//! Escalation policies: storage, editing, preview, and deletion of unused ones.
 
 mod preview;
 
@@ -31,7 +31,7 @@ use crate::{
 
 pub use preview::PolicyPreview;
 
-/// Manages escalation policies.
+/// Operations on escalation policies.
 pub type EscalationPolicies = Resources<EscalationPolicy>;
 
 resource!(EscalationPolicy, v1::EscalationPolicy, "policy", |_| None);
@@ -174,7 +174,7 @@ async fn resolved(
 }
 
 impl Shows<EscalationPolicy> for v1::EscalationPolicy {
-    /// Which rules refer to it is left out.
+    /// Leaves out the rules that use the policy.
     fn of(policy: EscalationPolicy) -> Self {
         let target = |it: EscalationTarget| v1::EscalationTarget {
             target: Some(match it {

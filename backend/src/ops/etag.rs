@@ -1,21 +1,21 @@
-//! Etags: opaque texts that tell one version of a resource from every other.
+//! Etags: opaque identifiers of the versions of a resource.
 
 use sha2::{Digest, Sha256};
 
 use crate::{domain::RecordId, error::Error};
 
-/// The etag of a revision of a resource, in the quotes that HTTP asks for.
+/// Returns the etag of a revision, in the quotes required by HTTP.
 pub fn etag(id: RecordId, revision: u64) -> String {
     let digest = Sha256::digest(id.to_bytes());
     let hash = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     format!("\"{revision}-{hash:08x}\"")
 }
 
-/// Refuses a change whose caller has read another revision than the stored one. An empty text asks
-/// for no check, `*` for any revision; a list and a missing pair of quotes are understood.
+/// Checks that the caller has read the stored revision. An empty etag skips the check and `*`
+/// matches any revision; lists and missing quotes are accepted.
 ///
 /// # Errors
-/// [`Error::Aborted`], which shows what the caller should do; `what` names the resource.
+/// Returns [`Error::Aborted`] with advice for the caller; `what` names the resource.
 pub fn check(given: &str, id: RecordId, revision: u64, what: &str) -> Result<(), Error> {
     let current = etag(id, revision);
     let bare = |text: &str| text.trim().trim_start_matches("W/").replace('"', "");

@@ -1,10 +1,11 @@
-//! Why each rule did or did not notify about an occurrence, when that was decided.
+//! Explains why each rule did or did not notify about an occurrence, as of the time of the
+//! decision.
 //!
-//! A notification is explained by the definitions and the occurrence that the first message rested
-//! on. A rule that did not notify is explained by the last decision, or by the newest one at which
-//! a trigger matched and something held the message back: triggers and rules as they were then are
-//! kept as revisions, and of the occurrence it is known which fields are as they were. What would
-//! happen now is reported beside it and apart from it.
+//! A notification is explained by the definitions and the state of the occurrence behind the first
+//! message. A rule that did not notify is explained by the last decision, or by the latest one at
+//! which a trigger matched but the message was held. Past triggers and rules come from stored
+//! revisions; for the occurrence, it is known which fields have not changed since. What would
+//! happen now is reported separately.
 
 mod definitions;
 mod gates;
@@ -37,58 +38,58 @@ use crate::{
     store::Store,
 };
 
-/// Decisions about one occurrence that are looked at.
+/// Maximum number of decisions evaluated per occurrence.
 const POINTS_MAX: usize = 32;
-/// Rules and triggers times decisions that are looked at.
+/// Maximum number of evaluations: definitions times decisions.
 const LOOKS_MAX: usize = 50_000;
-/// Deliveries of an explanation for which those before them are counted.
+/// Deliveries per explanation for which the ones ahead are counted.
 const WAITS_LOOKED_MAX: usize = 20;
-/// Rules explained without letting others have their turn.
+/// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
-/// How much an edit may have been under way before the decision that did not know it.
+/// Maximum time for which an edit may have been in progress before a decision that missed it.
 const EDIT_MS: i64 = 60_000;
 
-/// What one rule decided about an occurrence.
+/// The explanation of a rule for an occurrence.
 #[derive(Debug, Clone)]
 pub struct RuleExplanation {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule_name: Name,
-    /// Whether it is deleted.
+    /// Whether the rule was deleted.
     pub deleted: bool,
-    /// When it was deleted, in milliseconds since 1970; none when it is not, or that is not known.
+    /// Time of the deletion, in milliseconds since the epoch; `None` if not deleted or unknown.
     pub deleted_ms: Option<i64>,
-    /// Whether it notified about the occurrence.
+    /// Whether the rule notified about the occurrence.
     pub notified: bool,
-    /// The decision that tells most.
+    /// The most informative decision.
     pub main: Judgement,
-    /// The last decision, when that is a later one, and what would be decided now.
+    /// The last decision, if later than the main one, and the one that would be made now.
     pub others: Vec<Judgement>,
-    /// Each time it notified, oldest first.
+    /// Notifications of the rule, oldest first.
     pub notifications: Vec<Notification>,
-    /// What it sent about the occurrence, or is to send, oldest first.
+    /// Deliveries of the rule about the occurrence, oldest first.
     pub deliveries: Vec<SentDelivery>,
-    /// What holds back what waits now; empty when nothing does.
+    /// Reasons why the pending message is held; empty if none is.
     pub held_by: Vec<HeldBy>,
-    /// Why what waited last was never sent.
+    /// Reason why the last pending message was never sent.
     pub skipped_reason: Option<String>,
-    /// What is to come of what waits.
+    /// Outcome expected for the pending message.
     pub next: Option<NextStep>,
-    /// How what it was to send came to wait and ceased to, oldest first.
+    /// History of the rule's holds, oldest first.
     pub hold_changes: Vec<HoldChange>,
 }
 
-/// What is to come for a rule.
+/// The next step for a pending message.
 #[derive(Debug, Clone)]
 pub struct NextStep {
-    /// When it is decided, in milliseconds since 1970; none when no time ends what holds it.
+    /// Time of the decision, in milliseconds since the epoch; `None` if the hold has no end time.
     pub at_ms: Option<i64>,
-    /// Who would be notified.
+    /// Destinations that would be notified.
     pub destinations: Vec<Name>,
-    /// On what condition.
+    /// Condition under which they are notified.
     pub condition: &'static str,
 }
 
-/// What happened to something held, for people.
+/// Returns the displayed text for a change of a hold.
 pub fn describe(change: &HoldChange) -> String {
     let held = held::sentence(&change.held_by, Tense::Then).unwrap_or_default();
     match change.what {
@@ -103,66 +104,67 @@ pub fn describe(change: &HoldChange) -> String {
     }
 }
 
-/// Which decision a judgement speaks of.
+/// The decision that a judgement refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The one that made the rule report on the occurrence.
+    /// The decision that made the rule report the occurrence.
     Notification,
-    /// The newest one there was.
+    /// The latest decision.
     LastDecision,
-    /// One before that.
+    /// A decision before the latest one.
     EarlierDecision,
-    /// One that would be made now.
+    /// A decision made now.
     Now,
 }
 
-/// What a rule decided about an occurrence at one moment.
+/// The result of a rule for an occurrence at one decision.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// Which decision it speaks of.
+    /// Decision it refers to.
     pub basis: Basis,
-    /// When that was, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// Whether the rule notified then, or would now.
+    /// Whether the rule notified, or would now.
     pub notifies: bool,
-    /// Whether a trigger matched and nothing was reported anyway.
+    /// Whether a trigger matched but the notification was held.
     pub held_back: bool,
-    /// A message for people.
+    /// Displayed reason.
     pub reason: String,
-    /// Which state of the rule it speaks of; none when there was none, or it is not kept.
+    /// Revision of the rule; `None` if it did not exist or is no longer stored.
     pub definition: Option<Definition>,
-    /// Its triggers, each with how it saw the occurrence.
+    /// Triggers of the rule with their results.
     pub triggers: Vec<TriggerExplanation>,
-    /// What stood between a match and a notification, in order.
+    /// Conditions between a match and a notification, in order.
     pub gates: Vec<Gate>,
 }
 
-/// Which state of a trigger or rule is meant.
+/// A revision of a trigger or rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
-    /// Counts its edits from 1.
+    /// Revision number, starting at 1.
     pub revision: u64,
-    /// Since when it was in force, in milliseconds since 1970.
+    /// Start of its validity, in milliseconds since the epoch.
     pub since_ms: i64,
-    /// Until when; none while it is in force.
+    /// End of its validity; `None` if it is current.
     pub until_ms: Option<i64>,
-    /// Whether it was deleted then, and not edited.
+    /// Whether it ended by deletion rather than by an edit.
     pub deleted: bool,
 }
 
-/// How one trigger saw an occurrence.
+/// The result of a trigger for an occurrence.
 #[derive(Debug, Clone)]
 pub struct TriggerExplanation {
-    /// The trigger's name.
+    /// Name of the trigger.
     pub trigger_name: Name,
-    /// Whether it is known what the trigger was.
+    /// Whether the trigger's state at that time is still stored.
     pub kept: bool,
-    /// Which state of the trigger it speaks of.
+    /// Revision of the trigger.
     pub definition: Option<Definition>,
-    /// Its query; none when there was no such trigger, it is not kept, or its query is not valid.
+    /// Explanation of the query; `None` if the trigger did not exist, is no longer stored, or has
+    /// an invalid query.
     pub query: Option<Explained>,
-    /// Whether its query is true, and yet it does not match: it says nothing of the status, and the
-    /// occurrence was closed.
+    /// Whether the query is true but does not match because the occurrence was closed and the query
+    /// does not mention the status.
     pub is_for_open_only: bool,
 }
 
@@ -177,7 +179,7 @@ impl TriggerExplanation {
         }
     }
 
-    /// Whether it matched; none when that is not known.
+    /// Returns whether the trigger matched; `None` if unknown.
     pub fn verdict(&self) -> Option<bool> {
         match &self.query {
             Some(_) if self.is_for_open_only => Some(false),
@@ -187,74 +189,73 @@ impl TriggerExplanation {
     }
 }
 
-/// One thing that stands between a match and a notification.
+/// A condition between a match and a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
-    /// What it is called.
+    /// Name of the condition.
     pub name: &'static str,
-    /// Whether it lets a notification pass.
+    /// Whether the condition lets the notification pass.
     pub passed: bool,
-    /// What it saw.
+    /// Details of the evaluation.
     pub detail: String,
 }
 
-/// One time a rule notified.
+/// A notification of a rule.
 #[derive(Debug, Clone)]
 pub struct Notification {
-    /// When that was decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// Whether it reported that a notified occurrence changed or ended.
+    /// Whether it reported a change or the end of a notified occurrence.
     pub clear: bool,
-    /// The trigger that the messages name.
+    /// Trigger named in the messages.
     pub trigger_name: Option<Name>,
-    /// Its deliveries; none when they are forgotten.
+    /// Deliveries of the notification; empty if they are no longer stored.
     pub deliveries: Vec<RecordId>,
 }
 
-/// A delivery and its attempts.
+/// A delivery with its attempts.
 #[derive(Debug, Clone)]
 pub struct SentDelivery {
     /// The delivery.
     pub delivery: Delivery,
-    /// Its attempts, oldest first; those of old deliveries are left out.
+    /// Attempts, oldest first; omitted for older deliveries.
     pub attempts: Vec<Attempt>,
-    /// What happened to the digest that includes it; none where it is sent separately.
+    /// Outcome of the digest that includes it; `None` if sent separately.
     pub digest: Option<DigestEnd>,
-    /// Why it waits, or its digest does.
+    /// Reason why it, or its digest, waits.
     pub waiting: Waiting,
 }
 
-/// What happened to a digest.
+/// The state of a digest.
 #[derive(Debug, Clone)]
 pub struct DigestEnd {
-    /// Its delivery.
+    /// Id of the digest's delivery.
     pub id: RecordId,
-    /// Where that stands.
+    /// State of the digest's delivery.
     pub state: DeliveryState,
-    /// When it ended, in milliseconds since 1970.
+    /// Time at which it ended, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// How many messages it includes.
+    /// Number of messages in the digest.
     pub count: u32,
 }
 
 impl SentDelivery {
-    /// Whether a shadow rule only recorded it.
     fn is_shadow(&self) -> bool {
         self.delivery.state == DeliveryState::Shadowed
     }
 
-    /// Where it stands; of what a digest includes, where that stands.
+    /// Returns the state of the delivery, or of its digest.
     fn ended(&self) -> DeliveryState {
         let digest = self.digest.as_ref();
         digest.map_or(self.delivery.state, |it| it.state)
     }
 }
 
-/// Explains every rule, by name, also those that were deleted since and notified or were in force
-/// when something was decided.
+/// Explains every rule, by name. Includes deleted rules that notified, or that were in force at a
+/// decision.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn explain(
     store: &Store,
     snapshot: &Snapshot,
@@ -324,10 +325,10 @@ pub async fn explain(
     Ok(explanations)
 }
 
-/// Finds out why the deliveries of explanations wait, as lists of deliveries do.
+/// Adds the reasons why deliveries wait, as shown in lists of deliveries.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Result<(), Error> {
     let mut reasons = all.wait_reasons();
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
@@ -345,7 +346,7 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
     Ok(())
 }
 
-/// What one rule decided about it; none for one that was deleted before anything was decided.
+/// Explains one rule; `None` if it was deleted before the first decision.
 fn one(
     judge: &mut Judge<'_>,
     subject: &Subject<'_>,
@@ -410,8 +411,8 @@ impl RuleExplanation {
         Self { deliveries, ..self }
     }
 
-    /// Adds what waits of the rule, and what happened to what waited before. That answers first why
-    /// no one was notified.
+    /// Adds the pending message and past holds, which take precedence in explaining why no one was
+    /// notified.
     fn waiting(mut self, rule: RecordId, snapshot: &Snapshot, occurrence: &Occurrence) -> Self {
         let changes = occurrence.hold_changes.iter();
         self.hold_changes = changes.filter(|it| it.rule == rule).cloned().collect();
@@ -438,7 +439,7 @@ impl RuleExplanation {
     }
 }
 
-/// A rule that reported something and of which nothing is kept any more.
+/// Returns the explanation of a rule that notified but is no longer stored.
 fn forgotten(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(notified.last_ms);
@@ -470,7 +471,7 @@ fn forgotten(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanat
     }
 }
 
-/// How many messages there are, and their health.
+/// Summarizes the number of messages and their outcomes.
 fn notified_so_far(sent: &[SentDelivery]) -> String {
     let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));

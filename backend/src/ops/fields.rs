@@ -1,4 +1,4 @@
-//! Which fields stored events have, and which of them may have been meant.
+//! The fields of stored events, and suggestions for misspelled ones.
 
 use std::{
     collections::BTreeSet,
@@ -19,16 +19,13 @@ use crate::{
     store::{LogPosition, Store},
 };
 
-/// How long all is not read again, however much is stored.
+/// Minimum time between full reads, regardless of the number of changes.
 const FRESH: Duration = Duration::from_secs(5);
-/// Hints about one condition.
 const HINTS_MAX: usize = 20;
-/// Occurrences read at a time.
 const BATCH: usize = 500;
-/// How deep names reach into objects.
 const DEPTH_MAX: usize = 4;
 
-/// The names of fields that stored events have.
+/// The names of fields in stored events.
 #[derive(Debug, Clone)]
 pub struct FieldsSeen {
     store: Store,
@@ -38,34 +35,33 @@ pub struct FieldsSeen {
 
 #[derive(Debug, Default)]
 struct SeenFields {
-    /// Dimensions and metadata fields, each also as what a bare name means.
+    /// Dimensions and metadata fields, each with and without its prefix.
     names: BTreeSet<String>,
-    /// When all were read, by the clock that is never set, and the place in the change log through
-    /// which they are known.
+    /// Monotonic time of the last full read, and the change log position up to which the names are
+    /// current.
     read: Option<(Duration, LogPosition)>,
-    /// Whether every event was read, and there is one.
+    /// Whether all events were read and there is at least one.
     is_whole: bool,
     /// Whether [`FIELDS_READ_MAX`] events were read.
     is_many: bool,
 }
 
-/// A field that no event has, or none of the newest.
+/// A field that no event, or none of the latest, has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// Its name.
+    /// Name of the field.
     pub field: String,
-    /// What is called so elsewhere is called that here.
+    /// Name of the field here, if the given name is used by other products.
     pub here: Option<String>,
-    /// The field that may be meant; none when none is near.
+    /// Similar field that may be intended; `None` if there is none.
     pub nearest: Option<String>,
-    /// Whether all events were looked at, and not only the newest.
+    /// Whether all events were checked rather than only the latest.
     pub is_certain: bool,
-    /// Whether those were [`FIELDS_READ_MAX`].
+    /// Whether [`FIELDS_READ_MAX`] events were checked.
     pub is_of_many: bool,
 }
 
 impl Unknown {
-    /// A sentence fragment for people.
     fn describe(&self) -> String {
         let field = &self.field;
         let events = if self.is_certain {
@@ -81,14 +77,15 @@ impl Unknown {
         }
     }
 
-    /// Whether it is worth saying: a field that only a few new events lack may be meant.
+    /// Returns whether it should be reported: a field missing only from a few new events may be
+    /// intended.
     fn is_reported(&self) -> bool {
         self.is_certain || self.is_of_many || self.here.is_some() || self.nearest.is_some()
     }
 }
 
 impl FieldsSeen {
-    /// Nothing was read yet.
+    /// Creates an empty cache.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -97,11 +94,8 @@ impl FieldsSeen {
         }
     }
 
-    /// Those of the names that no event has, each at its place in the list. One of `own`, fields
-    /// that what is asked of has in addition to those of events, may be meant as well.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Returns an entry for each name, `None` if some event has the field. `own` are fields
+    /// available in addition to those of events; they may be suggested.
     async fn unknown(&self, names: &[&str], own: &[&str]) -> Result<Vec<Option<Unknown>>, Error> {
         let is_all_known =
             |known: &SeenFields| names.iter().all(|name| is_known(name, &known.names));
@@ -122,12 +116,12 @@ impl FieldsSeen {
         Ok(unknown.collect())
     }
 
-    /// What the author of a condition may not have meant: fields that no event has, each with its place in
-    /// the text that it was read from, if there is one. That is never an error: an event may come, and
-    /// an old one may be the one that has it.
+    /// Returns hints about fields that no event has, each with the position in its text, if known.
+    /// These are not errors, because a future event, or an old one that was not read, may have the
+    /// field.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn hints(
         &self,
         named: &[(&str, Option<usize>)],
@@ -150,10 +144,10 @@ impl FieldsSeen {
         Ok(hints)
     }
 
-    /// The hints about a query.
+    /// Returns the hints about a query.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn warnings(&self, query: &Query) -> Result<Vec<String>, Error> {
         let mut names = named(&query.clause);
         names.sort_unstable();
@@ -162,7 +156,7 @@ impl FieldsSeen {
         self.hints(&named, &[]).await
     }
 
-    /// Reads what was stored since the last time, or the newest occurrences where that is too much.
+    /// Reads the changes since the last call, or the latest occurrences if there are too many.
     async fn refresh(&self) -> Result<(), Error> {
         let read = self.known().read;
         if let Some((at, through)) = read {
@@ -184,7 +178,6 @@ impl FieldsSeen {
         self.read().await
     }
 
-    /// Adds the fields of those occurrences.
     async fn add(&self, mut keys: Vec<Vec<u8>>, through: LogPosition) -> Result<(), Error> {
         let mut names = BTreeSet::new();
         let mut is_any = false;
@@ -213,9 +206,9 @@ impl FieldsSeen {
         Ok(())
     }
 
-    /// Reads the newest occurrences.
     async fn read(&self) -> Result<(), Error> {
-        // The log before the order: what is stored in between is read once more.
+        // Read the log position first: occurrences stored in between are read twice rather than
+        // missed.
         let through = self.store.engine().log_head().await?;
         let filter = Filter::default();
         let mut walk = Walk::new(&self.store, &filter, NEWEST_FIRST, None);
@@ -248,7 +241,7 @@ impl FieldsSeen {
     }
 }
 
-/// The fields that a clause looks at, in order.
+/// Returns the fields used in a clause, in order.
 pub fn named(clause: &Clause) -> Vec<&str> {
     let mut names = Vec::new();
     collect(clause, &mut names);
@@ -294,7 +287,7 @@ fn add_inside(before: &str, fields: &Fields, depth: usize, add: &mut dyn FnMut(&
 fn add_value(name: &str, value: &Value, depth: usize, add: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(inner) => add_inside(&format!("{name}."), inner, depth + 1, add),
-        // Names reach through lists.
+        // Paths continue into lists.
         Value::List(values) => {
             for value in values {
                 if let Value::Object(inner) = value {
@@ -312,15 +305,15 @@ const METADATA: &str = "metadata.";
 fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
     match Field::parse(name) {
         Ok(Field::Dimension(_) | Field::Metadata(_) | Field::Either(_)) => {
-            // What lies deeper than is read is not reported about.
+            // Deeper fields than those read are not reported.
             names.contains(name) || name.split('.').count() > DEPTH_MAX
         }
-        // A fixed field, or one that is refused for another reason.
+        // A built-in field, or one rejected for another reason.
         _ => true,
     }
 }
 
-/// The field that a name is most like; none when it is like none.
+/// Returns the most similar field; `None` if none is similar.
 fn nearest(name: &str, names: &BTreeSet<String>, own: &[&str]) -> Option<String> {
     let prefixes = [DIMENSIONS, METADATA];
     let prefix = prefixes.into_iter().find(|it| name.starts_with(it));

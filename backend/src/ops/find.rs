@@ -1,14 +1,14 @@
-//! Finding occurrences by what callers know of them.
+//! Lookups of occurrences.
 
 use crate::{
     domain::{EventId, Occurrence, OccurrenceId},
     store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
-/// The newest occurrence of an event.
+/// Returns the newest occurrence of an event.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>, EngineError> {
     let range = Range::under(&event.to_bytes());
     let found = store
@@ -17,10 +17,10 @@ pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>,
     Ok(found.into_iter().next().map(|(_, found)| found.value))
 }
 
-/// One occurrence.
+/// Returns an occurrence.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn occurrence(
     store: &Store,
     id: OccurrenceId,
@@ -28,10 +28,10 @@ pub async fn occurrence(
     Ok(stored(store, id).await?.map(|stored| stored.value))
 }
 
-/// One occurrence as it is stored, to be changed.
+/// Returns an occurrence as stored, for updating it.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn stored(
     store: &Store,
     id: OccurrenceId,

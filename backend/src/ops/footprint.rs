@@ -1,4 +1,4 @@
-//! What the service itself takes of the machine.
+//! Disk and memory usage of the service.
 
 use std::{fs, io, path::PathBuf};
 
@@ -6,23 +6,23 @@ use tokio::task::spawn_blocking;
 
 use crate::store::Store;
 
-/// What the service itself takes of the machine; what cannot be found out is none.
+/// Disk and memory usage of the service; `None` for values that cannot be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footprint {
-    /// Bytes of the files in the data folder.
+    /// Size of the files in the data folder, in bytes.
     pub store: Option<u64>,
-    /// Bytes that are free on its disk.
+    /// Free space on its disk, in bytes.
     pub free: Option<u64>,
-    /// Bytes of memory that the process holds.
+    /// Resident memory of the process, in bytes.
     pub memory: Option<u64>,
 }
 
 impl Footprint {
-    /// Looks at the data folder, its disk and the process.
+    /// Measures the data folder, its disk and the process.
     pub async fn of(store: &Store, data_dir: PathBuf) -> Self {
         let looked = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
         let (store_size, memory) = looked.await.unwrap_or_default();
-        // What lies in a database is not in the folder.
+        // The data of a shared store is in a database, not in the folder.
         let is_in_folder = !store.engine().is_shared();
         Self {
             store: store_size.filter(|_| is_in_folder),
@@ -32,10 +32,10 @@ impl Footprint {
     }
 }
 
-/// Bytes of the files in the data folder.
+/// Returns the total size of the files in the data folder, in bytes.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Returns an error if the folder cannot be read.
 pub fn store_bytes(data_dir: PathBuf) -> io::Result<u64> {
     let files = fs::read_dir(data_dir)?.filter_map(Result::ok);
     let known = files.filter_map(|file| file.metadata().ok());
@@ -43,7 +43,6 @@ pub fn store_bytes(data_dir: PathBuf) -> io::Result<u64> {
     Ok(sizes.map(|file| file.len()).sum())
 }
 
-/// Bytes of memory that this process holds, where Linux reports it.
 fn memory_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let resident = status

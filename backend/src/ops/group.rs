@@ -1,4 +1,4 @@
-//! Groups: the occurrences that one rule reports on in one message.
+//! Groups: occurrences that a rule reports together in one message.
 
 pub mod list;
 pub mod notify;
@@ -12,10 +12,10 @@ use crate::{
     store::{Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
 
-/// Forgets the groups that have been over for as long as closed occurrences are kept.
+/// Deletes groups that have been over for longer than the retention of closed occurrences.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let retention = snapshot.settings().event_retention;

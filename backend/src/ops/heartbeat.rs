@@ -1,4 +1,4 @@
-//! Heartbeats: stored, edited and deleted; what they expect is listed and forgotten.
+//! Heartbeats: storage, editing and deletion, and their expectations.
 
 mod alarm;
 mod draft;
@@ -53,10 +53,10 @@ pub use flush::BeatFlush;
 pub use preview::{HeartbeatPreviews, Previewed};
 pub use watch::HeartbeatWatch;
 
-/// Manages heartbeats.
+/// Operations on heartbeats.
 pub type Heartbeats = Resources<Heartbeat>;
 
-/// The dimension that names the heartbeat.
+/// Dimension with the name of the heartbeat.
 const NAMED: &str = "heartbeat";
 
 resource!(Heartbeat, v1::Heartbeat, "heartbeat", |_| None);
@@ -144,7 +144,7 @@ impl Drafted for Heartbeat {
 }
 
 impl Shows<Heartbeat> for v1::Heartbeat {
-    /// What is known about its beats is left out.
+    /// Leaves out beat information.
     fn of(heartbeat: Heartbeat) -> Self {
         let every_ms = (!heartbeat.has_windows()).then_some(heartbeat.every_ms);
         let event = heartbeat.event;
@@ -187,16 +187,16 @@ impl Shows<Heartbeat> for v1::Heartbeat {
     }
 }
 
-/// What is called in.
+/// A signal reported by a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// A run began, which is no beat.
+    /// The start of a run; not a beat.
     Start,
     /// A beat.
     Beat,
-    /// A beat of a run that failed.
+    /// A beat of a failed run.
     Failure,
-    /// A note of a run, which is no beat.
+    /// A log message of a run; not a beat.
     Log,
 }
 
@@ -204,7 +204,7 @@ impl Signal {
     /// Returns the signal of a call.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a start with an exit code.
+    /// Returns [`Error::Invalid`] for a start with an exit code.
     pub fn of(start: bool, exit: Option<i32>) -> Result<Self, Error> {
         match (start, exit) {
             (true, Some(_)) => Err(Error::invalid(
@@ -220,10 +220,10 @@ impl Signal {
         if code == 0 { Self::Beat } else { Self::Failure }
     }
 
-    /// Returns the signal of a request to the address of a heartbeat.
+    /// Returns the signal of a request to a heartbeat's URL.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a signal or status that does not exist, and for several signals.
+    /// Returns [`Error::Invalid`] for an unknown signal or status, and for several signals at once.
     pub fn of_address(request: &v1::BeatByKeyRequest) -> Result<Self, Error> {
         let path = match request.signal.as_str() {
             "" => None,
@@ -266,7 +266,7 @@ impl Signal {
     }
 }
 
-/// Records beats that are called in, and shows what heartbeats expect.
+/// Records reported beats, and lists what heartbeats expect.
 #[derive(Debug, Clone)]
 pub struct Expectations {
     deciding: Deciding,
@@ -274,19 +274,20 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Of the heartbeats in force; what is forgotten has its event closed through that intake.
+    /// Creates the operations on the current heartbeats; events of forgotten expectations are
+    /// closed through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
-    /// Records a beat of a heartbeat, or the start of a run; it is on disk then. Where the caller is restricted
-    /// to sources, it is a beat of these.
+    /// Records a beat of a heartbeat or the start of a run, and returns once it is on disk. A
+    /// caller that is restricted to sources can only send beats of these sources.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::FailedPrecondition`] for a heartbeat that is not enabled,
-    /// [`Error::Invalid`] for too many values and for the source of the service,
-    /// [`Error::PermissionDenied`] for a beat of another source, [`Error::Exhausted`] when it expects too
-    /// many already, and those of the store.
+    /// Returns [`Error::NotFound`] if the heartbeat does not exist, [`Error::FailedPrecondition`]
+    /// if it is disabled, [`Error::Invalid`] for too many values or the service's own source,
+    /// [`Error::PermissionDenied`] for a beat of another source, [`Error::Exhausted`] at the limit
+    /// of expectations, and an error if the store fails.
     pub async fn beat_of(
         &self,
         sources: &BTreeSet<String>,
@@ -327,10 +328,10 @@ impl Expectations {
         self.store(loaded, values, signal).await
     }
 
-    /// The same for a caller that is restricted to no source.
+    /// Like [`Self::beat_of`], for a caller without restrictions on sources.
     ///
     /// # Errors
-    /// As [`Self::beat_of`].
+    /// Returns the same errors as [`Self::beat_of`].
     pub async fn beat(
         &self,
         name: &str,
@@ -373,11 +374,12 @@ impl Expectations {
         Ok(())
     }
 
-    /// Lists what a heartbeat expects: what is to be reported and what is late first, then by the last
+    /// Lists the expectations of a heartbeat: pending reports and late ones first, then by last
     /// beat.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Invalid`] for a page that is not accepted, and those of the store.
+    /// Returns [`Error::NotFound`] if the heartbeat does not exist, [`Error::Invalid`] for an
+    /// invalid page size or token, and an error if the store fails.
     pub async fn list(
         &self,
         name: &str,
@@ -411,10 +413,10 @@ impl Expectations {
         Ok((shown.collect(), token))
     }
 
-    /// A heartbeat with the first of what it expects.
+    /// Adds the first expectations to a heartbeat.
     ///
     /// # Errors
-    /// As [`Expectations::list`].
+    /// Returns the same errors as [`Expectations::list`].
     pub async fn detailed(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
         let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
         Ok(v1::Heartbeat {
@@ -423,10 +425,10 @@ impl Expectations {
         })
     }
 
-    /// Expects no more beats of these values, and closes the event about them.
+    /// Deletes an expectation and closes its event.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and those of the store.
+    /// Returns [`Error::NotFound`] if it does not exist, and an error if the store fails.
     pub async fn forget(&self, name: &str, key: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         let heartbeat = find::<Heartbeat>(store, name).await?;
@@ -439,7 +441,8 @@ impl Expectations {
             let found = store.get::<Expectation>(found).await?;
             let found = found.ok_or_else(unknown)?;
             if let Some(open) = found.value.open {
-                // First: who tries again after a failure finds it still.
+                // Close the event first, so that a retry after a failure still finds the
+                // expectation.
                 alarm::close(&self.deciding, &self.intake, open.event, "it is forgotten").await?;
             }
             changes.delete(&found);
@@ -451,8 +454,8 @@ impl Expectations {
     }
 }
 
-/// Refuses a beat that is of none of these sources: neither its values name one, nor are all beats of the
-/// heartbeat of one.
+/// Returns an error if neither the values of the beat nor the heartbeat itself specify one of these
+/// sources.
 fn check_source(
     heartbeat: &Heartbeat,
     values: &[SharedValue],
@@ -503,7 +506,7 @@ fn shown(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
     }
 }
 
-/// The keys of the addresses of heartbeats.
+/// The keys in the URLs of heartbeats.
 #[derive(Debug, Clone)]
 pub struct HeartbeatKeys {
     store: Store,
@@ -511,15 +514,16 @@ pub struct HeartbeatKeys {
 }
 
 impl HeartbeatKeys {
-    /// Of the heartbeats of a store.
+    /// Creates the keys of a store's heartbeats.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// Makes the next key of a heartbeat; the one before is no longer accepted.
+    /// Replaces the key of a heartbeat; the previous one is no longer accepted.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and those of the store.
+    /// Returns [`Error::NotFound`] if the heartbeat does not exist, and an error if the store
+    /// fails.
     pub async fn rotate(&self, name: &str) -> Result<Secret, Error> {
         let decide = async || {
             let found = find::<Heartbeat>(&self.store, name).await?;
@@ -537,18 +541,19 @@ impl HeartbeatKeys {
         Ok(self.key(&next))
     }
 
-    /// Returns the key: the proof, and the name of the heartbeat.
+    /// Returns the key, which consists of the proof and the name of the heartbeat.
     fn key(&self, heartbeat: &Heartbeat) -> Secret {
         let proof = Grant::Beat(heartbeat).prove(&self.store);
         let key = [&proof[..], heartbeat.name.as_str().as_bytes()].concat();
         Secret::new(URL_SAFE_NO_PAD.encode(key))
     }
 
-    /// Returns the name of the heartbeat that a key is the current one of. Keys of earlier versions do not
-    /// contain it; their addresses do.
+    /// Returns the name of the heartbeat with that current key. Keys of earlier versions do not
+    /// contain the name, but their URLs do.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`], also when there is no such heartbeat; and those of the store.
+    /// Returns [`Error::Unauthenticated`] if the key is not valid or the heartbeat does not exist,
+    /// and an error if the store fails.
     pub async fn check(&self, named: &str, key: &str) -> Result<String, Error> {
         let refused =
             || Error::Unauthenticated("the address of this heartbeat is not valid".into());

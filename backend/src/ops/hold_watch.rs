@@ -1,4 +1,5 @@
-//! Reports when what is held is not evaluated in time: as an event of the service's own, and to the health checks.
+//! Reports holds that are not evaluated in time, as an event of the service itself and to the
+//! health checks.
 
 use std::sync::Arc;
 
@@ -18,23 +19,25 @@ use crate::{
     },
 };
 
-/// Watches the age of the oldest hold that is due.
+/// Watches the age of the oldest due hold.
 #[derive(Debug)]
 pub struct HoldWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
-    /// Begin of the watch, in milliseconds since 1970: what fell due while no process ran is not late yet.
+    /// Start of the watch, in milliseconds since the epoch; holds that became due while no process
+    /// ran do not count as late yet.
     since_ms: i64,
-    /// Whether the event is open, as reported last; none before anything was.
+    /// Whether the event was last reported as open; `None` before the first report.
     said: Option<bool>,
     is_late: watch::Sender<bool>,
 }
 
-/// Returns the due time of the oldest hold that is not evaluated yet, in milliseconds since 1970; none when none is due.
+/// Returns the due time of the oldest hold that has not been evaluated, in milliseconds since the
+/// epoch; `None` if none is due.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, EngineError> {
     let mut range = Range {
         start: Vec::new(),
@@ -56,7 +59,7 @@ pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, En
 }
 
 impl HoldWatch {
-    /// Watches a store, and reports through an intake.
+    /// Watches a store and reports through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,
@@ -68,12 +71,12 @@ impl HoldWatch {
         }
     }
 
-    /// Whether holds are evaluated so late that the service is not ready.
+    /// Returns a receiver of whether holds are so late that the service is not ready.
     pub fn is_late(&self) -> watch::Receiver<bool> {
         self.is_late.subscribe()
     }
 
-    /// Looks every few seconds until shutdown.
+    /// Checks every few seconds until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -96,7 +99,7 @@ impl HoldWatch {
     async fn look(&mut self) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         if settings::in_force(&self.store).await?.is_quiet() {
-            // Nothing is evaluated then, and nothing is late once that ends.
+            // In quiet mode nothing is evaluated, and nothing counts as late when it ends.
             self.since_ms = now_ms;
         }
         // The clock may have been set back since.

@@ -1,4 +1,4 @@
-//! Inhibitions: stored, edited, deleted, and tried on what is open.
+//! Inhibitions: storage, editing, deletion, and previews on open events.
 
 mod preview;
 
@@ -28,7 +28,7 @@ use crate::{
 
 pub use preview::{Pair, Preview, Previews};
 
-/// Manages inhibitions.
+/// Operations on inhibitions.
 pub type Inhibitions = Resources<Inhibition>;
 
 resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
@@ -85,7 +85,7 @@ impl Drafted for Inhibition {
 }
 
 impl Shows<Inhibition> for v1::Inhibition {
-    /// What is known about its use is left out.
+    /// Leaves out usage information.
     fn of(inhibition: Inhibition) -> Self {
         let state = if !inhibition.enabled {
             v1::inhibition::State::Disabled
@@ -129,7 +129,8 @@ fn compiles(path: &str, query: Option<Query>, faults: &mut Faults) -> Option<Que
     Some(query)
 }
 
-/// The fields that are equal on both; one that names no other for the effects has the same name there.
+/// Converts the fields that must be equal; without a target field, it has the same name as the
+/// source field.
 fn equal(wire: &[v1::EqualFields], faults: &mut Faults) -> Vec<EqualFields> {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
         let count = wire.len();

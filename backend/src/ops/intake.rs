@@ -1,4 +1,4 @@
-//! Takes events in: queues them, decides in batches, and answers after the commit.
+//! Event intake: queues events, decides them in batches, and responds after the commit.
 
 mod batch;
 pub mod check;
@@ -32,12 +32,12 @@ use crate::{
     trace,
 };
 
-/// The way in for events. Clones share the queue.
+/// The entry point for events. Clones share the queue.
 ///
-/// A request is decided as a whole by one worker, in one commit. Two events of one identity are
-/// decided in the order in which they were submitted: a request waits for the earlier ones with which
-/// it has an identity in common, so workers never conflict with each other about an event. While one
-/// worker waits for its commit the others decide.
+/// Each request is decided as a whole by one worker, in one commit. Events with the same id are
+/// decided in the order of submission: a request waits for earlier ones that share an event id, so
+/// that workers never conflict about an event. While one worker waits for its commit, the others
+/// decide.
 #[derive(Debug, Clone)]
 pub struct Intake {
     queue: Queue,
@@ -47,19 +47,18 @@ pub struct Intake {
     metrics: Metrics,
 }
 
-/// Events of the service's own that are ingested again at a time.
+/// Stored events of the service itself that are resubmitted at a time.
 const RESUMED_MAX: usize = 100;
 
-/// How events came.
 #[derive(Debug)]
 struct Origin {
-    /// The client that sent them; `None` if the service did.
+    /// The client that sent them; `None` for events of the service itself.
     author: Option<Name>,
     /// The rules that led to them.
     chain: Vec<RecordId>,
-    /// The free space that they may use.
+    /// Share of the disk that they may use.
     space: DiskShare,
-    /// The stored event of the service's own that this is.
+    /// Id of the stored event of the service itself, if it is one.
     stored: Option<RecordId>,
 }
 
@@ -77,14 +76,14 @@ impl Default for Origin {
 /// The outcome of submitted events.
 #[derive(Debug, Default)]
 pub struct Submitted {
-    /// The places in the list of events that were not accepted, and why.
+    /// Events that were not accepted, by position, with the error.
     pub failed: Vec<(usize, Error)>,
-    /// How many of the others opened an occurrence.
+    /// Number of events that opened an occurrence.
     pub opened: usize,
 }
 
 impl Intake {
-    /// Makes the queue; [`IntakeWorkers::run`] works it off.
+    /// Creates the queue; it is processed by [`IntakeWorkers::run`].
     pub fn new(deciding: Deciding) -> (Self, IntakeWorkers) {
         let intake = Self {
             queue: Queue::default(),
@@ -96,27 +95,28 @@ impl Intake {
         (intake, workers)
     }
 
-    /// Where what is accepted is counted.
+    /// Returns the metrics of accepted events.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// How much waits in the queue: requests, and KiB of events.
+    /// Returns the number of queued requests and their size in KiB.
     pub fn queued(&self) -> (usize, usize) {
         let free_kib = self.capacity.available_permits();
         let kib = (INTAKE_QUEUE_KIB_MAX as usize).saturating_sub(free_kib);
         (self.queue.waiting(), kib)
     }
 
-    /// Takes the events of a request in, decided as a whole, and returns once all of them are on disk
-    /// with all they cause. An event whose stored state is damaged fails alone.
+    /// Submits the events of a request, and returns once all are on disk with all their
+    /// consequences. The events are decided as a whole, but an event whose stored state is damaged
+    /// fails alone.
     ///
     /// # Errors
-    /// When no event was accepted: `Exhausted` when the queue is full, `Unavailable` when the
-    /// service stops, and those of the store.
+    /// Returns an error if no event was accepted: `Exhausted` if the queue is full, `Unavailable`
+    /// if the service is stopping, and an error if the store fails.
     ///
     /// # Cancel safety
-    /// The events of a dropped call may still be accepted.
+    /// The events may still be accepted if the future is dropped.
     pub async fn submit(
         &self,
         events: Vec<IncomingEvent>,
@@ -134,14 +134,15 @@ impl Intake {
         }
     }
 
-    /// Ingests an event that an `event` destination makes, with the rules that led to it; answers
-    /// the occurrence that took it in.
+    /// Submits an event created by an `event` destination, with the rules that led to it; returns
+    /// the id of its occurrence.
     ///
     /// # Errors
-    /// `Invalid` when no sender could send such an event; else as [`Intake::submit`], and those of the store.
+    /// Returns `Invalid` if the event is not valid, the errors of [`Intake::submit`], and an error
+    /// if the store fails.
     ///
     /// # Cancel safety
-    /// The event of a dropped call may still be accepted.
+    /// The event may still be accepted if the future is dropped.
     pub async fn submit_internal(
         &self,
         event: IncomingEvent,
@@ -150,14 +151,14 @@ impl Intake {
         self.submit_own(event, chain, DiskShare::Reserve).await
     }
 
-    /// Ingests an event about the store itself, as [`Intake::submit_internal`] does, however little space is
-    /// left.
+    /// Submits an event about the store itself. Like [`Intake::submit_internal`], but regardless of
+    /// free space.
     ///
     /// # Errors
-    /// Those of [`Intake::submit_internal`].
+    /// Returns the same errors as [`Intake::submit_internal`].
     ///
     /// # Cancel safety
-    /// The event of a dropped call may still be accepted.
+    /// The event may still be accepted if the future is dropped.
     pub async fn submit_about_store(&self, event: IncomingEvent) -> Result<OccurrenceId, Error> {
         self.submit_own(event, Vec::new(), DiskShare::All).await
     }
@@ -186,8 +187,8 @@ impl Intake {
         }
     }
 
-    /// Ingests an event of the service's own without waiting for it; a full queue loses it, and the
-    /// log reports it.
+    /// Submits an event of the service itself without waiting. If the queue is full, the event is
+    /// dropped and logged.
     pub fn report(&self, event: IncomingEvent, chain: Vec<RecordId>) {
         let name = event.name.clone();
         let from = Origin {
@@ -200,8 +201,8 @@ impl Intake {
         }
     }
 
-    /// Ingests events of the service's own that are stored: what the queue has no room for is found by the next
-    /// [`Intake::resume`].
+    /// Submits stored events of the service itself. Those for which the queue has no capacity are
+    /// found by the next [`Intake::resume`].
     pub(crate) fn report_all(&self, reports: RecordedReports) {
         for OwnEvent { id, event, chain } in reports.0 {
             let name = event.name.clone();
@@ -217,10 +218,11 @@ impl Intake {
         }
     }
 
-    /// Ingests the events of the service's own that were stored and not ingested, as after a restart.
+    /// Submits the stored events of the service itself that were not ingested, for example after a
+    /// restart.
     ///
     /// # Errors
-    /// Returns any error of the store.
+    /// Returns an error if the store fails.
     pub async fn resume(&self, store: &Store) -> Result<(), Error> {
         let (all, ascending) = (Range::under(&[]), Direction::Ascending);
         let found = store.page::<OwnEvent>(all, ascending, RESUMED_MAX).await?;
@@ -281,13 +283,11 @@ fn stopping() -> Error {
     Error::Unavailable("the service is stopping".into())
 }
 
-/// About how much memory events take, in KiB; each counts.
 fn weight_kib(events: &[Accepted]) -> usize {
     let each = events.iter().map(|it| 1 + weight_bytes(&it.event) / 1024);
     each.sum()
 }
 
-/// About how much memory an event takes.
 fn weight_bytes(event: &IncomingEvent) -> usize {
     let dimensions = event
         .dimensions

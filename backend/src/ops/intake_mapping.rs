@@ -1,4 +1,4 @@
-//! Intake mappings: stored, edited, deleted, and what they make of a document.
+//! Intake mappings: storage, editing, deletion, and evaluation.
 
 mod evaluate;
 mod merge;
@@ -33,7 +33,7 @@ pub use evaluate::{Evaluator, Incoming, Mapped, evaluate};
 pub use merge::merges;
 pub use signature::verify;
 
-/// Manages mappings.
+/// Operations on mappings.
 pub type Mappings = Resources<IntakeMapping>;
 
 resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
@@ -69,20 +69,20 @@ impl Drafted for IntakeMapping {
     }
 }
 
-/// A draft as it would be used, checked without a name when it has none; nothing is stored.
+/// Validates a draft without storing it; the name is optional.
 ///
 /// # Errors
-/// [`Error::Invalid`] with everything that is wrong.
+/// Returns [`Error::Invalid`] with all violations.
 pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
     let mut faults = Faults::default();
     let mut parts = faults.of(|it| Parts::read(draft, it));
-    // No signature is asked for in a test.
+    // Tests do not require a signature.
     parts.signature = None;
     let mapping = made(draft, parts, None, &mut faults);
     faults.or(mapping)
 }
 
-/// What a draft describes, under a name that says nothing.
+/// Builds a mapping from a draft under a placeholder name.
 fn made(
     draft: &v1::IntakeMapping,
     parts: Parts,
@@ -191,7 +191,7 @@ fn clause(field: &str, clause: Option<&Clause>, faults: &mut Faults) {
     }
 }
 
-/// What has to prove who sent a request, with the secret that is kept.
+/// Returns the signature settings with the stored secret filled in.
 fn signed(
     mut signature: WebhookSignature,
     stored: Option<&WebhookSignature>,
@@ -201,7 +201,7 @@ fn signed(
     let is_mask = signature.secret.reveal() == MASK;
     if is_mask || signature.secret.is_empty() {
         match stored {
-            // What is a key in one scheme may be none, or another one, in the next.
+            // A key of one scheme may be invalid or different in another.
             Some(stored) if stored.scheme != signature.scheme => {
                 faults.add(
                     FIELD,

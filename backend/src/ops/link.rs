@@ -1,4 +1,4 @@
-//! Links in messages that can be followed without a key, for a time.
+//! Links in messages that can be followed without a key for a limited time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,13 @@ use crate::{
     store::{Store, audit::By},
 };
 
-/// The method that a link to acknowledge calls.
+/// Method called by an acknowledgement link.
 pub const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
-/// The reason of the entry about a link that was issued.
 const ISSUED: &str = "a link to acknowledge it was issued in a message";
-/// How far the clock may have been set back since a link was made.
+/// Maximum time by which the clock may have been set back since a link was created.
 const STEP_MS: i64 = 60_000;
 
-/// Where the links in messages lead, signed where they can be followed without a key.
+/// Returns the configuration of links in messages; signed if they can be followed without a key.
 pub fn links(
     config: &Config,
     store: &Store,
@@ -42,18 +41,18 @@ pub fn links(
     }
 }
 
-/// A grant to anyone who presents its signature, in place of a key. Everything that grants access without
-/// a key is one of these.
+/// A grant to anyone who presents its signature instead of a key. All access without a key goes
+/// through one of these.
 #[derive(Debug, Clone, Copy)]
 pub enum Grant<'a> {
-    /// To read an event or a group for a time.
+    /// Reading an event or a group for a limited time.
     Read {
-        /// The occurrence or the group.
+        /// The occurrence or group.
         thread: &'a str,
-        /// Until when, in milliseconds since 1970.
+        /// End of the grant, in milliseconds since the epoch.
         until_ms: i64,
     },
-    /// To acknowledge an occurrence as a contact, as long as the response lasts.
+    /// Acknowledging an occurrence as a contact while the response lasts.
     Acknowledge {
         /// The occurrence.
         thread: &'a str,
@@ -62,32 +61,30 @@ pub enum Grant<'a> {
         /// The contact.
         contact: &'a str,
     },
-    /// To read the shifts of a schedule, until its address is revoked.
+    /// Reading the shifts of a schedule until its feed URL is revoked.
     Feed(&'a Schedule),
-    /// To read the shifts of a contact, until its address is revoked.
+    /// Reading the shifts of a contact until its feed URL is revoked.
     ContactFeed(&'a Contact),
-    /// To beat a heartbeat, until its key is rotated.
+    /// Sending beats of a heartbeat until its key is rotated.
     Beat(&'a Heartbeat),
 }
 
 impl Grant<'_> {
-    /// Returns the signature that grants this: the text that is shown to its holder only.
+    /// Returns the signature of the grant. It is secret and must only be shown to the holder.
     pub fn sign(self, store: &Store) -> Secret {
         Secret::new(URL_SAFE_NO_PAD.encode(self.prove(store)))
     }
 
-    /// Returns the bytes of that signature.
     pub(super) fn prove(self, store: &Store) -> Vec<u8> {
         self.with_parts(|purpose, parts| store.prove(purpose, parts))
     }
 
-    /// Whether a signature grants this.
+    /// Returns whether a signature is valid for this grant.
     pub fn is_signed(self, store: &Store, signature: &str) -> bool {
         let proof = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
         self.is_proven(store, &proof)
     }
 
-    /// As [`Grant::is_signed`], for the bytes of a signature.
     pub(super) fn is_proven(self, store: &Store, proof: &[u8]) -> bool {
         let is_issued = match self {
             Self::Beat(heartbeat) => heartbeat.key_number > 0,
@@ -112,10 +109,10 @@ impl Grant<'_> {
                 use_parts("acknowledge", &parts)
             }
             Self::Feed(schedule) => {
-                // One of the same name that is created later has another id.
+                // A later schedule with the same name has a different id.
                 let (name, id) = (schedule.name.as_str().as_bytes(), schedule.id.to_bytes());
                 match schedule.feed_number {
-                    // Addresses that were issued before they could be rotated.
+                    // URLs issued before rotation was supported.
                     0 => use_parts("feed", &[name, &id]),
                     number => use_parts("feed", &[name, &id, &number.to_be_bytes()]),
                 }
@@ -132,18 +129,19 @@ impl Grant<'_> {
     }
 }
 
-/// Signs links, and knows those that it signed.
+/// Creates and verifies signed links.
 #[derive(Debug)]
 pub struct SignedLinks {
     store: Store,
     clock: Arc<dyn Clock>,
     lifetime_ms: i64,
-    /// Records the links that are issued in messages.
+    /// Audit log for links issued in messages.
     audit: Option<Arc<AuditLog>>,
 }
 
 impl SignedLinks {
-    /// Signs with the key of that store. A lifetime of zero lets no link be followed.
+    /// Creates signed links with the key of a store. With a lifetime of zero, links cannot be
+    /// followed.
     pub fn new(store: Store, clock: Arc<dyn Clock>, lifetime: Duration) -> Self {
         Self {
             store,
@@ -153,22 +151,22 @@ impl SignedLinks {
         }
     }
 
-    /// The time by the clock that links end by.
+    /// Returns the current time on the clock used for link expiry.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }
 
-    /// Refuses a link that was not signed here, or that cannot be followed any more.
+    /// Checks that a link was signed here and has not expired.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] with a sentence for who followed it.
+    /// Returns [`Error::Unauthenticated`] with a message for the user of the link.
     pub fn check(&self, thread: &str, until_ms: i64, sign: &str) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
         if !(Grant::Read { thread, until_ms }).is_signed(&self.store, sign) {
             return refused("the link was not created by this service: authenticate with a key");
         }
         let now_ms = self.clock.now_ms();
-        // A lifetime that was shortened since counts for links made before.
+        // A lifetime that was shortened also applies to earlier links.
         let last_ms = now_ms
             .saturating_add(self.lifetime_ms)
             .saturating_add(STEP_MS);
@@ -178,10 +176,10 @@ impl SignedLinks {
         Ok(())
     }
 
-    /// Refuses a link to acknowledge by that was not signed here.
+    /// Checks that an acknowledgement link was signed here.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] with a sentence for who followed it.
+    /// Returns [`Error::Unauthenticated`] with a message for the user of the link.
     pub fn check_acknowledge(
         &self,
         (thread, response, contact): (&str, &str, &str),
@@ -200,12 +198,12 @@ impl SignedLinks {
         ))
     }
 
-    /// Returns the path of the feed of a schedule, with its signature.
+    /// Returns the path of a schedule's feed with its signature.
     pub fn feed(&self, schedule: &Schedule) -> String {
         self.feed_path("schedules", &schedule.name, Grant::Feed(schedule))
     }
 
-    /// Returns the path of the feed of a contact, with its signature.
+    /// Returns the path of a contact's feed with its signature.
     pub fn contact_feed(&self, contact: &Contact) -> String {
         self.feed_path("contacts", &contact.name, Grant::ContactFeed(contact))
     }
@@ -216,17 +214,18 @@ impl SignedLinks {
         format!("/{kind}/{name}.ics?sign={}", sign.reveal())
     }
 
-    /// Checks the address of a feed; `found` is the schedule or contact that it names.
+    /// Checks a feed URL; `found` is the schedule or contact that it names.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] if the address was not issued here, is of another one, or was revoked.
+    /// Returns [`Error::Unauthenticated`] if the URL was not issued here, belongs to another
+    /// resource, or was revoked.
     pub fn check_feed<T>(
         &self,
         found: Option<T>,
         grant: impl Fn(&T) -> Grant<'_>,
         sign: &str,
     ) -> Result<T, Error> {
-        // The same error for a name that does not exist: only who has the address may know.
+        // Returns the same error if the name does not exist, so that existence is not disclosed.
         let granted = found.filter(|it| grant(it).is_signed(&self.store, sign));
         granted.ok_or_else(|| {
             Error::Unauthenticated(
@@ -297,7 +296,7 @@ mod tests {
         let others = Store::in_memory();
         let others = SignedLinks::new(others, Arc::clone(&clock) as Arc<dyn Clock>, DAY);
         assert!(others.check("a:1", until_ms, sign).is_err());
-        // A shorter lifetime counts for links that are out already.
+        // A shorter lifetime applies to existing links.
         assert!(links(DAY / 2).check("a:1", until_ms, sign).is_err());
         assert!(links(Duration::ZERO).check("a:1", until_ms, sign).is_err());
         clock.advance(DAY);

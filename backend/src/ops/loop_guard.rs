@@ -1,4 +1,4 @@
-//! What the service says, as a separate event, when the loop guard stopped a rule.
+//! Reports about stopped rules and unanswered responses, as events of the service itself.
 
 use crate::{
     decide::{Notices, Unanswered},
@@ -10,21 +10,21 @@ use crate::{
     store::Changes,
 };
 
-/// The kind of such events.
 pub(crate) const LOOP_KIND: &str = "loop-guard";
 
-/// Events of the service's own that follow from a change, to be stored with it.
+/// Events of the service itself caused by a change, to be stored with it.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Reports(Vec<OwnEvent>);
 
-/// Events of the service's own that a change stores: they are ingested once it is committed, also after a restart.
+/// Stored events of the service itself, to be ingested after the commit, or after a restart.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct RecordedReports(pub(super) Vec<OwnEvent>);
 
 impl Reports {
-    /// Takes note of the rules that were stopped, unless the service would talk about itself.
+    /// Adds a report for each stopped rule and unanswered response, unless the occurrence itself is
+    /// an event of the service.
     pub(crate) fn note(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
         if is_own(&occurrence.dimensions) {
             return;
@@ -41,12 +41,11 @@ impl Reports {
             }));
     }
 
-    /// Adds others.
     pub(crate) fn append(&mut self, mut others: Self) {
         self.0.append(&mut others.0);
     }
 
-    /// Stores them with the changes that cause them.
+    /// Stores the events together with the changes that cause them.
     pub(crate) fn record(self, changes: &mut Changes) -> RecordedReports {
         for event in &self.0 {
             changes.insert(event);
@@ -56,7 +55,6 @@ impl Reports {
 }
 
 impl RecordedReports {
-    /// One that other changes stored.
     pub(crate) fn of(event: OwnEvent) -> Self {
         Self(vec![event])
     }

@@ -1,28 +1,28 @@
-//! A definition that people name.
+//! The trait of named resources.
 
 use crate::{
     domain::{Name, RecordId, Revised},
     store::Record,
 };
 
-/// A stored resource that people name, describe and edit.
+/// A stored resource with a name, description and tags.
 pub trait Resource: Record {
-    /// What people call it.
+    /// Displayed name of the kind.
     const WORD: &'static str;
-    /// Its identity.
+    /// Returns the id.
     fn id(&self) -> RecordId;
-    /// Its name.
+    /// Returns the name.
     fn name(&self) -> &Name;
-    /// What people wrote about it.
+    /// Returns the description.
     fn description(&self) -> &str;
-    /// Its labels.
+    /// Returns the tags.
     fn tags(&self) -> &[String];
-    /// Counts its edits.
+    /// Returns the number of edits.
     fn revision(&self) -> u64;
-    /// When it was made, in milliseconds since 1970.
+    /// Returns the creation time, in milliseconds since the epoch.
     fn create_ms(&self) -> i64;
-    /// Time of the last edit, in milliseconds since 1970.
+    /// Returns the time of the last edit, in milliseconds since the epoch.
     fn update_ms(&self) -> i64;
-    /// It as it is now, for a kind whose earlier revisions are kept.
+    /// Returns the current state as a revision, for kinds that keep past revisions.
     fn was(&self) -> Option<Revised>;
 }

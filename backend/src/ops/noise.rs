@@ -1,4 +1,4 @@
-//! The noise report: what was sent in some days, and the reactions to it.
+//! The noise report: notifications of some days, and the reactions to them.
 
 use std::{
     cmp::Reverse,
@@ -33,62 +33,61 @@ use crate::{
     store::{Direction, Record, Store, engine::Range, record::noise::NoiseScan},
 };
 
-/// Records read at a time.
 const BATCH: usize = 500;
 /// The local hours at which night ends and begins.
 const NIGHT_HOURS: (i8, i8) = (7, 22);
 
-/// What the rows are about.
+/// The subject of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoiseRows {
-    /// What counters are kept of.
+    /// A subject with counters.
     Counted(NoiseBy),
     /// Names of events.
     EventName,
 }
 
-/// What is asked.
+/// A request for a noise report.
 #[derive(Debug)]
 pub struct NoiseAsked {
-    /// From then on, in milliseconds since 1970.
+    /// Start of the time range, in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// Up to then, in milliseconds since 1970.
+    /// End of the time range, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// What the rows are about.
+    /// Subject of the rows.
     pub rows: NoiseRows,
-    /// The time zone of the night, by its IANA name; empty for UTC.
+    /// IANA time zone for determining the night; empty for UTC.
     pub time_zone: String,
 }
 
-/// What was sent in some days, and the reactions to it.
+/// The notifications of some days, and the reactions to them.
 #[derive(Debug)]
 pub struct NoiseReport {
-    /// The rows, most notifications first.
+    /// Rows, most notifications first.
     pub rows: Vec<NoiseLine>,
-    /// The first of these days, in milliseconds since 1970,
+    /// Start of the first day, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// and the end of the last.
+    /// End of the last day, in milliseconds since the epoch.
     pub end_ms: i64,
-    /// From when on the events of rows are known, in milliseconds since 1970.
+    /// Time from which the events of rows are known, in milliseconds since the epoch.
     pub events_start_ms: i64,
-    /// Rows that are left out.
+    /// Number of omitted rows.
     pub left_out: usize,
 }
 
-/// What was sent of one subject, and the reactions to it.
+/// The notifications of one subject, and the reactions to them.
 #[derive(Debug, Clone)]
 pub struct NoiseLine {
-    /// Its name; empty for all that is gone.
+    /// Name of the subject; empty for the sum of deleted ones.
     pub name: String,
-    /// What was counted.
+    /// Counts of the subject.
     pub numbers: NoiseNumbers,
-    /// Notifications at night.
+    /// Number of notifications at night.
     pub night: i64,
-    /// The names of events, and how often each notified, the most frequent first.
+    /// Names of events with their notifications, most frequent first.
     pub events: Vec<(String, i64)>,
 }
 
-/// What was counted of one subject.
+/// The counts of one subject.
 #[derive(Debug, Clone)]
 pub struct NoiseNumbers([i64; NOISE_NUMBERS]);
 
@@ -99,7 +98,7 @@ impl Default for NoiseNumbers {
 }
 
 impl NoiseNumbers {
-    /// One of the numbers.
+    /// Returns one of the counts.
     pub fn of(&self, tally: NoiseTally) -> i64 {
         self.0[usize::from(tally.place())]
     }
@@ -111,14 +110,14 @@ impl NoiseNumbers {
         }
     }
 
-    /// What was skipped, by what held it.
+    /// Returns the skipped notifications by kind of hold.
     pub fn skipped(&self) -> impl Iterator<Item = (HoldKind, i64)> {
         let all = HoldKind::ALL.into_iter();
         let all = all.map(|kind| (kind, self.of(NoiseTally::Skipped(kind))));
         all.filter(|(_, count)| *count > 0)
     }
 
-    /// Within which time, in seconds, half of what was acknowledged was; none where nothing was.
+    /// Returns the median time to acknowledgement in seconds; `None` without acknowledgements.
     pub fn median_acknowledge_seconds(&self) -> Option<i64> {
         let within = |at: usize| {
             let at = u8::try_from(at).unwrap_or_default();
@@ -135,7 +134,7 @@ impl NoiseNumbers {
     }
 }
 
-/// What is summed up of one subject.
+/// The running total of one subject.
 #[derive(Default)]
 struct Sum {
     numbers: NoiseNumbers,
@@ -165,14 +164,14 @@ fn is_night(at_ms: i64, zone: &TimeZone) -> bool {
     hour < NIGHT_HOURS.0 || hour >= NIGHT_HOURS.1
 }
 
-/// Reports on what a store has.
+/// Creates noise reports for a store.
 #[derive(Debug, Clone)]
 pub struct NoiseReports {
     store: Store,
     clock: Arc<dyn Clock>,
 }
 
-/// Whole days, counted from 1970, in UTC.
+/// A range of whole UTC days since the epoch.
 #[derive(Debug, Clone, Copy)]
 struct Days {
     start: u32,
@@ -188,7 +187,7 @@ impl Days {
         i64::from(self.end) * DAY_MS
     }
 
-    /// The same without what is before a moment of which something may be missing.
+    /// Removes the days before `known_ms`, for which counts may be missing.
     fn from(self, known_ms: i64) -> Self {
         let first = u32::try_from(known_ms.max(0).div_euclid(DAY_MS)).unwrap_or(u32::MAX);
         let start = self.start.max(first).min(self.end);
@@ -200,15 +199,16 @@ type Names = BTreeMap<RecordId, String>;
 type Events = HashMap<RecordId, BTreeMap<String, i64>>;
 
 impl NoiseReports {
-    /// Reports on what that store has.
+    /// Creates reports on the data of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// What was sent in some days, and the reactions to it.
+    /// Returns the notifications of some days, and the reactions to them.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a time or a zone that is not counted; those of the store.
+    /// Returns [`Error::Invalid`] for an invalid time range or time zone, and an error if the store
+    /// fails.
     pub async fn report(&self, asked: &NoiseAsked) -> Result<NoiseReport, Error> {
         let (days, zone) = self.checked(asked)?;
         let since_ms = self.store.noise_since_ms().await?;
@@ -287,7 +287,6 @@ impl NoiseReports {
         Ok(report(lines.collect(), days, events_start_ms))
     }
 
-    /// The names of what is counted by that, by the identity it is counted under.
     async fn names(&self, by: NoiseBy) -> Result<Names, Error> {
         let store = &self.store;
         let of = |id: RecordId, name: &Name| (id, name.to_string());
@@ -301,8 +300,8 @@ impl NoiseReports {
         }
     }
 
-    /// How often events of each name notified, by what is counted, and since when that is known, in
-    /// milliseconds since 1970.
+    /// Returns the number of notifications per subject and event name, and the time from which they
+    /// are known, in milliseconds since the epoch.
     async fn events(&self, by: NoiseBy, days: Days) -> Result<(Events, i64), Error> {
         let mut events = Events::new();
         let mut decided = BTreeSet::new();
@@ -321,8 +320,8 @@ impl NoiseReports {
         Ok((events, start_ms))
     }
 
-    /// Reads the stored deliveries of some days, the newest first; answers from when on they are all
-    /// there, in milliseconds since 1970.
+    /// Reads the stored deliveries of some days, newest first; returns the time from which they are
+    /// complete, in milliseconds since the epoch.
     async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
         let kept = settings::in_force(&self.store).await?.delivery_retention;
         let kept_ms = self.clock.now_ms().saturating_sub(millis(kept));
@@ -356,19 +355,18 @@ impl NoiseReports {
                 scan::turn().await;
             }
             if left == 0 {
-                // Of that moment there may be more.
+                // There may be more deliveries at that time.
                 return Ok(last_ms + 1);
             }
         }
     }
 
-    /// By the names of events, from what is stored.
     async fn by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
         let mut sums: BTreeMap<String, BTreeMap<u32, Sum>> = BTreeMap::new();
         let mut scan = NoiseScan::default();
         let mut add = |name: &str, scan: &mut NoiseScan| {
             for (counter, numbers) in scan.take() {
-                // Each notification is of one rule.
+                // Each notification belongs to exactly one rule.
                 if let Subject::Noise(NoiseBy::Rule, _, part) = counter.subject
                     && let Period::Day(day) = counter.period
                 {
@@ -390,7 +388,7 @@ impl NoiseReports {
             })
             .await?,
         );
-        // Of its day a part may be missing.
+        // Part of that day may be missing.
         let whole = days.from(known_ms.saturating_add(DAY_MS - 1));
         let lines = sums.into_iter().filter_map(|(name, by_day)| {
             let mut numbers = NoiseNumbers::default();
@@ -412,8 +410,8 @@ impl NoiseReports {
         Ok(report(lines.collect(), whole, whole.start_ms()))
     }
 
-    /// Reads the stored occurrences that may have notified in some days; answers from when on they are
-    /// all there, in milliseconds since 1970.
+    /// Reads the stored occurrences that may have notified in some days; returns the time from
+    /// which they are complete, in milliseconds since the epoch.
     async fn occurrences(
         &self,
         days: Days,
@@ -442,7 +440,7 @@ impl NoiseReports {
                     scan::turn().await;
                 }
                 if left == 0 {
-                    // One may have notified after it was seen, and one that is open long after.
+                    // An occurrence may notify after it was last seen, and an open one long after.
                     start_ms = if is_closed {
                         start_ms.max(last_ms.saturating_add(DAY_MS))
                     } else {
@@ -469,7 +467,7 @@ async fn names<T: Record>(
     Ok(names)
 }
 
-/// Whose numbers a counter has, which part of them, and of which day.
+/// Returns the subject id, part and day of a counter.
 fn place(counter: &Counter) -> Option<(RecordId, u8, u32)> {
     match (counter.subject, counter.period) {
         (Subject::Noise(_, id, part), Period::Day(day)) => Some((id, part, day)),

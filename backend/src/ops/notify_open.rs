@@ -1,4 +1,4 @@
-//! Notifying of everything that is open now, when a user who stores a rule or trigger asks for it.
+//! Notifications of everything that is open, requested when a rule or trigger is stored.
 
 use std::collections::HashSet;
 
@@ -22,16 +22,16 @@ use crate::{
     store::{Lane, Stored},
 };
 
-/// The definition that was stored, or would be.
+/// The definition that is, or would be, stored.
 #[derive(Debug, Clone)]
 pub enum Stores {
     /// A rule.
     Rule(Rule),
-    /// A trigger: every enabled rule that uses it is meant.
+    /// A trigger, standing for all enabled rules that use it.
     Trigger(Trigger),
 }
 
-/// Notifies of what is open now.
+/// Notifies of everything that is open now.
 #[derive(Debug, Clone)]
 pub struct NotifyOpen {
     deciding: Deciding,
@@ -39,16 +39,16 @@ pub struct NotifyOpen {
 }
 
 impl NotifyOpen {
-    /// Notifies of what that store holds; what the service has to say of it goes through the intake.
+    /// Creates the operation for a store; the service's own events go through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
-    /// Does what a request asks for, if it does: notifies, or with `validate_only` counts; answers how
-    /// many notifications that are.
+    /// Notifies if requested, or only counts with `validate_only`; returns the number of
+    /// notifications.
     ///
     /// # Errors
-    /// Those of [`Self::count`] and [`Self::notify`].
+    /// Returns the errors of [`Self::count`] and [`Self::notify`].
     pub async fn answer(
         &self,
         is_asked: bool,
@@ -66,10 +66,10 @@ impl NotifyOpen {
         Ok(Some(count))
     }
 
-    /// How many notifications there would be if the definition were stored; nothing is changed.
+    /// Returns the number of notifications there would be with the definition. Nothing is changed.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn count(&self, stores: Stores) -> Result<usize, Error> {
         let current = self.deciding.ruleset.refreshed().await?;
         let (snapshot, rules) = match stores {
@@ -95,15 +95,15 @@ impl NotifyOpen {
         Ok(count)
     }
 
-    /// Notifies by the definition as it is stored, a few occurrences a commit; answers how many
-    /// notifications there were. What was notified of before is not again.
+    /// Notifies with the stored definition, a few occurrences per commit, and returns the number of
+    /// notifications. Already notified occurrences are skipped.
     ///
     /// # Errors
-    /// Those of the store; what was notified of before that stays so, and the rest is at its next
-    /// change.
+    /// Returns an error if the store fails; earlier notifications remain, and the other occurrences
+    /// are evaluated at their next change.
     ///
     /// # Cancel safety
-    /// A dropped call has notified of a part.
+    /// If the future is dropped, some occurrences have been notified of.
     pub async fn notify(&self, stores: &Stores) -> Result<usize, Error> {
         let mut count = 0;
         let mut walk = self.walk();
@@ -225,7 +225,6 @@ impl NotifyOpen {
         Walk::new(&self.deciding.store, &open, NEWEST_FIRST, None)
     }
 
-    /// Those that are still open.
     async fn open(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Stored<Occurrence>>, Error> {
         let found = self.deciding.store.get_many::<Occurrence>(keys).await?;
         let mut found: Vec<_> = found.into_iter().flatten().collect();
@@ -234,7 +233,6 @@ impl NotifyOpen {
     }
 }
 
-/// What is decided about one occurrence.
 #[derive(Debug, Default)]
 struct Decided {
     notifications: usize,
@@ -242,15 +240,14 @@ struct Decided {
     reports: Reports,
 }
 
-/// The rules that use a trigger.
 fn using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
     let rules = snapshot.rules().iter();
     let rules = rules.filter(|rule| rule.trigger_names.contains(trigger));
     rules.map(|rule| rule.id).collect()
 }
 
-/// The keys of the next occurrences of a walk; none at its end. What moves in the order meanwhile
-/// changed, and was decided on by that.
+/// Returns the keys of the next occurrences of a walk; `None` at its end. An occurrence that moves
+/// in the order was changed, and has been decided on by that change.
 async fn next(walk: &mut Walk<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let places = walk.next_places(REVIEW_BATCH).await?;
     let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();

@@ -1,4 +1,4 @@
-//! Tests of the audit log, at the operations.
+//! Tests of the audit log operations.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,7 +28,6 @@ fn jane() -> By {
     }
 }
 
-/// Stores a trigger, or another revision of it, for a user.
 async fn put(store: &Store, name: &str) {
     let work = async {
         let mut changes = store.changes();
@@ -160,7 +159,7 @@ async fn an_entry_that_is_changed_or_gone_is_found() {
     store.apply(Lane::Admin, changes).await.unwrap();
     let told = faults(&store).await.join("; ");
     assert!(told.contains("others are missing"), "{told}");
-    // Who corrects the hash of what was changed breaks the next one.
+    // Fixing the hash of a modified entry breaks the chain at the next one.
     let store = service::store();
     for _ in 0..3 {
         put(&store, "disk").await;

@@ -1,4 +1,4 @@
-//! Groups as decisions see them.
+//! Groups as seen by decisions.
 
 use crate::{
     decide::GroupAt,
@@ -8,12 +8,11 @@ use crate::{
     },
 };
 
-/// The range of the index in which occurrences stand so to a group, or to a key.
+/// Returns the index range of occurrences with this membership of a group or key.
 pub fn standing(how: Membership, id: RecordId) -> Range {
     Range::under(&Key::new().byte(how as u8).id(id).build())
 }
 
-/// Whether any occurrence stands so.
 async fn any(store: &Store, how: Membership, id: RecordId) -> Result<bool, EngineError> {
     let index = Index::OccurrenceByGroup;
     let range = standing(how, id);
@@ -23,20 +22,20 @@ async fn any(store: &Store, how: Membership, id: RecordId) -> Result<bool, Engin
     Ok(!found.await?.is_empty())
 }
 
-/// The group that occurrences join which share that.
+/// Returns the group that occurrences with this key join.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn joined(store: &Store, key: GroupKey) -> Result<Option<Stored<Group>>, EngineError> {
     let range = Range::under(&key.to_bytes());
     let found = store.page_by::<Group>(Index::GroupByKey, range, Direction::Descending, 1);
     Ok(found.await?.pop().map(|(_, it)| it))
 }
 
-/// A group as decisions see it; none where there is none, or none to join.
+/// Returns a group as seen by decisions; `None` if there is no group, or none to join.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineError> {
     let found = match ask {
         GroupRef::Key(key) => joined(store, key).await?,
@@ -50,7 +49,7 @@ pub async fn at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineE
         && !is_notified_open
         && !any(store, Membership::News, group.id).await?
     {
-        // Nothing of it is open, and no one is to be notified of that: it is over.
+        // Nothing is open and no one is to be notified: the group is over.
         return Ok(None);
     }
     let joins = group.takes_members();

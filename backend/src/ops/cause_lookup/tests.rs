@@ -1,4 +1,4 @@
-//! The number of rounds that decisions take.
+//! Tests of the number of rounds that decisions take.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ async fn a_decision_that_asks_without_end_fails_after_its_rounds() {
         let decided = settled(&store, &causes, async || {
             made.set(made.get() + 1);
             if made.get() <= asks {
-                // Something else each time, as an id that every decision generates.
+                // Differs each time, like the ids that decisions generate.
                 causes.expect([samples::id(&made.get().to_string())].into());
             }
             Ok(())

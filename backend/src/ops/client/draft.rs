@@ -1,4 +1,4 @@
-//! What is asked of a client, when it is made and when it changes: read, and checked whole.
+//! Validation of client drafts and edits.
 
 use std::collections::BTreeSet;
 
@@ -9,36 +9,34 @@ use crate::{
     ops::{audit, settings},
 };
 
-/// Certificates that stand for one client.
 const CERTIFICATES_MAX: usize = 8;
-/// How many tags, and sources, one client is kept to, and of how many characters.
+/// Maximum number of tags and of sources in a scope, and of characters in each.
 const SCOPE_TAGS_MAX: (usize, usize) = (20, 100);
 const SCOPE_SOURCES_MAX: (usize, usize) = (100, 1_024);
 
-/// A client as it is asked for.
+/// A request to create a client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientDraft {
-    /// Its name.
+    /// Name of the client.
     pub name: String,
-    /// What it may do; required.
+    /// Role of the client; required.
     pub role: Option<Role>,
-    /// How much it may ask for.
+    /// Rate limits.
     pub rates: Rates,
-    /// What it may speak in addition to the native interface.
+    /// Dialects allowed in addition to the native API.
     pub dialects: Vec<String>,
-    /// When its key ends.
+    /// Expiry of the key.
     pub expire_ms: Option<i64>,
-    /// The tags that it is kept to.
+    /// Tags that the client is restricted to.
     pub scope_tags: Vec<String>,
-    /// The sources that it is kept to.
+    /// Sources that the client is restricted to.
     pub scope_sources: Vec<String>,
-    /// The certificates that stand for it.
+    /// Certificates of the client.
     pub certificates: Vec<String>,
 }
 
 #[cfg(test)]
 impl ClientDraft {
-    /// A client with a name and a role, and nothing else said of it.
     pub(crate) fn new(name: &str, role: Role) -> Self {
         Self {
             name: name.into(),
@@ -48,24 +46,24 @@ impl ClientDraft {
     }
 }
 
-/// What is to change of a client; what is not stated stays.
+/// A partial update of a client; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ClientEdit {
-    /// How much it may ask for; zero takes a limit away.
+    /// Rate limits; zero removes a limit.
     pub rates: Rates,
-    /// What it may speak in addition to the native interface.
+    /// Dialects allowed in addition to the native API.
     pub dialects: Option<Vec<String>>,
-    /// When its key ends; zero takes the end away.
+    /// Expiry of the key; zero removes it.
     pub expire_ms: Option<i64>,
-    /// The tags that it is kept to; none keeps it to none.
+    /// Tags that the client is restricted to; an empty list removes the restriction.
     pub scope_tags: Option<Vec<String>>,
-    /// The sources that it is kept to; none keeps it to none.
+    /// Sources that the client is restricted to; an empty list removes the restriction.
     pub scope_sources: Option<Vec<String>>,
-    /// The certificates that stand for it.
+    /// Certificates of the client.
     pub certificates: Option<Vec<String>>,
 }
 
-/// What a draft says, once it was read.
+/// The validated fields of a draft.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) dialects: BTreeSet<Dialect>,
@@ -73,7 +71,7 @@ pub(super) struct Wanted {
     pub(super) certificates: BTreeSet<CertificateName>,
 }
 
-/// What an edit says, once it was read; what is none stays.
+/// The validated fields of an edit; `None` leaves a field unchanged.
 #[derive(Debug)]
 pub(super) struct Change {
     rates: Rates,
@@ -85,10 +83,6 @@ pub(super) struct Change {
 }
 
 impl ClientDraft {
-    /// The name, the role and what else is wanted.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] naming the wrong fields.
     pub(super) fn read(&self, now_ms: i64) -> Result<(Name, Role, Wanted), Error> {
         let mut faults = Faults::default();
         let name = faults.of("name", Name::parse_new(&self.name));
@@ -130,10 +124,6 @@ impl ClientDraft {
 }
 
 impl ClientEdit {
-    /// What is to change.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] naming the wrong fields.
     pub(super) fn read(&self, now_ms: i64) -> Result<Change, Error> {
         let mut faults = Faults::default();
         faults.0.extend(rate_faults(self.rates));
@@ -164,10 +154,8 @@ impl ClientEdit {
 }
 
 impl Change {
-    /// Changes a client.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] where its role has no use for what it is to be kept to.
+    /// Applies the change to a client. Returns an error if its role does not support the requested
+    /// restrictions.
     pub(super) fn change(&self, client: &mut Client) -> Result<(), Error> {
         client.rates = self.rates.over(client.rates);
         set(&mut client.dialects, self.dialects.as_ref());
@@ -190,13 +178,11 @@ fn set<T: Clone>(field: &mut T, to: Option<&T>) {
     }
 }
 
-/// What is wrong with the end of a key.
 fn past(expire_ms: Option<i64>, now_ms: i64) -> Option<Violation> {
     let is_past = expire_ms.is_some_and(|at_ms| at_ms <= now_ms);
     is_past.then(|| Violation::new("expireTime", "is in the past; to end a key now, revoke it"))
 }
 
-/// Everything that is wrong with what was asked.
 #[derive(Debug, Default)]
 struct Faults(Vec<Violation>);
 
@@ -217,7 +203,6 @@ impl Faults {
     }
 }
 
-/// The certificates of these names.
 fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation> {
     let fault = |fault| Violation::new("certificates", fault);
     if names.len() > CERTIFICATES_MAX {
@@ -230,7 +215,6 @@ fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation
     read.collect::<Result<_, _>>().map_err(fault)
 }
 
-/// The texts that a client is kept to: so many, each of so many characters.
 fn scope(
     field: &str,
     texts: &[String],
@@ -253,7 +237,7 @@ fn scope(
     }
 }
 
-/// What a role has no use for: a limit that limits nothing would only look like one.
+/// Returns the restrictions without effect in a role: they would give a false sense of security.
 fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
     let mut faults = Vec::new();
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
@@ -269,7 +253,6 @@ fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
     faults
 }
 
-/// Returns the settings for sending that have no effect in a role.
 fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec<Violation> {
     let mut faults = Vec::new();
     if role == Role::Admin && !dialects.is_empty() {
@@ -286,7 +269,6 @@ fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec
     faults
 }
 
-/// The dialects of these names.
 fn known(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
     let dialects = names.iter().map(|name| {
         Dialect::of_word(name).ok_or_else(|| {
@@ -297,7 +279,6 @@ fn known(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
     dialects.collect()
 }
 
-/// What is wrong with rates.
 fn rate_faults(rates: Rates) -> Vec<Violation> {
     let limits = [
         (

@@ -1,4 +1,5 @@
-//! The keys of all clients, kept up to date by the change log: a key that no one has costs no read.
+//! The keys of all clients in memory, kept up to date by the change log, so that an unknown key
+//! costs no read.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -24,73 +25,67 @@ use crate::{
     },
 };
 
-/// How often the times of last use are written.
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
-/// Steps of the change log that are read at a time.
 const LOG_PAGE: usize = 256;
 
-/// The client whose key a call carries.
+/// The client that makes a call.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Distinguishes it from an earlier client of the same name.
+    /// Id of the client; differs from that of an earlier client with the same name.
     pub id: RecordId,
-    /// Its name.
+    /// Name of the client.
     pub name: Name,
-    /// What it may do.
+    /// Role of the client.
     pub role: Role,
-    /// What it may speak in addition to the native interface; an admin may all.
+    /// Dialects allowed in addition to the native API; an admin may use all.
     pub dialects: BTreeSet<Dialect>,
-    /// What of its role it is kept to.
+    /// Restrictions of the role.
     pub scope: Arc<KeyScope>,
-    /// What it may still ask for.
+    /// Rate limits.
     pub meter: Arc<Meter>,
-    /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
-    /// outlives its call has to look at it.
+    /// Cancelled when the key is revoked. The guard ends calls then; only work that outlives its
+    /// call has to check this.
     pub revoked: CancellationToken,
-    /// Until when the caller with a token is signed in; none for a client with its key.
+    /// End of the session of a caller with a token; `None` for a client with its key.
     pub signed_in_until_ms: Option<i64>,
 }
 
-/// Finds the client of a key or certificate, and notices when a key is revoked.
+/// Finds the client of a key or certificate, and detects revoked keys.
 #[derive(Debug)]
 pub struct Keys {
     store: Store,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
-    /// Held while the change log is read, so that who waits for it finds the table up to date.
+    /// Held while the change log is read, so that waiting calls find the table up to date.
     following: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The place in the change log up to which the rest is right.
+    /// Position in the change log up to which the table is current.
     followed: LogPosition,
-    /// The clients by the hash of their key or certificate.
+    /// The clients by hash of their key or certificate.
     known: HashMap<[u8; 32], Arc<CachedKey>>,
-    /// The hashes of the keys of each client, by the key of its record.
+    /// The hashes of each client's keys and certificates, by the key of its record.
     hashes: HashMap<Vec<u8>, Vec<[u8; 32]>>,
 }
 
 #[derive(Debug)]
 struct CachedKey {
     client: Client,
-    /// What it is kept to, to be handed out.
     scope: Arc<KeyScope>,
-    /// Of the key that is known: the client's, or the one before.
     hash: [u8; 32],
-    /// When that ends.
     ends_ms: Option<i64>,
     revoked: CancellationToken,
     meter: Arc<Meter>,
-    /// The minute of the last use.
+    /// Time of the last use, rounded to minutes.
     used_ms: AtomicI64,
-    /// The address of the last use.
     used_from: Mutex<Option<IpAddr>>,
 }
 
 impl CachedKey {
-    /// A key of a client; `before` is what was known of the same key, and the meter is that of all its
-    /// keys.
+    /// Creates the cached form of a key. `before` is the earlier cached form of the same key; all
+    /// keys of a client share the meter.
     fn new(
         client: Client,
         (hash, ends_ms): ([u8; 32], Option<i64>),
@@ -103,7 +98,7 @@ impl CachedKey {
         Self {
             hash,
             ends_ms,
-            // A key that had ended and ends later now has calls again.
+            // A key that had expired and now expires later is valid again.
             revoked: before
                 .map(|it| it.revoked.clone())
                 .filter(|revoked| !revoked.is_cancelled())
@@ -141,7 +136,7 @@ impl CachedKey {
     }
 }
 
-/// What calls of a client may show, by hash, each with the moment it ends at.
+/// Returns the hashes of a client's keys and certificates with their expiry.
 fn shown_by(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
     let certificates = client.certificates.iter();
     let certificates = certificates.map(|name| (certificate_hash(name), client.expire_ms));
@@ -149,10 +144,10 @@ fn shown_by(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
 }
 
 impl Keys {
-    /// Begins to follow the clients in a store.
+    /// Reads the clients of a store and starts following their changes.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let keys = Self {
             store,
@@ -164,20 +159,21 @@ impl Keys {
         Ok(keys)
     }
 
-    /// The client that a key belongs to, which is used from that address; none when there is no such
-    /// key.
+    /// Returns the client of a key and notes its use from that address; `None` if the key is
+    /// unknown.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] when the key has ended; those of the store, which is read only when
-    /// clients changed.
+    /// Returns [`Error::Unauthenticated`] if the key has expired, and an error if the store fails.
+    /// The store is only read if clients have changed.
     pub async fn find(&self, key: &str, from: Option<IpAddr>) -> Result<Option<Caller>, Error> {
         self.find_shown(key_hash(key), from).await
     }
 
-    /// The client that one of these certificates stands for.
+    /// Returns the client of one of these certificates.
     ///
     /// # Errors
-    /// As [`Keys::find`], and [`Error::Unauthenticated`] when they stand for several clients.
+    /// Returns the same errors as [`Keys::find`], and [`Error::Unauthenticated`] if they belong to
+    /// several clients.
     pub async fn find_certificate(
         &self,
         shown: &[CertificateName],
@@ -209,7 +205,7 @@ impl Keys {
             let table = self.table();
             (self.known(&table, hash, from)?, table.followed)
         };
-        // Where several nodes share the store, another one may have revoked it.
+        // With a shared store, another node may have revoked it.
         if found.is_some() && !engine.is_shared() {
             return Ok(found);
         }
@@ -229,7 +225,7 @@ impl Keys {
         let Some(known) = table.known.get(&hash) else {
             return Ok(None);
         };
-        // The table found it by a separate hash; access depends on this comparison.
+        // The table lookup is not constant-time; access depends on this comparison.
         let is_same: bool = known.hash.ct_eq(&hash).into();
         if !is_same {
             return Ok(None);
@@ -242,7 +238,7 @@ impl Keys {
         Ok(Some(known.caller()))
     }
 
-    /// Ends the calls of keys that have ended; answers when the next one does.
+    /// Ends the calls of expired keys and returns the time of the next expiry.
     fn end_expired(&self) -> i64 {
         let (now_ms, table) = (self.clock.now_ms(), self.table());
         let mut next_ms = i64::MAX;
@@ -256,11 +252,11 @@ impl Keys {
         next_ms
     }
 
-    /// Applies what changed in the store until now: who was revoked before this call is not
-    /// accepted after it, and their calls under way are ended.
+    /// Applies all changes up to now. A client that was revoked before this call is not accepted
+    /// after it, and its calls in flight are ended.
     ///
     /// # Errors
-    /// Those of the store; call it again then.
+    /// Returns an error if the store fails; the call should be repeated.
     pub async fn catch_up(&self) -> Result<(), Error> {
         let _following = self.following.lock().await;
         loop {
@@ -287,16 +283,16 @@ impl Keys {
         }
     }
 
-    /// As [`Keys::catch_up`], for every node that shares the store: who was revoked before this call is
-    /// accepted by none after it.
+    /// Like [`Keys::catch_up`], for every node that shares the store: a client that was revoked
+    /// before this call is accepted by none of them after it.
     ///
     /// # Errors
-    /// Those of [`Keys::catch_up`].
+    /// Returns the same errors as [`Keys::catch_up`].
     pub async fn catch_up_everywhere(&self) -> Result<(), Error> {
         self.catch_up().await?;
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();
-        // Who has not followed by then does not live any more.
+        // A node that has not caught up by then is dead.
         engine
             .cluster()
             .followed_by_all(position, STORE_NODES_FOLLOW_TIME_MAX)
@@ -304,7 +300,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Follows the change log and writes the times of last use, until the service stops.
+    /// Follows the change log and writes the times of last use, until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut signal = self.store.engine().log_signal();
         let interval_ms = i64::try_from(USE_WRITE_INTERVAL.as_millis()).unwrap_or(i64::MAX);
@@ -332,12 +328,12 @@ impl Keys {
         }
     }
 
-    /// The time by the clock that calls are admitted by.
+    /// Returns the current time on the clock used for admitting calls.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }
 
-    /// Re-reads all clients: those that are there, and those that were.
+    /// Re-reads all clients, including those in the table that no longer exist.
     async fn read_all(&self) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
         let mut keys: HashSet<Vec<u8>> = self.table().hashes.keys().cloned().collect();
@@ -359,8 +355,8 @@ impl Keys {
         }
     }
 
-    /// Applies these clients as they are stored now, where the log has reached that place: whose
-    /// key is gone or another one is not accepted any more, and their calls are ended.
+    /// Applies the stored state of these clients, with the log at that position. Keys that were
+    /// deleted or replaced are no longer accepted, and their calls are ended.
     async fn take_in(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;
@@ -402,7 +398,7 @@ impl Keys {
     fn note_use(&self, known: &CachedKey, from: Option<IpAddr>) {
         let now_ms = self.clock.now_ms();
         let minute_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
-        // Once a minute is often enough for the address.
+        // The address is updated at most once a minute.
         if known.used_ms.fetch_max(minute_ms, Ordering::Relaxed) < minute_ms && from.is_some() {
             *known
                 .used_from
@@ -411,10 +407,10 @@ impl Keys {
         }
     }
 
-    /// Writes the times of last use that changed, in one commit.
+    /// Writes changed times of last use in one commit.
     async fn write_uses(&self) -> Result<(), Error> {
         let mut used: Vec<_> = self.table().known.values().cloned().collect();
-        // Of several keys of a client, the one that was used last.
+        // For a client with several keys, the latest use counts.
         used.sort_by_key(|known| std::cmp::Reverse(known.used_ms.load(Ordering::Relaxed)));
         let mut clients = HashSet::new();
         used.retain(|known| clients.insert(known.client.id));
@@ -435,14 +431,14 @@ impl Keys {
             return Ok(());
         }
         match self.store.apply(Lane::Bulk, changes).await {
-            // A user was revoked meanwhile; the others are written the next time.
+            // A client was revoked concurrently; the others are written next time.
             Ok(_) | Err(EngineError::Conflict(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        // The table is whole between any two statements, so a panic elsewhere does not spoil it.
+        // The table is consistent between statements, so a panic elsewhere does not corrupt it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! How much a client may still ask for.
+//! Rate limits of a client.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -10,39 +10,39 @@ use crate::{
     error::Error,
 };
 
-/// Thousandths in one: what a rate a second gives in a millisecond.
+/// Scale of the counters: a rate per second equals thousandths per millisecond.
 const THOUSANDTHS: i64 = 1_000;
 
-/// Meters the calls and events of one client.
+/// Meters the calls and events of a client.
 ///
-/// A second's worth may come in a burst. A list with more events than that is accepted when a
-/// second's worth is free, and what is too much of it has to be waited for afterwards: over time
-/// the rate holds, and no list is too long for ever.
+/// A burst of one second's worth is allowed. A larger list of events is accepted once a full
+/// second's worth is available; the excess is waited for afterwards. So the rate holds over time,
+/// and no list is too long to be accepted.
 #[derive(Debug)]
 pub struct Meter {
     rates: Rates,
     buckets: Mutex<Buckets>,
 }
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Calls.
     Requests,
-    /// Events in them.
+    /// Events within calls.
     Events,
 }
 
-/// What a client may still ask for.
+/// The state of a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// What is counted.
+    /// Unit of the limit.
     pub unit: Unit,
-    /// How many a second, which is also how many may come in a burst.
+    /// Rate per second, which is also the burst size.
     pub per_second: i64,
-    /// How many are left.
+    /// Number remaining.
     pub left: i64,
-    /// Seconds until all of them are there again.
+    /// Seconds until the bucket is full again.
     pub full_seconds: u64,
 }
 
@@ -55,13 +55,13 @@ struct Buckets {
 #[derive(Debug)]
 struct Bucket {
     per_second: i64,
-    /// What is left, in thousandths; below zero when it has to be waited for.
+    /// Remaining amount in thousandths; negative after a large list.
     left: i64,
     at_ms: i64,
 }
 
 impl Meter {
-    /// A meter of which nothing is used yet.
+    /// Creates a full meter.
     pub fn new(rates: Rates, now_ms: i64) -> Self {
         let bucket = |per_second: Option<u32>| {
             let per_second = i64::from(per_second?);
@@ -81,15 +81,14 @@ impl Meter {
         }
     }
 
-    /// The rates that it holds a client to.
     pub(super) fn rates(&self) -> Rates {
         self.rates
     }
 
-    /// Counts one call.
+    /// Counts a call.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] with the time to wait; nothing is counted then.
+    /// Returns [`Error::Exhausted`] with the time to wait; the call is not counted in that case.
     pub fn take_call(&self, client: &Name, now_ms: i64) -> Result<(), Error> {
         self.take(|buckets| &mut buckets.requests, 1, now_ms)
             .map_err(|wait| beyond(client, self.rates.requests_per_second, "requests", wait))
@@ -98,16 +97,16 @@ impl Meter {
     /// Counts events.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] with the time to wait; nothing is counted then.
+    /// Returns [`Error::Exhausted`] with the time to wait; the events are not counted in that case.
     pub fn take_events(&self, client: &Name, count: usize, now_ms: i64) -> Result<(), Error> {
         self.take(|buckets| &mut buckets.events, count, now_ms)
             .map_err(|wait| beyond(client, self.rates.events_per_second, "events", wait))
     }
 
-    /// Counts events, or shows how long to wait until they can be.
+    /// Counts events if the limit allows.
     ///
     /// # Errors
-    /// With that time.
+    /// Returns the time to wait; the events are not counted in that case.
     pub fn try_events(&self, count: usize, now_ms: i64) -> Result<(), Duration> {
         self.take(|buckets| &mut buckets.events, count, now_ms)
     }
@@ -125,7 +124,7 @@ impl Meter {
         }
     }
 
-    /// What is left of each limit that the client has.
+    /// Returns the state of each limit of the client.
     pub fn limits(&self, now_ms: i64) -> Vec<Limit> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Buckets { requests, events } = &mut *buckets;
@@ -151,7 +150,7 @@ impl Bucket {
     }
 
     fn refill(&mut self, now_ms: i64) {
-        // A clock that was set back gives nothing.
+        // A clock set back refills nothing.
         let passed_ms = now_ms.saturating_sub(self.at_ms).max(0);
         let more = passed_ms.saturating_mul(self.per_second);
         self.left = self.left.saturating_add(more).min(self.most());
@@ -201,7 +200,7 @@ mod tests {
         assert_eq!(meter.try_events(60, 0), Ok(()));
         assert_eq!(meter.try_events(60, 0), Err(Duration::from_millis(200)));
         assert_eq!(meter.try_events(60, 200), Ok(()));
-        // More than a second's worth waits until a second's worth is there, and is paid for after.
+        // A larger list waits for a full bucket and is paid for afterwards.
         assert_eq!(meter.try_events(300, 200), Err(Duration::from_secs(1)));
         assert_eq!(meter.try_events(300, 1_200), Ok(()));
         assert_eq!(
@@ -209,7 +208,7 @@ mod tests {
             Err(Duration::from_millis(2_010))
         );
         assert_eq!(meter.try_events(1, 3_210), Ok(()));
-        // A clock that is set back takes nothing away and gives nothing.
+        // A clock set back neither refills nor drains the bucket.
         assert_eq!(meter.try_events(1, 0), Err(Duration::from_millis(10)));
         let without = Meter::new(Rates::default(), 0);
         assert_eq!(without.try_events(1_000_000, 0), Ok(()));

@@ -1,4 +1,4 @@
-//! Clients through their operations, on a store in memory.
+//! Tests of clients through their operations, with a store in memory.
 
 use super::*;
 use crate::{
@@ -141,7 +141,7 @@ async fn a_new_service_writes_the_key_of_its_first_admin_once() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    // A removed file is not written again: its removal may be meant.
+    // A deleted file is not recreated: it may have been deleted on purpose.
     std::fs::remove_file(&path).unwrap();
     clients.ensure_admin(folder.path()).await.unwrap();
     assert!(!path.exists());
@@ -188,7 +188,7 @@ async fn a_certificate_stands_for_one_client() {
     };
     let taken = clients.update("two", &edit).await;
     assert!(matches!(taken, Err(Error::AlreadyExists(_))), "{taken:?}");
-    // It stays with the one that has it.
+    // The certificate stays with its client.
     clients.update("one", &edit).await.unwrap();
 }
 

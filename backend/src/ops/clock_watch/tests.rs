@@ -1,4 +1,4 @@
-//! Steps of the clock, with kills in between, restarts and two nodes.
+//! Tests of clock steps with crashes, restarts and two nodes.
 
 use std::{
     future::Future as _,
@@ -17,7 +17,7 @@ use crate::{
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// A process on a store that others may use as well.
+/// A process with a store that others may share.
 struct Process {
     store: Store,
     watch: ClockWatch,
@@ -63,7 +63,7 @@ impl Process {
         self.watch.clock().now_ms()
     }
 
-    /// Stores one record of each kind that waits, each for an hour.
+    /// Stores one waiting record of each kind, due in an hour.
     async fn wait_an_hour(&self) {
         let until_ms = self.now_ms() + HOUR_MS;
         let mut changes = self.store.changes();
@@ -107,7 +107,6 @@ impl Process {
         self.store.apply(Lane::Bulk, changes).await.unwrap();
     }
 
-    /// For how long each of them still waits.
     async fn left_ms(&self) -> Vec<i64> {
         let held = &samples::all::<Occurrence>(&self.store).await[0];
         let silences = samples::all::<Silence>(&self.store).await;
@@ -127,7 +126,7 @@ impl Process {
         until_ms.map(|it| it - self.now_ms()).collect()
     }
 
-    /// The due times by which indexes find them, from now on.
+    /// Returns the due times in the indexes, relative to now.
     async fn indexed_ms(&self) -> Vec<i64> {
         let mut indexed = Vec::new();
         for (index, at) in [
@@ -183,7 +182,7 @@ async fn whatever_waits_waits_as_long_whichever_way_the_clock_is_set() {
         assert_eq!(process.left_ms().await, left_ms, "{by_ms}");
         assert_eq!(process.indexed_ms().await, left_ms[..4], "{by_ms}");
         process.check().await;
-        // The same by a service that knows nothing of it but what is stored.
+        // A new process that knows only what is stored sees the same.
         assert_eq!(world.start().await.left_ms().await, left_ms, "{by_ms}");
     }
 }
@@ -226,7 +225,8 @@ async fn kill_at_any_moment_shifts_nothing_twice_or_half() {
     }
 }
 
-/// Polls a call so many times and then ends it, as a kill does; returns whether it was done before.
+/// Polls the future up to `polls` times and then drops it, as a crash would; returns whether it had
+/// completed.
 fn is_applied(process: &Process, polls: usize) -> bool {
     let mut applies = pin!(process.watch.apply(&process.store));
     let mut context = Context::from_waker(Waker::noop());
@@ -267,7 +267,7 @@ async fn nodes_that_notice_a_step_one_after_the_other_agree() {
             [HOUR_MS; 8],
             "in its own time: {by_ms}"
         );
-        // What it decides in its own time is right in that of the leader.
+        // Decisions made in its own time are correct in the leader's time.
         let mut changes = other.store.changes();
         let stored = other
             .store
@@ -286,7 +286,7 @@ async fn nodes_that_notice_a_step_one_after_the_other_agree() {
         other.watch.follow().await.unwrap();
         assert_eq!(other.now_ms(), world.clock.now_ms());
         assert_eq!(other.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
-        // Another leader finds nothing left to do.
+        // A new leader finds nothing left to do.
         other.apply().await;
         assert_eq!(leader.left_ms().await, other.left_ms().await);
     }
@@ -298,7 +298,7 @@ async fn step_of_one_node_alone_moves_nothing_that_is_stored() {
     let leader = world.start().await;
     leader.apply().await;
     leader.wait_an_hour().await;
-    // Another machine, whose clock is off.
+    // Another machine with a wrong clock.
     let own = Arc::new(ManualClock::at(START_MS));
     own.reboot();
     let store = world.store();
@@ -336,7 +336,7 @@ async fn what_is_decided_while_a_step_is_applied_is_decided_again() {
     process.apply().await;
     let refused = process.store.apply(Lane::Bulk, decided).await;
     assert!(matches!(refused, Err(EngineError::Conflict(_))));
-    // The same where it was read before, and decided after that.
+    // The same if the record was read before the step and decided after it.
     let mut decided = process.store.changes();
     decided.update(&read, &read.value);
     let refused = process.store.apply(Lane::Bulk, decided).await;

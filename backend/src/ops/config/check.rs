@@ -1,4 +1,4 @@
-//! What can be said of documents before the store is asked.
+//! Checks of documents that need no access to the store.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -10,13 +10,10 @@ use crate::{
     ops::resource::Resource,
 };
 
-/// Characters of an owner: the tag starts with `owner:`.
+/// Maximum number of characters in an owner; the tag starts with `owner:`.
 pub const OWNER_CHARACTERS_MAX: usize = TAG_CHARACTERS_MAX - OWNER.len();
 
-/// Refuses what no store can make good.
-///
-/// # Errors
-/// [`Error::Invalid`] with everything that is wrong.
+/// Returns [`Error::Invalid`] with all violations that do not depend on stored resources.
 pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(), Error> {
     let mut violations = Vec::new();
     let mut add = |field: String, why: String| violations.push(Violation::new(field, why));
@@ -64,10 +61,7 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
     Err(Error::Invalid(violations))
 }
 
-/// Refuses changes that ask for more than the role of who may apply documents.
-///
-/// # Errors
-/// [`Error::PermissionDenied`].
+/// Returns an error if changes require more than the caller's role.
 pub(super) fn role(changes: &[Change], role: Role) -> Result<(), Error> {
     let changes_settings = changes
         .iter()

@@ -1,4 +1,4 @@
-//! What documents would change of who is notified, found by replaying the last days.
+//! Previews the effect of documents on notifications by replaying the last days.
 
 use std::{
     cmp::Reverse,
@@ -21,10 +21,10 @@ use crate::{
     store::{Store, engine::Range},
 };
 
-/// When to ask again while another impact is under way.
+/// Suggested retry time while another preview is running.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Reports what documents would change of who is notified, one at a time.
+/// Previews the effect of documents on notifications, one preview at a time.
 #[derive(Debug)]
 pub struct Impacts {
     configuration: Configuration,
@@ -32,46 +32,47 @@ pub struct Impacts {
     turn: Semaphore,
 }
 
-/// What documents would change of who is notified.
+/// The effect of documents on notifications.
 #[derive(Debug, Default)]
 pub struct Impact {
-    /// Messages that would be sent.
+    /// Messages with the documents applied.
     pub messages: usize,
-    /// Messages that are sent with what is stored now.
+    /// Messages with the current configuration.
     pub messages_before: usize,
-    /// The same by rule, the greatest difference first.
+    /// Message counts by rule, largest difference first.
     pub rules: Vec<Counted>,
-    /// The same by destination.
+    /// Message counts by destination, largest difference first.
     pub destinations: Vec<Counted>,
-    /// Occurrences that notify now and no longer would.
+    /// Number of occurrences that would no longer notify anyone.
     pub no_longer_notified_count: usize,
-    /// The most severe of them.
+    /// The most severe occurrences that would no longer notify anyone.
     pub no_longer_notified: Vec<Occurrence>,
-    /// Occurrences that do not notify now and would.
+    /// Number of occurrences that would newly notify someone.
     pub newly_notified_count: usize,
-    /// Occurrences that were looked at.
+    /// Number of occurrences replayed.
     pub occurrence_count: usize,
-    /// What happened from then on was looked at, in milliseconds since 1970,
+    /// Start of the replayed time range, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// and up to then.
+    /// End of the replayed time range, in milliseconds since the epoch.
     pub end_ms: i64,
-    /// Whether that is less than was asked for.
+    /// Whether the replay covers less than was requested.
     pub stopped_early: bool,
 }
 
-/// Messages of a rule or to a destination.
+/// Message counts of a rule or destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// Its name.
+    /// Name of the rule or destination.
     pub name: String,
-    /// Messages that there would be.
+    /// Messages with the documents applied.
     pub messages: usize,
-    /// Messages that there are with what is stored now.
+    /// Messages with the current configuration.
     pub messages_before: usize,
 }
 
 impl Impacts {
-    /// Compares that configuration with documents, deciding as that service does.
+    /// Creates previews that compare a configuration with documents, using the same decisions as
+    /// the service.
     pub fn new(configuration: Configuration, deciding: Deciding) -> Self {
         Self {
             configuration,
@@ -80,12 +81,12 @@ impl Impacts {
         }
     }
 
-    /// What documents, and deleting what an owner's documents do not describe, would change of who
-    /// is notified, by the last days; 0 of them are the usual number.
+    /// Previews the effect of applying the documents, and of deleting the owner's other resources,
+    /// on the last `days`; 0 selects the default.
     ///
     /// # Errors
-    /// Those of [`Configuration::apply`], [`Error::Invalid`] for too many days, and
-    /// [`Error::Exhausted`] while another one is under way.
+    /// Returns the errors of [`Configuration::apply`], [`Error::Invalid`] for too many days, and
+    /// [`Error::Exhausted`] while another preview is running.
     pub async fn preview(
         &self,
         (documents, prune_owner): (&[Document], &str),
@@ -117,7 +118,7 @@ impl Impacts {
     }
 }
 
-/// The shortest time after which a rule repeats what it notified of; none when none does.
+/// Returns the shortest repeat interval of all rules; `None` if no rule repeats.
 async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
     let mut shortest: Option<Duration> = None;
     let mut pages = store.pages::<Rule>(Range::under(&[]));
@@ -129,7 +130,7 @@ async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
     Ok(shortest)
 }
 
-/// The difference between two replays of a timeline, as far as both came.
+/// Compares two replays of a timeline, up to where the shorter one ends.
 fn compared(timeline: &Timeline, before: &Replayed, after: &Replayed, now_ms: i64) -> Impact {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);

@@ -14,7 +14,8 @@ use crate::{
     },
 };
 
-/// Notes how many responses under way each change of a rule stops: it is deleted, or does not escalate any more.
+/// Notes how many running responses each rule change stops, by deleting the rule or removing its
+/// escalation.
 pub(super) async fn note(
     (before, after): (&Store, &Store),
     changes: &mut [Change],

@@ -1,4 +1,4 @@
-//! Documents are stored together or not at all.
+//! Tests that documents are stored together or not at all.
 
 use bellwether_proto::v1::{self, destination_type::Type, webhook_signature::Scheme};
 
@@ -340,7 +340,7 @@ async fn what_holds_and_what_takes_in_is_configuration_too_whatever_order_it_com
     };
     assert_eq!(*changed_secrets, ["signature.secret"]);
 
-    // What takes out another calendar comes first by name, and goes first when both go.
+    // The calendar that excludes the other sorts first by name, and is deleted first.
     let gone = world.apply(&[], "a").await.unwrap();
     assert_eq!(gone.len(), 7, "{gone:?}");
     assert!(gone.iter().all(|it| it.starts_with('-')), "{gone:?}");

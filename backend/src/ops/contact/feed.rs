@@ -1,4 +1,4 @@
-//! The addresses of the feeds of contacts.
+//! Feed URLs of contacts.
 
 use super::Contacts;
 use crate::{
@@ -9,10 +9,11 @@ use crate::{
 };
 
 impl Contacts {
-    /// Returns a contact whose address is issued to the caller, and records that.
+    /// Returns a contact whose feed URL is issued to the caller, and records that in the audit log.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::PermissionDenied`] outside of the caller's tags, and those of the store.
+    /// Returns [`Error::NotFound`] if the contact does not exist, [`Error::PermissionDenied`] if it
+    /// is outside the caller's tags, and an error if the store fails.
     pub async fn issue_feed(&self, name: &str) -> Result<Contact, Error> {
         let contact = self.find_own(name).await?;
         if let Some(by) = audit::current() {
@@ -27,10 +28,10 @@ impl Contacts {
         Ok(contact)
     }
 
-    /// Revokes the address of the feed of a contact, and gives it another one.
+    /// Revokes the feed URL of a contact and replaces it with a new one.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and those of the store.
+    /// Returns [`Error::NotFound`] if the contact does not exist, and an error if the store fails.
     pub async fn rotate_feed(&self, name: &str) -> Result<Contact, Error> {
         let decide = async || {
             let found = resource::find::<Contact>(&self.store, name).await?;

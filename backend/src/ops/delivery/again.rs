@@ -1,4 +1,4 @@
-//! A delivery that sends an ended one again, with templates as they are now.
+//! Creates new deliveries that send ended ones again with the current templates.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -12,7 +12,7 @@ use crate::{
     store::{Changes, Record, Store, Stored},
 };
 
-/// What is in force now, read once for each name.
+/// Current rules and destinations, each read once.
 pub(super) struct Templates<'a> {
     store: &'a Store,
     destinations: HashMap<String, Option<Stored<Destination>>>,
@@ -28,15 +28,12 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// Whether the destination of a delivery is still there.
     pub(super) async fn has_destination(&mut self, old: &Delivery) -> Result<bool, Error> {
         Ok(self.destination(old).await?.is_some())
     }
 
-    /// Adds a new delivery of an ended one, and marks the ended one as sent again.
-    ///
-    /// # Errors
-    /// [`Error::FailedPrecondition`] when the destination is gone, and those of the store.
+    /// Adds a new delivery for an ended one, and marks the ended one as sent again. Returns
+    /// [`Error::FailedPrecondition`] if the destination was deleted.
     pub(super) async fn again(
         &mut self,
         changes: &mut Changes,
@@ -65,7 +62,8 @@ impl<'a> Templates<'a> {
             in_thread: true,
             behind: None,
             may_have_arrived: false,
-            // What was delivered is sent to all again, what was given up to those that do not have it.
+            // A delivered message is sent to all recipients again, a failed one only to those that
+            // did not receive it.
             recipients: Recipients {
                 reached: match old.value.state {
                     DeliveryState::Delivered => Vec::new(),

@@ -1,4 +1,4 @@
-//! How an attempt begins and ends in the records: no I/O.
+//! Transitions of delivery and attempt records at the start and end of an attempt; no I/O.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
     store::record::bytes::Key,
 };
 
-/// How much longer than an attempt a lease is, so that the end can still be recorded.
+/// Time by which a lease outlasts its attempt, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Timeout of an attempt. A mail server may respond to the text of a mail late.
+/// Returns the timeout of an attempt. Mail servers may be slow to respond to the body of a mail.
 pub(crate) fn longest(
     config: &DeliveryConfig,
     settings: DeliverySettings,
@@ -28,7 +28,8 @@ pub(crate) fn longest(
     }
 }
 
-/// A delivery whose next attempt begins, and that attempt, which takes at most so long.
+/// Returns the delivery and its next attempt as the attempt begins. The lease lasts for `longest`
+/// plus a margin.
 pub(crate) fn begun(delivery: &Delivery, longest: Duration, now_ms: i64) -> (Delivery, Attempt) {
     let until_ms = now_ms.saturating_add(millis(longest + LEASE_MARGIN));
     let begun = Delivery {
@@ -40,7 +41,6 @@ pub(crate) fn begun(delivery: &Delivery, longest: Duration, now_ms: i64) -> (Del
     (begun, attempt)
 }
 
-/// An attempt of which nothing is known but that it began.
 pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt {
     Attempt {
         delivery,
@@ -53,7 +53,6 @@ pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt
     }
 }
 
-/// An attempt that ended.
 pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     Attempt {
         duration: Some(report.duration),
@@ -64,7 +63,6 @@ pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
     }
 }
 
-/// The key of an attempt.
 pub(crate) fn attempt_key(delivery: RecordId, number: u32) -> Vec<u8> {
     Key::new().id(delivery).number(number).build()
 }

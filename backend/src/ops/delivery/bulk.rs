@@ -1,4 +1,4 @@
-//! Bulk operations on deliveries: counted first, then sent again or cancelled, some in each commit.
+//! Bulk operations on deliveries: counting, retrying and cancelling in small commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,73 +12,71 @@ use crate::{
     store::{Changes, Lane, Store, Stored},
 };
 
-/// What to do with many deliveries.
+/// An action on many deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkAction {
-    /// Send again what has ended and was not sent again yet; make due what waits.
+    /// Sends ended deliveries again unless that was already done, and makes waiting ones due.
     Retry,
-    /// End what has not ended.
+    /// Cancels deliveries that have not ended.
     Cancel,
 }
 
-/// Which deliveries.
+/// A selection of deliveries.
 #[derive(Debug, Clone)]
 pub enum Selection {
-    /// These, all in one call.
+    /// Explicit ids, all handled in one call.
     Ids(Vec<RecordId>),
-    /// Those that pass a filter, newest first. Without states: for [`BulkAction::Retry`] the dead ones,
-    /// for [`BulkAction::Cancel`] all that have not ended.
+    /// All that match a filter, newest first. Without states: the dead ones for
+    /// [`BulkAction::Retry`], and all that have not ended for [`BulkAction::Cancel`].
     Matching {
-        /// The filter.
+        /// Filter of the deliveries.
         filter: Filter,
-        /// How many one call handles at most; a dry run continues.
+        /// Maximum number handled per call; ignored in dry runs.
         limit: usize,
-        /// Where to continue; empty at first.
+        /// Token to continue from; empty at first.
         token: String,
     },
 }
 
-/// What a call did, or in a dry run would have done.
+/// The result of a call, or of a dry run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct BulkTally {
-    /// How many deliveries were sent again, made due, or cancelled.
+    /// Number of deliveries sent again, made due, or cancelled.
     pub count: usize,
-    /// The same by the destination's name.
+    /// That number by destination name.
     pub destinations: BTreeMap<String, usize>,
-    /// How many were left as they are, and why.
+    /// Number of deliveries skipped, by reason.
     pub skipped: BTreeMap<Skip, usize>,
-    /// Each delivery that was handled, and the one that is tried for it; not in a dry run.
+    /// Each handled delivery with the one that is attempted for it; empty in dry runs.
     pub handled: Vec<(RecordId, RecordId)>,
-    /// Where to continue; empty at the end.
+    /// Token to continue from; empty at the end.
     pub next_token: String,
 }
 
-/// Why a delivery is left as it is.
+/// The reason for skipping a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
-    /// There is none of that identity.
+    /// There is no delivery with that id.
     NotFound,
-    /// It is a test.
+    /// The delivery is a test.
     Test,
-    /// An attempt is under way.
+    /// An attempt is in flight.
     UnderWay,
-    /// It was sent again already.
+    /// The delivery was already sent again.
     RetriedAlready,
-    /// Its destination is gone.
+    /// The destination was deleted.
     DestinationGone,
-    /// It has ended already.
+    /// The delivery has already ended.
     Ended,
-    /// A shadow rule only recorded it.
+    /// The delivery was only recorded by a shadow rule.
     Shadowed,
-    /// A digest includes it.
+    /// The delivery is part of a digest.
     Folded,
 }
 
-/// What was decided in one step.
 #[derive(Default)]
 struct BulkStep {
     tally: BulkTally,
-    /// The last delivery that was looked at.
     last: Option<RecordId>,
 }
 
@@ -109,14 +107,14 @@ impl BulkTally {
 }
 
 impl Deliveries {
-    /// Does a action to many deliveries, or with `dry_run` only counts them.
+    /// Applies an action to many deliveries, or only counts them with `dry_run`.
     ///
-    /// What is handled is committed in small steps, each as a whole. A call that fails or is dropped
-    /// has handled the steps before; calling again handles none of these a second time.
+    /// Deliveries are handled in small commits. If a call fails or is dropped, earlier commits
+    /// remain; repeating the call does not handle these deliveries again.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a token of another selection, [`Error::PermissionDenied`] where one of them
-    /// is not the caller's to act on, and those of the store.
+    /// Returns [`Error::Invalid`] for a token of another selection, [`Error::PermissionDenied`] if
+    /// the caller may not act on one of the deliveries, and an error if the store fails.
     pub async fn bulk(
         &self,
         action: BulkAction,
@@ -166,7 +164,7 @@ impl Deliveries {
             DELIVERIES_SCANNED_MAX
         };
         let mut reach = filter.reach(scope.last_key(token)?.as_deref());
-        // What this call makes is not what it was asked to handle.
+        // Excludes deliveries created by this call.
         let now = RecordId::first_at(self.clock.now_ms().try_into().unwrap_or(0));
         reach.below = Some(reach.below.map_or(now, |below| below.min(now)));
         let walk = self.walk(filter).await?;
@@ -192,7 +190,6 @@ impl Deliveries {
         }
     }
 
-    /// Handles some deliveries in one commit, at most `limit`.
     async fn step(
         &self,
         action: BulkAction,
@@ -220,7 +217,7 @@ impl Deliveries {
                 }
                 batch.step.last = Some(*id);
                 match (old, filter) {
-                    // What is gone since the index was read is none that was asked for.
+                    // Deleted after the index was read.
                     (None, Some(_)) => {}
                     (None, None) => batch.step.skip(Skip::NotFound),
                     (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
@@ -238,10 +235,9 @@ impl Deliveries {
     }
 }
 
-/// One commit while it is decided.
 struct Batch<'a> {
     store: Store,
-    /// What was sent again so far.
+    /// Deliveries sent again so far.
     again: BTreeSet<RecordId>,
     templates: Templates<'a>,
     changes: Changes,
@@ -288,8 +284,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Sends an ended delivery again, and after it what was delivered later in its thread and says
-    /// otherwise of whether that is over.
+    /// Sends an ended delivery again, and after it a later message of its thread that contradicts
+    /// it about whether the thread is over.
     async fn again(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
         let last = sequencing::last_word(&self.store, &old.value).await?;
         let state = last.as_ref().map(|it| it.value.state);
@@ -326,7 +322,7 @@ impl Batch<'_> {
     }
 }
 
-/// The filter with the states that are meant when it names none.
+/// Returns the filter with the action's default states if it names none.
 fn with_states(action: BulkAction, filter: Filter) -> Filter {
     let names_states = filter.condition.as_ref().is_some_and(|it| it.names_states);
     if !filter.states.is_empty() || names_states {
@@ -347,7 +343,7 @@ fn with_states(action: BulkAction, filter: Filter) -> Filter {
     }
 }
 
-/// The tokens of a action belong to its filter, and those of a dry run to dry runs.
+/// Page tokens are bound to the action and filter, and those of dry runs to dry runs.
 fn scope(action: BulkAction, filter: &Filter, dry_run: bool) -> Scope {
     let word = match action {
         BulkAction::Retry => "retry",

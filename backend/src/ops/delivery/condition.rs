@@ -1,5 +1,4 @@
-//! Conditions on deliveries as one line of text: on what a delivery is itself, and on the event
-//! that it is about.
+//! Conditions on deliveries as one line of text, about the delivery itself and its event.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +16,7 @@ use crate::{
     message::sample,
 };
 
-/// What deliveries have themselves; every other field is one of the event.
+/// Fields of deliveries; all others are fields of the event.
 const OWN: [&str; 10] = [
     "state",
     "resent",
@@ -30,9 +29,9 @@ const OWN: [&str; 10] = [
     "test",
     "clear",
 ];
-/// What has not ended.
+/// Alias for all states that have not ended.
 const WAITING: &str = "waiting";
-/// The states as they are written, and with a word that means the same.
+/// The states by name, including an alias.
 const STATES: [(&str, DeliveryState); 9] = [
     ("pending", DeliveryState::Pending { due_ms: 0 }),
     ("leased", DeliveryState::Leased { until_ms: 0 }),
@@ -45,18 +44,17 @@ const STATES: [(&str, DeliveryState); 9] = [
     ("shadowed", DeliveryState::Shadowed),
 ];
 
-/// What is asked of deliveries, ready to be asked.
+/// A compiled condition on deliveries.
 #[derive(Debug)]
 pub struct Condition {
     text: String,
     root: Node,
-    /// What has to hold whatever else does: where to look.
+    /// Necessary conditions that narrow the search.
     pub(super) narrow: Narrow,
-    /// Whether it says anything about states.
     pub(super) names_states: bool,
 }
 
-/// The same text means the same.
+/// Equal texts are equal conditions.
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.narrow == other.narrow
@@ -65,18 +63,17 @@ impl PartialEq for Condition {
 
 impl Eq for Condition {}
 
-/// Parts of a condition that an index or the identities of deliveries answer.
+/// The necessary parts of a condition that are answered by an index or by delivery ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Narrow {
-    /// By number.
     pub(super) states: Vec<u8>,
     pub(super) rule_names: Vec<String>,
     pub(super) destination_names: Vec<String>,
     pub(super) event: Option<EventId>,
     pub(super) digest: Option<RecordId>,
-    /// Decided then or later, in milliseconds since 1970.
+    /// Start of the decision time (inclusive), in milliseconds since the epoch.
     pub(super) start_ms: Option<i64>,
-    /// Decided before, in milliseconds since 1970.
+    /// End of the decision time (exclusive), in milliseconds since the epoch.
     pub(super) end_ms: Option<i64>,
 }
 
@@ -85,17 +82,15 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// A comparison of a separate field.
+    /// A comparison of a field of the delivery.
     Own(DocumentQuery),
-    /// A comparison of a field of an event.
+    /// A comparison of a field of the event.
     Event(CompiledQuery),
 }
 
 impl Condition {
-    /// Reads a condition at a moment, in milliseconds since 1970; none for no text.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it, and where.
+    /// Parses a condition relative to a time; `None` for an empty text. Returns all errors with
+    /// their positions.
     fn read(text: &str, now_ms: i64) -> Result<Option<(Self, Parsed)>, Vec<Fault>> {
         if text.trim().is_empty() {
             return Ok(None);
@@ -124,12 +119,12 @@ impl Condition {
         Ok(Some((condition, parsed)))
     }
 
-    /// As it was written.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it holds for a delivery; what it says of when that was decided is asked elsewhere.
+    /// Returns whether the condition matches a delivery. Decision times are checked through
+    /// [`Narrow`] instead.
     pub(super) fn holds(&self, delivery: &Delivery) -> bool {
         let events: Vec<_> = events(delivery).map(Subject::new).collect();
         self.root.holds(&document(delivery), &events)
@@ -148,14 +143,12 @@ impl Node {
     }
 }
 
-/// The events that a delivery is about.
 fn events(delivery: &Delivery) -> impl Iterator<Item = &Occurrence> {
     let content = &delivery.content;
     let members = content.group.iter().flat_map(|it| &it.members);
     std::iter::once(&content.occurrence).chain(members.map(|(_, it)| it))
 }
 
-/// A delivery as conditions on its own fields see it.
 fn document(delivery: &Delivery) -> Document {
     static BLANK: LazyLock<Occurrence> = LazyLock::new(|| sample::occurrence(0));
     let number = delivery.state.number();
@@ -174,7 +167,7 @@ fn document(delivery: &Delivery) -> Document {
         "resent": delivery.retried_as.is_some(),
         "clear": delivery.content.clear,
     });
-    // What there is none of is not there.
+    // Empty values count as missing.
     let mut put = |field: &str, text: String| {
         if !text.is_empty() {
             own[field] = Value::String(text);
@@ -197,12 +190,11 @@ struct Reader {
     narrow: Narrow,
     comparisons: usize,
     names_states: bool,
-    /// By path.
     faults: Vec<(String, String)>,
 }
 
 impl Reader {
-    /// Reads what has to hold in any case.
+    /// Compiles the outermost clause, all of whose parts must match.
     fn outermost(&mut self, clause: &Clause) -> Node {
         match clause {
             Clause::And(clauses) => {
@@ -219,7 +211,7 @@ impl Reader {
         }
     }
 
-    /// Reads a part that has to hold; none where that is asked elsewhere.
+    /// Compiles a part that must match; `None` if it is fully covered by [`Narrow`].
     fn needed(&mut self, clause: &Clause, path: &str) -> Option<Node> {
         if self.is_of_time(clause, path) {
             return None;
@@ -243,7 +235,8 @@ impl Reader {
         Some(self.node(clause, path))
     }
 
-    /// Takes `since` and `until`, which mean when it was decided.
+    /// Consumes `since` and `until`, which refer to the decision time; returns whether the clause
+    /// is one of them.
     fn is_of_time(&mut self, clause: &Clause, path: &str) -> bool {
         let is_since = matches!(clause, Clause::GreaterAndEquals(field, _) if field == "lastSeen");
         let is_until = matches!(clause, Clause::Less(field, _) if field == "startTime");
@@ -330,7 +323,7 @@ impl Reader {
     }
 }
 
-/// What a condition on states compares with that is no state.
+/// Returns a value compared with `state` that is not a valid state.
 fn unknown_state(clause: &Clause) -> Option<&str> {
     let words: Vec<&str> = match clause {
         Clause::Equals(_, literal) => text(literal).into_iter().collect(),
@@ -348,7 +341,6 @@ fn text(literal: &Literal) -> Option<&str> {
     }
 }
 
-/// The states that a word means, by number.
 fn numbers(word: &str) -> Vec<u8> {
     let is_waiting = word.eq_ignore_ascii_case(WAITING);
     let meant = STATES.iter().filter(|(own, state)| {
@@ -361,11 +353,11 @@ fn numbers(word: &str) -> Vec<u8> {
 }
 
 impl Deliveries {
-    /// Reads a condition that is in a field of a request, with what its author may not mean; none
-    /// for no text.
+    /// Parses the condition in a field of a request, and returns hints for its author; `None` for
+    /// an empty text.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong with it.
+    /// Returns [`Error::Invalid`] with all violations.
     pub async fn condition(
         &self,
         field: &str,

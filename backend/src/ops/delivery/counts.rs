@@ -1,4 +1,4 @@
-//! Counts the deliveries that a filter leaves, by state.
+//! Counts deliveries that match a filter, by state.
 
 use super::{
     Deliveries,
@@ -12,28 +12,28 @@ use crate::{
     store::{Index, engine::Range},
 };
 
-/// How many deliveries there are of each state.
+/// Number of deliveries by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryTally {
-    /// Those that have not ended.
+    /// Deliveries that have not ended.
     pub waiting: usize,
-    /// Delivered ones.
+    /// Delivered deliveries.
     pub delivered: usize,
-    /// Dead letters that were not sent again.
+    /// Dead deliveries that were not sent again.
     pub dead: usize,
-    /// Dead letters that were sent again.
+    /// Dead deliveries that were sent again.
     pub resent: usize,
-    /// Cancelled ones.
+    /// Cancelled deliveries.
     pub cancelled: usize,
-    /// Those in digests.
+    /// Deliveries sent as part of a digest.
     pub folded: usize,
-    /// Those that a dry run recorded.
+    /// Deliveries recorded by shadow rules.
     pub shadowed: usize,
-    /// Whether all were counted.
+    /// Whether all deliveries were counted.
     pub is_complete: bool,
 }
 
-/// States whose deliveries are alike to the tally, so that an index counts them.
+/// States that the tally does not subdivide, so that they can be counted in the index.
 const ALIKE: [DeliveryState; 7] = [
     DeliveryState::Pending { due_ms: 0 },
     DeliveryState::Leased { until_ms: 0 },
@@ -62,11 +62,11 @@ impl DeliveryTally {
 }
 
 impl Deliveries {
-    /// Counts what a filter leaves, as far as [`PAGE_TIME_MAX`] allows; without one up to
-    /// [`DELIVERIES_COUNTED_MAX`] of each state, but dead letters.
+    /// Counts the deliveries that match a filter, for at most [`PAGE_TIME_MAX`]. Without a filter,
+    /// counts at most [`DELIVERIES_COUNTED_MAX`] of each state except dead deliveries.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn counts(&self, filter: &Filter) -> Result<DeliveryTally, Error> {
         let mut tally = DeliveryTally::default();
         let mut is_cut = false;

@@ -1,4 +1,4 @@
-//! What goes out in a digest, not separately.
+//! Messages sent as part of a digest.
 
 use super::Deliveries;
 use crate::{
@@ -7,15 +7,13 @@ use crate::{
     store::Stored,
 };
 
-/// How often a digest may have been sent again.
+/// Maximum number of times a digest can have been sent again.
 const AGAIN_MAX: usize = 1_000;
 
 impl Deliveries {
-    /// The delivery to send again for one: itself, or the newest one of the digest that it died with.
-    ///
-    /// # Errors
-    /// [`Error::FailedPrecondition`] where its digest did not die, [`Error::NotFound`] where that is not
-    /// kept any more, and those of the store.
+    /// Returns the delivery to retry for a message: the message itself, or the latest copy of the
+    /// digest it died with. Returns [`Error::FailedPrecondition`] if the digest is not dead, and
+    /// [`Error::NotFound`] if it is no longer stored.
     pub(super) async fn carrier(
         &self,
         delivery: Stored<Delivery>,

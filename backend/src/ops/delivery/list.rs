@@ -1,4 +1,4 @@
-//! Lists deliveries, newest first, through the narrowest index that the filters allow.
+//! Lists deliveries, newest first, through the most selective index that the filters allow.
 
 use std::sync::Arc;
 
@@ -16,40 +16,39 @@ use crate::{
     },
 };
 
-/// Deliveries that are read at a time, for a small page and for counting.
+/// Minimum number of deliveries read at a time, for small pages and for counting.
 const BATCH_MIN: usize = 100;
 pub(super) const BATCH: usize = 1_000;
 
-/// Which deliveries to list. What is empty does not filter.
+/// A filter for deliveries; empty fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only these states, by number.
+    /// State numbers.
     pub states: Vec<u8>,
-    /// Only of rules that bore these names.
+    /// Names of the rules, as of the time of the delivery.
     pub rule_names: Vec<String>,
-    /// Only to destinations that bore these names.
+    /// Names of the destinations, as of the time of the delivery.
     pub destination_names: Vec<String>,
-    /// Only about this event.
+    /// Event of the deliveries.
     pub event: Option<EventId>,
-    /// Only those that this digest includes.
+    /// Digest that includes the deliveries.
     pub digest: Option<RecordId>,
-    /// Only those decided then or later, in milliseconds since 1970.
+    /// Start of the decision time (inclusive), in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// Only those decided before, in milliseconds since 1970.
+    /// End of the decision time (exclusive), in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Only those for which this holds as well.
+    /// Additional condition.
     pub condition: Option<Arc<Condition>>,
 }
 
-/// The identities in question: from `start` (included) to `below` (not included).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
     start: RecordId,
-    /// None means no end.
+    /// Exclusive end; `None` means no limit.
     pub(super) below: Option<RecordId>,
 }
 
-/// Where to look: the prefixes of indexes below which deliveries are sorted by identity.
+/// Where to search: index prefixes below which deliveries are sorted by id.
 pub(super) enum Walk {
     All,
     Under(Vec<Index>, Vec<Vec<u8>>),
@@ -73,7 +72,7 @@ impl Filter {
             && self.condition.as_ref().is_none_or(|it| it.holds(delivery))
     }
 
-    /// Puts a condition into force in addition: what an index answers of it is where to look.
+    /// Adds a condition. The parts that an index can answer narrow the search.
     #[must_use]
     pub fn under(mut self, condition: Option<Arc<Condition>>) -> Self {
         if let Some(narrow) = condition.as_ref().map(|it| &it.narrow) {
@@ -86,7 +85,7 @@ impl Filter {
         Self { condition, ..self }
     }
 
-    /// The page tokens of a list belong to its filters.
+    /// Page tokens are bound to the filter.
     pub(super) fn scope(&self) -> Scope {
         let moment = |at_ms: Option<i64>| at_ms.map(i64::to_be_bytes);
         Scope::new("deliveries")
@@ -100,10 +99,11 @@ impl Filter {
             .with("filter", self.condition.iter().map(|it| it.text()))
     }
 
-    /// The identities in question, after the key of a page token.
+    /// Returns the range of ids to search, continuing after the key of a page token.
     pub(super) fn reach(&self, last_key: Option<&[u8]>) -> Reach {
         let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
-        // These are no part of the scope: with `since=2h` they continue from page to page.
+        // Not part of the scope, so that a relative time such as `since=2h` can continue from page
+        // to page.
         let narrow = self.condition.as_ref().map(|it| &it.narrow);
         let start_ms = self.start_ms.max(narrow.and_then(|it| it.start_ms));
         let ends = [self.end_ms, narrow.and_then(|it| it.end_ms)];
@@ -118,12 +118,11 @@ impl Filter {
 }
 
 impl Deliveries {
-    /// Lists deliveries, newest first; answers them with the token of the next page, which is
-    /// empty at the end. A page may hold fewer than asked for before the end: it is filled as long as
-    /// [`PAGE_TIME_MAX`] allows.
+    /// Lists deliveries, newest first, and returns the token of the next page, which is empty at
+    /// the end. A page may be short if it takes longer than [`PAGE_TIME_MAX`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a bad page size or token.
+    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn list(
         &self,
         filter: &Filter,
@@ -163,7 +162,8 @@ impl Deliveries {
         }
     }
 
-    /// The index to walk. A name that nothing bears now is only found in the deliveries themselves.
+    /// Chooses the index to search. A name that no current resource has can only be found in the
+    /// deliveries themselves.
     pub(super) async fn walk(&self, filter: &Filter) -> Result<Walk, Error> {
         if let Some(event) = filter.event {
             let prefix = event.to_bytes().into();
@@ -187,7 +187,7 @@ impl Deliveries {
         let names = [Some(&filter.rule_names), narrow.map(|it| &it.rule_names)];
         for names in names.into_iter().flatten() {
             if let Some(prefixes) = self.ids(names, |found: Rule| found.id).await? {
-                // What shadow rules recorded lies apart.
+                // Shadow deliveries have separate indexes.
                 let indexes = vec![Index::DeliveryByRule, Index::NotificationByTrigger];
                 return Ok(Walk::Under(indexes, prefixes));
             }
@@ -199,7 +199,8 @@ impl Deliveries {
         Ok(Walk::Under(vec![Index::DeliveryByState], prefixes))
     }
 
-    /// The identities behind names; none when there are no names, or not every one is borne now.
+    /// Returns the ids of the named resources; `None` if there are no names, or one of them does
+    /// not exist.
     async fn ids<T: Record>(
         &self,
         names: &[String],
@@ -215,7 +216,6 @@ impl Deliveries {
         Ok(found.into_iter().map(prefix).collect())
     }
 
-    /// The newest identities below one, newest first.
     pub(super) async fn newest(
         &self,
         walk: &Walk,
@@ -259,7 +259,6 @@ impl Deliveries {
     }
 }
 
-/// Whether a delivery is about an event, alone or with others.
 fn is_about(delivery: &Delivery, event: EventId) -> bool {
     let group = delivery.content.group.iter();
     let mut members = group.flat_map(|it| &it.members);

@@ -1,4 +1,4 @@
-//! Outstanding resolutions: receivers that were notified of an opening and not yet of its end.
+//! Outstanding resolutions: receivers that were notified of an opening but not yet of its end.
 
 use std::collections::HashMap;
 
@@ -22,54 +22,55 @@ use crate::{
     },
 };
 
-/// Occurrences that are read at a time.
 const BATCH: usize = 200;
 
-/// Which obligations to list. What is empty does not filter.
+/// A filter for obligations; empty fields match everything.
 #[derive(Debug, Clone, Default)]
 pub struct ObligationFilter {
-    /// Only of rules that bore these names.
+    /// Names of the rules.
     pub rule_names: Vec<String>,
-    /// Only towards destinations of these names.
+    /// Names of the destinations.
     pub destination_names: Vec<String>,
-    /// Only about this event.
+    /// Event of the obligations.
     pub event: Option<EventId>,
 }
 
-/// The outstanding resolution of a destination of a rule about an occurrence.
+/// An outstanding resolution for a rule, a destination and an occurrence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Obligation {
-    /// The occurrence.
+    /// Id of the occurrence.
     pub occurrence: OccurrenceId,
-    /// What happened.
+    /// Name of the event.
     pub event_name: String,
-    /// One line for people.
+    /// Summary of the event.
     pub summary: String,
-    /// How bad it is.
+    /// Severity of the occurrence.
     pub severity: Severity,
-    /// Where the occurrence stands; never closed.
+    /// Status of the occurrence; never closed.
     pub status: Status,
-    /// The rule's name when it notified.
+    /// Name of the rule when it notified.
     pub rule_name: Name,
-    /// The destination's name.
+    /// Name of the destination.
     pub destination_name: Name,
-    /// The contact that was notified by it; none for a destination of the rule or the policy.
+    /// The contact that was notified through the destination; `None` for a destination of the rule
+    /// or the policy.
     pub contact: Option<Name>,
-    /// When the rule notified last because a trigger matched, in milliseconds since 1970.
+    /// Time at which the rule last notified because a trigger matched, in milliseconds since the
+    /// epoch.
     pub notify_ms: i64,
-    /// The group that it was reported with; none for one on its own.
+    /// The group in which it was reported; `None` if reported alone.
     pub group: Option<RecordId>,
     place: ObligationKey,
 }
 
-/// Where an obligation is in the list: newest occurrences first, then by rule and destination.
+/// Sort key of the list: newest occurrences first, then by rule and destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ObligationKey {
     occurrence: RecordId,
     number: u32,
     rule: RecordId,
     destination: RecordId,
-    /// Of those of one destination: which it is.
+    /// Position among the obligations of the same destination.
     nth: u32,
 }
 
@@ -95,13 +96,12 @@ impl ObligationKey {
         })
     }
 
-    /// Whether an obligation of the same occurrence comes after this place.
+    /// Returns whether an obligation of the same occurrence comes after this position.
     fn is_before(self, other: Self) -> bool {
         let order = |it: Self| (it.rule, it.destination, it.nth);
         order(self) < order(other)
     }
 
-    /// The place after all obligations of an occurrence.
     fn after(occurrence: &Occurrence) -> Self {
         Self {
             occurrence: occurrence.key,
@@ -130,11 +130,12 @@ impl ObligationFilter {
 }
 
 impl Deliveries {
-    /// Lists outstanding resolutions, newest occurrences first; answers them with the token of the
-    /// next page, which is empty at the end. A page is filled as long as [`PAGE_TIME_MAX`] allows.
+    /// Lists outstanding resolutions, newest occurrences first, and returns the token of the next
+    /// page, which is empty at the end. A page may be short if it takes longer than
+    /// [`PAGE_TIME_MAX`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a bad page size or token.
+    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn obligations(
         &self,
         filter: &ObligationFilter,
@@ -176,7 +177,6 @@ impl Deliveries {
         }
     }
 
-    /// The newest occurrences from a place on.
     async fn occurrences(
         &self,
         event: Option<EventId>,
@@ -184,7 +184,7 @@ impl Deliveries {
         limit: usize,
     ) -> Result<Vec<Occurrence>, Error> {
         let descending = Direction::Descending;
-        // With the place's own occurrence: some of its obligations may be left.
+        // Includes the occurrence of the position, since some of its obligations may remain.
         let end = |key: Key| Some(key.byte(0).build());
         let Some(event) = event else {
             let range = Range {
@@ -203,8 +203,8 @@ impl Deliveries {
         Ok(found.into_iter().map(|(_, found)| found.value).collect())
     }
 
-    /// The notifications of an occurrence with outstanding resolutions: their rules send updates,
-    /// or did when they were deleted.
+    /// Returns the notifications of an occurrence with outstanding resolutions. Their rules send
+    /// updates, or did when they were deleted.
     async fn entries<'a>(
         &self,
         known: &mut HashMap<RecordId, bool>,
@@ -241,7 +241,8 @@ impl Deliveries {
         })
     }
 
-    /// Whether the destination still exists: one that is deleted has no outstanding resolution.
+    /// Returns whether the destination still exists; deleted destinations have no outstanding
+    /// resolutions.
     async fn is_there(
         &self,
         known: &mut HashMap<String, Option<RecordId>>,
@@ -256,7 +257,7 @@ impl Deliveries {
     }
 }
 
-/// Outstanding resolutions of an occurrence, after a place in it.
+/// Returns the outstanding resolutions of an occurrence after a position.
 fn owed(
     occurrence: &Occurrence,
     entries: &[&Notified],

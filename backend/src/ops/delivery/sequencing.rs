@@ -1,6 +1,6 @@
-//! The order of the messages of a thread, which is about one occurrence or one group: what reports
-//! on a change or an end does not overtake an earlier message that is still to be tried, and the
-//! last word is the newest one, also when an earlier message is sent again.
+//! The order of the messages of a thread, which is about one occurrence or one group. An update or
+//! closing message does not overtake an earlier message that is still to be sent, and the newest
+//! message is the last one sent, even if an earlier one is sent again.
 
 use std::time::Duration;
 
@@ -18,25 +18,25 @@ use crate::{
     },
 };
 
-/// Deliveries that are read at a time.
 const PAGE: usize = 64;
-/// How far a clock may have been set back since a thread began.
+/// Maximum time by which a clock may have been set back since a thread began.
 const SET_BACK_MAX: Duration = Duration::from_secs(24 * 3_600);
 
-/// What went before a delivery: those of the same rule, destination and thread.
+/// The predecessors of a delivery with the same rule, destination and thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Before {
-    /// The last delivery that has to end before this one begins: one of its thread, or a digest with one of these.
+    /// The last delivery that must end before this one begins: one of the thread, or a digest that
+    /// includes one.
     pub(crate) earlier: Option<Stored<Delivery>>,
-    /// The digest that includes all that stands before it, where that waits for its first attempt.
+    /// The digest that includes all unfinished predecessors, if it waits for its first attempt.
     pub(crate) digest: Option<RecordId>,
-    /// The first one that arrived, for a message that reports on a change of what that one
-    /// reported.
+    /// The first delivered message, for a message that reports a change to it.
     pub(crate) opening: Option<RecordId>,
 }
 
 impl Before {
-    /// Returns the time at which it may be free, in milliseconds since 1970; `None` if nothing stands before it.
+    /// Returns the earliest time at which no predecessor blocks the delivery, in milliseconds since
+    /// the epoch; `None` if none does.
     pub(crate) fn free_ms(&self, now_ms: i64) -> Option<i64> {
         let earlier = self.earlier.as_ref()?;
         Some(match earlier.value.state {
@@ -46,7 +46,7 @@ impl Before {
     }
 }
 
-/// Reads what went before a delivery that is due.
+/// Reads the predecessors of a delivery that is due.
 pub(crate) async fn before(store: &Store, delivery: &Delivery) -> Result<Before, EngineError> {
     if is_first(delivery) {
         return Ok(Before::default());
@@ -75,8 +75,8 @@ pub(crate) async fn before(store: &Store, delivery: &Delivery) -> Result<Before,
     })
 }
 
-/// The last delivery of the thread that has to end before another one begins. What opens or repeats waits for an
-/// earlier closing alone: it says the same as an earlier opening.
+/// Returns the last delivery of the thread that must end before this one begins. Opening and repeat
+/// messages only wait for an earlier closing message, since earlier openings say the same.
 async fn unended(
     store: &Store,
     delivery: &Delivery,
@@ -94,7 +94,7 @@ async fn unended(
     Ok(last)
 }
 
-/// The last delivery of a range. What cannot be read stands before nothing.
+/// Returns the last delivery of a range. Unreadable deliveries block nothing.
 async fn last_readable(
     store: &Store,
     mut range: Range,
@@ -113,8 +113,8 @@ async fn last_readable(
     }
 }
 
-/// The digests that have not ended and include earlier deliveries of the thread, the last one first: they are sent
-/// in their order.
+/// Returns the unfinished digests with earlier deliveries of the thread, last one first, as digests
+/// are sent in order.
 async fn digests(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delivery>>, EngineError> {
     let (index, range) = (
         Index::DeliveryByThread,
@@ -140,7 +140,7 @@ async fn digests(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delive
         .collect())
 }
 
-/// Returns the range of the deliveries before this one in its thread that have a standing.
+/// Returns the range of earlier deliveries of the thread with a certain standing.
 fn earlier(delivery: &Delivery, how: ThreadStanding) -> Range {
     let (origin, id) = delivery.place();
     let end = in_thread(delivery, how).id(origin).id(id);
@@ -150,7 +150,7 @@ fn earlier(delivery: &Delivery, how: ThreadStanding) -> Range {
     }
 }
 
-/// The first message that arrived of those which a delivery reports changes of.
+/// Returns the first delivered message to which a delivery reports changes.
 async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>, EngineError> {
     let range = earlier(delivery, ThreadStanding::Arrived);
     let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
@@ -158,7 +158,7 @@ async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>,
     if let Some(id) = first.first().and_then(|(_, key)| id_at(key, 0)) {
         return Ok(Some(id));
     }
-    // What an earlier version sent is found by the event.
+    // Deliveries of earlier versions are only indexed by event.
     let thread = thread(store, delivery).await?;
     let thread = thread.iter().map(|other| &other.value);
     let openings = thread.filter(|other| {
@@ -168,8 +168,8 @@ async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>,
     Ok(openings.map(|other| other.id).min())
 }
 
-/// The newest message of the thread of a delivery, where that came after it and tells otherwise of
-/// whether the thread is over: it has to be the last word when the delivery is sent again.
+/// Returns the newest message of the thread if it is later than the delivery and contradicts it
+/// about whether the thread is over. It has to be sent again after the delivery.
 pub(super) async fn last_word(
     store: &Store,
     delivery: &Delivery,
@@ -180,18 +180,18 @@ pub(super) async fn last_word(
     Ok(last.filter(|it| it.value.is_closing() != delivery.is_closing()))
 }
 
-/// Whether nothing can have gone before a message in its thread.
+/// Returns whether a message is certain to have no predecessors in its thread.
 fn is_first(delivery: &Delivery) -> bool {
     if let Some(group) = &delivery.content.group {
         return group.is_first;
     }
-    // A first decision finds no earlier one.
+    // A first evaluation has no predecessors.
     let is_opening = !delivery.content.clear && delivery.content.thread.is_none();
     is_opening && delivery.content.occurrence.evaluation.is_none()
 }
 
-/// The messages of the thread of a delivery that went by the same rule to the same destination, newest
-/// first. What cannot be read stands before nothing.
+/// Returns the messages with the same thread, rule and destination, newest first. Unreadable
+/// deliveries block nothing.
 async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delivery>>, EngineError> {
     let (index, prefix) = match (&delivery.content.group, delivery.event) {
         (Some(group), _) => (Index::DeliveryByGroup, Key::new().id(group.id).build()),

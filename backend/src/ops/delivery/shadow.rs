@@ -1,4 +1,4 @@
-//! What is not sent automatically, or was not yet, as it would be.
+//! Previews of messages that are not sent on their own, or not yet.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::{
     ops::rule::Installation,
 };
 
-/// The message that a shadow rule recorded, that a digest includes, or that a digest is to be,
-/// without secrets; none for any other delivery.
+/// Renders the message of a shadow delivery, of a part of a digest, or of a pending digest, without
+/// secrets; `None` for other deliveries.
 ///
 /// # Errors
-/// Those of [`crate::destination::Renderers::run`].
+/// Returns the errors of [`crate::destination::Renderers::run`].
 pub async fn would_send(
     delivery: &Delivery,
     installation: &Installation,

@@ -1,4 +1,4 @@
-//! Listing, sending again and cancelling, on a store in memory.
+//! Tests of listing, retrying and cancelling, with a store in memory.
 
 mod bulk;
 mod conditions;
@@ -60,7 +60,7 @@ impl World {
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
 
-    /// Stores a delivery; its number is how many milliseconds after the start it was decided.
+    /// Stores a delivery that was decided `number` milliseconds after the start.
     async fn save(
         &self,
         number: i64,
@@ -91,7 +91,7 @@ impl World {
         delivery.id
     }
 
-    /// Stores sixty deliveries that differ in everything by their number.
+    /// Stores sixty deliveries whose fields vary with their number.
     async fn save_sixty(&self) {
         for number in 0..60 {
             let destination = match number % 3 {
@@ -109,7 +109,6 @@ impl World {
         }
     }
 
-    /// All pages of a list, as the numbers of the deliveries.
     async fn list(&self, filter: &Filter, size: i32) -> Vec<i64> {
         let mut numbers = Vec::new();
         let mut token = String::new();

@@ -1,4 +1,4 @@
-//! Why a delivery waits, and when it is really tried next.
+//! The reasons for which deliveries wait, and the times of their next attempts.
 
 use std::{
     collections::HashMap,
@@ -21,61 +21,60 @@ use crate::{
     },
 };
 
-/// Deliveries that are counted before one that waits; more are reported as this many.
+/// Maximum number of deliveries counted ahead of a waiting one.
 const COUNTED_MAX: usize = 10_000;
 
-/// Why a delivery waits for the time that the receiver stated.
+/// Reason for waiting until the time requested by the receiver.
 const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
 
-/// What keeps all deliveries to a destination waiting.
+/// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nothing is sent until a user saves the destination.
+    /// Paused until a user saves the destination.
     Paused,
-    /// It is failing; one message is tried then, in milliseconds since 1970.
+    /// The circuit breaker is open; one message is attempted at the given time.
     Breaker {
-        /// When.
+        /// Time of the next attempt, in milliseconds since the epoch.
         probe_ms: i64,
     },
-    /// The receiver asks to be sent nothing until then.
+    /// The receiver requested a pause.
     Asked {
-        /// When, in milliseconds since 1970.
+        /// End of the pause, in milliseconds since the epoch.
         until_ms: i64,
     },
-    /// As many attempts began within a minute as may.
+    /// The rate limit of attempts is reached.
     Rate {
-        /// How many that are.
+        /// Maximum number of attempts per minute.
         per_minute: u32,
-        /// When the next one may begin, in milliseconds since 1970.
+        /// Earliest start of the next attempt, in milliseconds since the epoch.
         until_ms: i64,
     },
-    /// As many attempts are under way as may be.
+    /// The limit of concurrent attempts is reached.
     Width {
-        /// How many that are.
+        /// Number of attempts in flight.
         running: usize,
     },
 }
 
-/// The holds there are, as the dispatcher of this process sees them, of the destinations that it delivers to.
-/// Clones share them.
+/// The current holds of the destinations that this process delivers to, as reported by its
+/// dispatcher. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Holds(Arc<RwLock<Option<KnownHolds>>>);
 
 #[derive(Debug)]
 struct KnownHolds {
     holds: HashMap<RecordId, Hold>,
-    /// What the dispatcher delivers to.
     owned: watch::Receiver<Owned>,
 }
 
 impl Holds {
-    /// Takes over what holds now, by destination, of what this process owns.
+    /// Replaces the holds, by destination, of what this process owns.
     pub fn replace(&self, holds: HashMap<RecordId, Hold>, owned: watch::Receiver<Owned>) {
         let known = KnownHolds { holds, owned };
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
     }
 
-    /// Forgets what holds, as this process does not deliver any more.
+    /// Clears the holds because this process no longer delivers.
     pub fn forget(&self) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -86,33 +85,32 @@ impl Holds {
         known.as_ref().is_some_and(is_owned)
     }
 
-    /// What holds deliveries to that destination.
+    /// Returns the hold of a destination.
     pub fn of(&self, destination: RecordId) -> Option<Hold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         holds.as_ref()?.holds.get(&destination).copied()
     }
 }
 
-/// Why a delivery waits.
+/// The reason for which a delivery waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// For people; empty when it waits for nothing but its time.
+    /// Displayed reason; empty if it only waits for its due time.
     pub reason: String,
-    /// When it is tried next as far as known, in milliseconds since 1970; none when that is for a
-    /// user to decide, and when it has ended.
+    /// Time of the next attempt as far as known, in milliseconds since the epoch; `None` if it has
+    /// ended or a user must act first.
     pub next_ms: Option<i64>,
 }
 
-/// Finds out why deliveries wait: the one place that lists, pages and explanations ask.
+/// Determines why deliveries wait, for lists, details and explanations alike.
 #[derive(Debug)]
 pub struct WaitReasons<'a> {
     deliveries: &'a Deliveries,
-    /// The health of destinations that was read before.
     healths: HashMap<RecordId, Option<Health>>,
 }
 
 impl Deliveries {
-    /// Finds out why several of them wait.
+    /// Returns a context for determining the reasons of several deliveries.
     pub fn wait_reasons(&self) -> WaitReasons<'_> {
         WaitReasons {
             deliveries: self,
@@ -120,15 +118,15 @@ impl Deliveries {
         }
     }
 
-    /// Why one of them waits, as [`WaitReasons::of`].
+    /// Returns the reason of a single delivery, like [`WaitReasons::of`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn waiting(&self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
         self.wait_reasons().of(delivery, looking).await
     }
 
-    /// How many deliveries to its destination are due before a delivery.
+    /// Returns the number of deliveries to the same destination that are due earlier.
     async fn before(&self, delivery: &Delivery, due_ms: i64) -> Result<usize, Error> {
         let of_it = Key::new().id(delivery.destination);
         let range = Range {
@@ -143,17 +141,17 @@ impl Deliveries {
 }
 
 impl WaitReasons<'_> {
-    /// Why a delivery waits, and when it is tried next; where asked to, with what is before it, which
-    /// has to be looked for.
+    /// Returns why a delivery waits and when it is attempted next. With `looking`, includes the
+    /// deliveries ahead of it, which requires extra reads.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn of(&mut self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
         let all = self.deliveries;
         let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
         let due_ms = match delivery.state {
             DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
-            // What its lease has left is no time of an attempt.
+            // The end of the lease is not the time of an attempt.
             DeliveryState::Leased { .. } => return waiting(String::new(), None),
             state => return waiting(String::new(), state.due_ms()),
         };
@@ -192,7 +190,7 @@ impl WaitReasons<'_> {
             Some(Hold::Asked { until_ms }) => {
                 waiting(ASKED.into(), Some(until_ms.max(due_ms).max(now_ms)))
             }
-            // What is due later than all of these is not behind them.
+            // A delivery that is due later is not blocked by this hold.
             Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
             Some(Hold::Rate {
                 per_minute,
@@ -220,7 +218,7 @@ impl WaitReasons<'_> {
         }
     }
 
-    /// Why nothing is known here of what keeps a delivery waiting; empty when nothing does.
+    /// Returns a text if the reason is only known to another node, and an empty one otherwise.
     fn elsewhere(&self, delivery: &Delivery) -> &'static str {
         let all = self.deliveries;
         let is_shared = all.store.engine().is_shared();
@@ -231,7 +229,6 @@ impl WaitReasons<'_> {
         }
     }
 
-    /// What is known of the destination of a delivery.
     async fn health(&mut self, delivery: &Delivery) -> Result<Option<&Health>, Error> {
         let id = delivery.destination;
         if !self.healths.contains_key(&id) {
@@ -242,7 +239,7 @@ impl WaitReasons<'_> {
         Ok(self.healths.get(&id).and_then(Option::as_ref))
     }
 
-    /// Who paused the destination.
+    /// Returns the text for a paused destination, including who paused it.
     async fn paused(&mut self, delivery: &Delivery) -> Result<String, Error> {
         let health = self.health(delivery).await?;
         let paused = health.filter(|it| it.state == HealthState::Paused);
@@ -253,7 +250,7 @@ impl WaitReasons<'_> {
         })
     }
 
-    /// Since when the destination fails, and how.
+    /// Returns the text for a failing destination, with duration and error.
     async fn failing(&mut self, delivery: &Delivery, now_ms: i64) -> Result<String, Error> {
         let health = self.health(delivery).await?;
         let failing = health.filter(|it| it.state == HealthState::Failing);
@@ -271,7 +268,6 @@ impl WaitReasons<'_> {
     }
 }
 
-/// How long something lasts, for people.
 fn lasting(ms: i64) -> String {
     match ms / MINUTE_MS {
         ..1 => "less than a minute".into(),

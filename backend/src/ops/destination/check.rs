@@ -1,4 +1,4 @@
-//! What the settings of how messages are delivered must be.
+//! Checks of delivery settings.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -14,7 +14,6 @@ const IN_FLIGHT: RangeInclusive<u32> = 1..=64;
 const PER_MINUTE: RangeInclusive<u32> = 1..=60_000;
 const ATTEMPTS: RangeInclusive<u32> = 1..=8;
 
-/// Checks how messages are delivered.
 pub(super) fn settings(
     settings: DeliverySettings,
     kind: Option<&DestinationKind>,

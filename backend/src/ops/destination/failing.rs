@@ -1,4 +1,5 @@
-//! Reports destinations that fail: in the log when that begins and ends, and by an event once it lasts.
+//! Reports failing destinations: in the log when they begin to fail and recover, and as an event if
+//! it lasts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,28 +27,27 @@ use crate::{
 };
 
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Failures in a row after which a destination is left alone for a while.
+/// Consecutive failures after which a destination counts as failing.
 const FAILURES_MIN: u32 = 5;
-/// How long that lasts before it is an event.
+/// Minimum duration of the failure before an event is opened.
 const LASTS_MIN: Duration = Duration::from_secs(120);
 
-/// Reports on destinations that fail; on the node that leads.
+/// Reports failing destinations; runs on the leader.
 #[derive(Debug)]
 pub struct FailingWatch {
     deciding: Deciding,
     intake: Intake,
     seen: BTreeMap<RecordId, Seen>,
-    /// Whether it has looked before.
     has_looked: bool,
 }
 
-/// What was seen of a destination.
 #[derive(Debug, Default)]
 struct Seen {
     is_failing: bool,
-    /// Since when it is left alone, in milliseconds since 1970; none when it is not.
+    /// Time since which the destination has been failing, in milliseconds since the epoch; `None`
+    /// if it is not.
     open_since_ms: Option<i64>,
-    /// The severity of the event about it, none when it is closed; nothing before it was looked for.
+    /// State of the event about the destination; `None` until it has been read.
     event: Option<Reported>,
 }
 
@@ -55,7 +55,7 @@ struct Seen {
 type Reported = Option<Severity>;
 
 impl FailingWatch {
-    /// Watches the destinations of a store, and reports through an intake.
+    /// Watches the destinations of a store and reports through an intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self {
             deciding,
@@ -65,12 +65,12 @@ impl FailingWatch {
         }
     }
 
-    /// Looks every few seconds until shutdown.
+    /// Checks every few seconds until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 if let Err(error) = self.pass().await {
-                    // It is found by the next pass.
+                    // The next pass tries again.
                     log_failure("failed to check the health of destinations", &error);
                 }
                 let clock = &self.deciding.clock;
@@ -84,10 +84,10 @@ impl FailingWatch {
         }
     }
 
-    /// Looks once.
+    /// Checks all destinations once.
     ///
     /// # Errors
-    /// Those of the store and the intake.
+    /// Returns an error if the store or the intake fails.
     pub async fn pass(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let destinations: Vec<_> = snapshot.destinations().collect();
@@ -115,7 +115,7 @@ impl FailingWatch {
         let failing = health.filter(|it| it.state == HealthState::Failing);
         let seen = self.seen.entry(destination.id).or_default();
         let was_failing = seen.is_failing;
-        // One that is paused has not recovered.
+        // A paused destination has not recovered.
         let is_failing = failing.is_some() || was_failing && state == Some(HealthState::Paused);
         seen.is_failing = is_failing;
         seen.open_since_ms = match failing {
@@ -147,7 +147,8 @@ impl FailingWatch {
         Ok(())
     }
 
-    /// Brings the event about a destination up to date; returns its severity, none when it is closed.
+    /// Opens, updates or closes the event about a destination; returns its severity, `None` if it
+    /// is closed.
     async fn say(
         &self,
         destination: &Destination,
@@ -168,7 +169,6 @@ impl FailingWatch {
         Ok(severity)
     }
 
-    /// Logs that a destination begins to fail, or that it has recovered.
     async fn log(
         &self,
         destination: &Destination,
@@ -188,7 +188,6 @@ impl FailingWatch {
     }
 }
 
-/// Returns the event about a destination that fails.
 fn event_of(
     snapshot: &Snapshot,
     destination: &Destination,
@@ -229,7 +228,7 @@ fn about(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Whether an escalation policy notifies people through a destination.
+/// Returns whether an escalation policy notifies people through a destination.
 fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
     let responders = snapshot.responders();
     let of_contact = |it: &Name| {
@@ -247,7 +246,8 @@ fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
     })
 }
 
-/// Whether the event about a destination that fails is sent, and only to destinations that fail as well.
+/// Returns whether the event about a failing destination would only be sent to failing
+/// destinations.
 pub fn is_silent(
     snapshot: &Snapshot,
     destination: &Destination,
@@ -260,7 +260,8 @@ pub fn is_silent(
     !receivers.is_empty() && receivers.iter().all(|it| failing.contains(it.as_str()))
 }
 
-/// Returns the destinations that an event would be sent to, also by rules that would send it later.
+/// Returns the destinations to which an event would be sent, including by rules that would delay
+/// it.
 fn receivers(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSet<String> {
     let arrival = Arrival {
         event,

@@ -1,4 +1,4 @@
-//! The health of a destination's deliveries, on its way out.
+//! Conversion of destination health to the wire.
 
 use std::time::Duration;
 
@@ -15,10 +15,9 @@ use crate::{
     },
 };
 
-/// Attempts that are shown one by one.
 const ATTEMPTS: usize = 5;
 
-/// The health of a destination; of one that is not stored, that nothing was sent yet.
+/// Returns the health of a destination on the wire; untried if it has none.
 pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
     let Some(health_summary) = health_summary else {
         return DestinationHealth {
@@ -62,7 +61,7 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
     }
 }
 
-/// Since when that is the verdict, as far as it is known.
+/// Returns the time since which the verdict applies, as far as known.
 fn since_ms(health: &domain::Health, verdict: Verdict) -> i64 {
     match verdict {
         Verdict::Failing => health.failing_since_ms(),

@@ -1,4 +1,4 @@
-//! The health of a destination, with what that is known from.
+//! The health of a destination and the verdict derived from it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,50 +14,51 @@ use crate::{
     store::{Direction, EngineError, Index, Range, Store, record::bytes::id_at},
 };
 
-/// Waiting deliveries of which the oldest is looked for.
+/// Maximum number of waiting deliveries among which the oldest is searched.
 const WAITING_LOOKED_AT: usize = 1_000;
 
 /// The verdict on a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing was sent to it yet.
+    /// Nothing has been sent yet.
     Untried,
-    /// What is sent to it is delivered.
+    /// Messages are delivered.
     Healthy,
-    /// It takes long.
+    /// Attempts take long.
     Slow,
-    /// What waits for it has waited long.
+    /// Waiting messages have been delayed for long.
     Behind,
     /// The last attempts failed, or many of them.
     Failing,
-    /// Nothing is sent until a user resumes it.
+    /// Paused until a user resumes it.
     Paused,
 }
 
-/// The health of a destination.
+/// The health of a destination with statistics.
 #[derive(Debug, Clone)]
 pub struct HealthSummary {
-    /// The verdict.
+    /// Verdict on the destination.
     pub verdict: Verdict,
-    /// What its attempts left; none when there were none.
+    /// Health as stored; `None` without attempts.
     pub health: Option<Health>,
-    /// How long half of the last attempts that were delivered took at most.
+    /// Median duration of recent delivered attempts.
     pub p50: Option<Duration>,
-    /// How long nearly all of them took at most.
+    /// 95th percentile of the duration of recent delivered attempts.
     pub p95: Option<Duration>,
-    /// Deliveries that have not ended.
+    /// Number of deliveries that have not ended.
     pub waiting: i64,
-    /// When the oldest of these was decided, in milliseconds since 1970.
+    /// Decision time of the oldest waiting delivery, in milliseconds since the epoch.
     pub oldest_ms: Option<i64>,
-    /// How long they take at the rate of the last hour; none when nothing was delivered then.
+    /// Estimated time to deliver them at the rate of the last hour; `None` if nothing was delivered
+    /// then.
     pub drain: Option<Duration>,
 }
 
 impl HealthSummary {
-    /// Looks at a destination.
+    /// Computes the summary of a destination.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn of(
         store: &Store,
         clock: &Arc<dyn Clock>,
@@ -93,7 +94,7 @@ impl HealthSummary {
     }
 
     fn judge(&self, health: Option<&Health>, now_ms: i64) -> Verdict {
-        // Once it is resumed, nothing is known of it until something is sent.
+        // After a resume, the health is unknown until something is sent.
         let known = health.filter(|health| !health.is_resumed());
         let state = known.map(|health| health.state);
         let is_flaky = health.is_some_and(Health::is_flaky);
@@ -112,7 +113,6 @@ impl HealthSummary {
     }
 }
 
-/// How long that share of the attempts that were delivered took at most.
 fn percentile(tried: &[Tried], share: usize) -> Option<Duration> {
     let delivered = tried.iter().filter(|one| one.is_delivered);
     let mut took: Vec<_> = delivered.map(|one| one.took_ms).collect();
@@ -121,7 +121,7 @@ fn percentile(tried: &[Tried], share: usize) -> Option<Duration> {
     took.get(at).map(|ms| Duration::from_millis((*ms).into()))
 }
 
-/// How long it takes to deliver what waits at the rate of an hour.
+/// Returns the time to deliver `waiting` messages at a rate of `an_hour` per hour.
 fn drained_in(waiting: i64, an_hour: i64) -> Option<Duration> {
     let seconds = waiting.saturating_mul(3600).checked_div(an_hour)?;
     Some(Duration::from_secs(seconds.unsigned_abs()))

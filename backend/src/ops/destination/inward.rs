@@ -1,4 +1,4 @@
-//! Destinations from the wire.
+//! Conversion of destinations from the wire.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use crate::{
     ops::wire::query,
 };
 
-/// Takes where messages go; none together with a fault. Use it only when no fault was added.
+/// Converts the destination type; `None` if a violation was added. Only use the result if there are
+/// no violations.
 pub(super) fn destination_type(
     wire: Option<v1::DestinationType>,
     faults: &mut Vec<Violation>,
@@ -204,7 +205,7 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
 fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
     let path = "type.webhook.expect.bodyClause";
     Expect {
-        // What is no status is refused as such.
+        // Maps out-of-range values to an invalid status, which validation rejects.
         statuses: wire
             .status
             .into_iter()
@@ -231,7 +232,6 @@ fn event(wire: v1::EventDestination, faults: &mut Vec<Violation>) -> EventTempla
     }
 }
 
-/// Takes how messages are delivered.
 pub(super) fn delivery_settings(
     wire: Option<v1::DeliverySettings>,
     faults: &mut Vec<Violation>,
@@ -262,7 +262,8 @@ pub(super) fn delivery_settings(
     }
 }
 
-/// Takes a budget. What is out of range is reported where the whole destination is checked.
+/// Converts a message budget. Values out of range are reported by the validation of the
+/// destination.
 fn budget(wire: v1::MessageBudget, faults: &mut Vec<Violation>) -> Budget {
     let mut number = |field: &str, number: i32| {
         u32::try_from(number).unwrap_or_else(|_negative| {
@@ -277,7 +278,7 @@ fn budget(wire: v1::MessageBudget, faults: &mut Vec<Violation>) -> Budget {
     Budget {
         messages: number("messages", wire.messages),
         critical_share: number("criticalShare", share),
-        // None, and a negative one, is less than it may be.
+        // Missing and negative values become zero, which is below the minimum.
         per: wire
             .per
             .and_then(|per| Duration::try_from(per).ok())

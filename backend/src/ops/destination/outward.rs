@@ -1,4 +1,4 @@
-//! Destinations to the wire, secrets masked.
+//! Conversion of destinations to the wire, with secrets masked.
 
 use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
@@ -10,7 +10,6 @@ use crate::{
     ops::wire::time::duration,
 };
 
-/// What a destination is set to. As text, a secret is its mask.
 pub(super) fn shown(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
@@ -164,7 +163,7 @@ pub(super) fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
     }
 }
 
-/// The word of a priority; empty for none.
+/// Returns the name of a priority; empty for the default.
 fn priority(priority: MailPriority) -> &'static str {
     match priority {
         MailPriority::Normal => "",

@@ -1,4 +1,4 @@
-//! Destinations paused and resumed by hand.
+//! Pausing and resuming of destinations.
 
 use bellwether_proto::v1;
 
@@ -10,22 +10,21 @@ use crate::{
     store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
 };
 
-/// Deliveries that one commit makes due.
 const STEP: usize = 500;
-/// Where the time is in an entry by due time.
+/// Offset of the time in an entry of the index by due time.
 const DUE_AT: usize = 16;
 
 impl Destinations {
-    /// Has nothing sent to a destination until it is resumed or edited. One that is paused stays
-    /// so.
+    /// Pauses a destination until it is resumed or edited. Has no effect if it is already paused.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; those of the store.
+    /// Returns [`Error::NotFound`] if the destination does not exist, and an error if the store
+    /// fails.
     pub async fn pause(&self, name: &str, author: &Name) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.found(name, &mut changes).await?;
-            // A later edit resumes it.
+            // A later edit must resume it.
             let now_ms = self.clock.now_ms().max(destination.value.update_ms);
             match health {
                 Some(health) if health.value.state == HealthState::Paused => {
@@ -40,7 +39,7 @@ impl Destinations {
                     changes.insert(&untried.paused_by(author, now_ms));
                 }
             }
-            // The change log does not report on health: that of its destination does.
+            // The change log has no entries for health, only for the destination.
             changes.act_on(&destination);
             Ok((changes, ()))
         };
@@ -48,10 +47,12 @@ impl Destinations {
         self.get(name).await
     }
 
-    /// Has what waits for a destination sent now, paused or not, whatever was held against it before.
+    /// Resumes a destination and makes its waiting deliveries due now, whether it was paused,
+    /// failing or asked to wait.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; those of the store.
+    /// Returns [`Error::NotFound`] if the destination does not exist, and an error if the store
+    /// fails.
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
@@ -67,7 +68,6 @@ impl Destinations {
         self.get(name).await
     }
 
-    /// Makes everything due that waits for a further attempt.
     async fn hasten(&self, destination: &Stored<Destination>) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
@@ -106,8 +106,8 @@ impl Destinations {
     }
 }
 
-/// Whether anything is held against a destination: also by failures before a test that passed, which the circuit
-/// breaker does not know of.
+/// Returns whether a resume has any effect. Includes failures before a successful test, which the
+/// circuit breaker does not know about.
 fn holds_something(health: &Health) -> bool {
     let has_failed = || health.tried.iter().any(|it| !it.is_delivered);
     let is_well = health.state == HealthState::Healthy && health.asked_until_ms.is_none();

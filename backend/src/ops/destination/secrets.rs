@@ -1,4 +1,4 @@
-//! Secrets that an edit leaves out, taken from what is stored.
+//! Secrets omitted from an edit, taken from the stored resource.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,9 +12,9 @@ use crate::{
     ops::validate::Faults,
 };
 
-/// The draft with the stored secrets where it leaves them out or repeats the mask. What is not
-/// stored either becomes empty; for a mask that is a fault. A stored secret that would be sent to
-/// another address than until now is a fault as well, and stays out of the draft.
+/// Fills in stored secrets where the draft omits them or contains the mask. Secrets that are not
+/// stored either become empty; for a mask, a violation is added. A stored secret that would be sent
+/// to a different address also adds a violation, and is left out.
 pub(super) fn keep(
     (mut draft, language): (DestinationKind, TemplateLanguage),
     stored: Option<(&DestinationKind, TemplateLanguage)>,
@@ -27,7 +27,7 @@ pub(super) fn keep(
     {
         name_headers(draft, stored);
     }
-    // Names of headers are the same in any letter case.
+    // Header names are case-insensitive.
     let mut kept = BTreeMap::new();
     if let Some(stored) = stored {
         stored.clone().each_secret(|place, secret| {
@@ -39,7 +39,7 @@ pub(super) fn keep(
     if let DestinationKind::Webhook(Webhook { url, .. }) = &draft
         && !url.is_empty()
     {
-        // An address that everybody may read takes the place of a secret one.
+        // A public URL replaces a secret one.
         kept.remove("webhook.secret_url");
     }
     let mut taken = Vec::new();
@@ -69,8 +69,8 @@ pub(super) fn keep(
     draft
 }
 
-/// Takes out the secrets that would be sent elsewhere than to the whole address that they are
-/// stored for: on the same host, another path can belong to another client.
+/// Removes secrets that would be sent to any other than the full URL they are stored for: another
+/// path on the same host can belong to someone else.
 fn leave_at_address(
     (draft, language): (&mut DestinationKind, TemplateLanguage),
     (stored, stored_language): (&DestinationKind, TemplateLanguage),
@@ -83,7 +83,7 @@ fn leave_at_address(
         let elsewhere = receivers(draft, language, field)
             .into_iter()
             .find(|(receiver, to)| {
-                // What has no own address is sent to the first one.
+                // A receiver without an address of its own uses the first one.
                 let same = from.iter().find(|(other, _)| other == receiver);
                 same.or(from.first()).is_none_or(|(_, from)| from != to)
             });
@@ -105,8 +105,8 @@ fn leave_at_address(
     });
 }
 
-/// Has a draft without any headers name the secret ones that are stored; one that names other headers
-/// drops those that it does not name.
+/// Adds the stored secret headers to a draft without any headers. A draft with headers drops those
+/// it does not mention.
 fn name_headers(draft: &mut Webhook, stored: &Webhook) {
     if draft.headers.is_empty() {
         let is_secret = |header: &&Header| matches!(header.value, HeaderValue::Secret(_));

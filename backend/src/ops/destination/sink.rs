@@ -1,4 +1,4 @@
-//! Event destinations put what they make into this service's own intake.
+//! Destinations of type `event` submit events to the intake of the same service.
 
 use async_trait::async_trait;
 
@@ -15,7 +15,7 @@ use crate::{
 #[async_trait]
 impl EventSink for Intake {
     async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
-        // Anyone who writes its templates writes what it says.
+        // Anyone who can edit the templates controls the content.
         let violations = check_source(&event);
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));

@@ -1,4 +1,4 @@
-//! Drafts of destinations that were tested a moment ago: once one is stored, it is not untried.
+//! Recently tested drafts of destinations: once stored, the destination does not count as untried.
 
 use std::{
     collections::VecDeque,
@@ -11,11 +11,10 @@ use crate::{
     limits::{DRAFT_TESTS_AFTER, DRAFT_TESTS_MAX},
 };
 
-/// The newest tests of drafts, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TestedDrafts(Arc<Mutex<VecDeque<TestedDraft>>>);
 
-/// One of them.
+/// The result of a draft's test.
 #[derive(Debug, Clone)]
 pub(super) struct TestedDraft {
     kind: DestinationKind,
@@ -24,7 +23,6 @@ pub(super) struct TestedDraft {
 }
 
 impl TestedDrafts {
-    /// Keeps the end of a test.
     pub(super) fn keep(&self, kind: DestinationKind, attempt: Attempt, at_ms: i64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= DRAFT_TESTS_MAX {
@@ -37,7 +35,7 @@ impl TestedDrafts {
         });
     }
 
-    /// The newest test of exactly that, unless it was long ago.
+    /// Returns the latest recent test of exactly that draft.
     pub(super) fn newest(&self, kind: &DestinationKind, now_ms: i64) -> Option<TestedDraft> {
         let since_ms = now_ms.saturating_sub(millis(DRAFT_TESTS_AFTER));
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Tests of destinations: one message through the code of real deliveries, recorded as a test.
+//! Tests of destinations: one message sent through the regular delivery code and recorded as a
+//! test.
 
 #[cfg(test)]
 mod tests;
@@ -30,17 +31,16 @@ use crate::{
     store::{Changes, Lane, Store, audit},
 };
 
-/// Tests destinations.
+/// Runs tests of destinations.
 #[derive(Debug)]
 pub struct Tester {
     works: Works,
-    /// What the drafts among them were, for when they are stored.
+    /// Recently tested drafts, used when they are stored.
     drafts: TestedDrafts,
-    /// Tests under way: they end, and are recorded, also when no one waits for them any more.
+    /// Tests in flight. They complete and are recorded even if the caller is gone.
     under_way: Mutex<JoinSet<()>>,
 }
 
-/// What tests are made with.
 #[derive(Debug, Clone)]
 struct Works {
     store: Store,
@@ -49,58 +49,58 @@ struct Works {
     config: DeliveryConfig,
 }
 
-/// What to test.
+/// A test of a destination.
 #[derive(Debug, Clone)]
 pub struct Test {
     /// The destination.
     pub target: TestTarget,
-    /// The message's template, as in a rule; empty means the default.
+    /// Template of the message, as in a rule; empty for the default.
     pub message: String,
-    /// The language of that template.
+    /// Language of that template.
     pub message_language: TemplateLanguage,
-    /// What to tell about.
+    /// Event that the message is about.
     pub about: About,
-    /// The contact whose variables templates get, if it is sent to one.
+    /// The contact whose variables are available to templates, if any.
     pub contact: Option<PagedContact>,
 }
 
-/// Which destination to test.
+/// The destination of a test.
 #[derive(Debug, Clone)]
 pub enum TestTarget {
-    /// The stored one of that name.
+    /// A stored destination, by name.
     Stored(String),
-    /// A draft that was checked, with its secrets filled in.
+    /// A validated draft with secrets filled in.
     Draft {
-        /// Its name; may be empty.
+        /// Name; may be empty.
         name: String,
-        /// Where messages go.
+        /// Type of the destination.
         kind: Box<DestinationKind>,
-        /// The language of the templates in it.
+        /// Language of the templates in it.
         language: TemplateLanguage,
-        /// How messages are delivered.
+        /// Delivery settings.
         settings: DeliverySettings,
     },
 }
 
-/// A test that was made: its entry in the delivery log, its attempt, and the times of its exchange.
+/// A completed test: its delivery, its attempt, and the timings of the exchange.
 pub type Tried = (Delivery, Attempt, Option<ExchangeTimes>);
 
-/// The request of a test that is not sent.
+/// The rendered request of a test that is not sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedTest {
-    /// The request, secrets masked; none where none can be made.
+    /// The request with secrets masked; `None` if rendering failed.
     pub request: Option<Request>,
-    /// What went wrong while the message was made, and what would keep it from being sent.
+    /// Problems in rendering the message, and reasons why it could not be sent.
     pub warnings: Vec<String>,
-    /// The message's size in bytes, without the envelope of HTTP or SMTP.
+    /// Size of the message in bytes, without HTTP or SMTP overhead.
     pub size_bytes: usize,
-    /// The most that the provider takes, in bytes; none where no limit is known.
+    /// Size limit of the provider in bytes; `None` if unknown.
     pub limit_bytes: Option<usize>,
-    /// What an event destination would open.
+    /// The occurrence that an `event` destination would open.
     pub event: Option<Box<Occurrence>>,
 }
 
-/// What a test tells about.
+/// The event that a test is about.
 #[derive(Debug, Clone)]
 pub enum About {
     /// A sample event.
@@ -112,7 +112,7 @@ pub enum About {
 }
 
 impl Tester {
-    /// A tester that sends as deliveries are sent.
+    /// Creates a tester that sends in the same way as regular deliveries.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -131,11 +131,11 @@ impl Tester {
         }
     }
 
-    /// Gives a destination that was stored just now the result of the test of its draft, if there was one
-    /// a moment ago and nothing was sent to it yet. Answers whether it did.
+    /// Applies the result of a recent test of the same draft to a destination that was just stored
+    /// and to which nothing has been sent yet. Returns whether it did.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn adopt(&self, name: &str) -> Result<bool, Error> {
         let store = &self.works.store;
         let decide = || async {
@@ -161,28 +161,28 @@ impl Tester {
         Ok(commit(store, Lane::Admin, decide).await?.0)
     }
 
-    /// The time of a test that begins now, in milliseconds since 1970.
+    /// Returns the time for a test that begins now, in milliseconds since the epoch.
     pub fn now_ms(&self) -> i64 {
         self.works.clock.now_ms()
     }
 
-    /// Makes the request of one message and sends nothing.
+    /// Renders the request of a message without sending it.
     ///
     /// # Errors
-    /// As [`Self::test`].
+    /// Returns the same errors as [`Self::test`].
     pub async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
         self.works.render(test).await
     }
 
-    /// Sends one message and answers with its entry in the delivery log, its outcome and the times of its
-    /// exchange.
+    /// Sends a message; returns its delivery, its attempt and the timings of the exchange.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown destination or event, [`Error::Exhausted`] while too many
-    /// tests are under way, and those of the store. That the message did not arrive is no error.
+    /// Returns [`Error::NotFound`] if the destination or event does not exist, [`Error::Exhausted`]
+    /// while too many tests are running, and an error if the store fails. A failed attempt is not
+    /// an error.
     ///
     /// # Cancel safety
-    /// The test of a dropped call continues and is recorded.
+    /// If the future is dropped, the test continues and is recorded.
     pub async fn test(&self, test: Test) -> Result<Tried, Error> {
         let (answer, answered) = oneshot::channel();
         {
@@ -205,7 +205,7 @@ impl Tester {
                 if let (Some(kind), Ok((_, attempt, _))) = (draft, &tested) {
                     drafts.keep(kind, attempt.clone(), works.clock.now_ms());
                 }
-                // No one may be waiting any more.
+                // The caller may be gone.
                 drop(answer.send(tested));
             }));
         }
@@ -233,7 +233,7 @@ impl Works {
         let attempt = attempt::ended(&attempt, &report);
         let ended = self.ended(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
-            // The answer reports what happened anyway.
+            // The response contains the result in any case.
             tracing::warn!(%error, delivery = %ended.id, "the end of a test was not recorded");
         }
         Ok((ended, attempt, times))
@@ -259,7 +259,7 @@ impl Works {
         })
     }
 
-    /// The delivery of a test, and the destination that it goes to.
+    /// Returns the delivery of a test, and the type and settings of its destination.
     async fn planned(
         &self,
         test: Test,
@@ -284,7 +284,6 @@ impl Works {
         Ok((planned, destination.kind, destination.settings))
     }
 
-    /// What its attempt needs to know.
     fn request<'a>(
         &self,
         planned: &'a Delivery,
@@ -306,8 +305,8 @@ impl Works {
         }
     }
 
-    /// The message of a test. A message falls back to what is sent by default; the author of a draft needs to
-    /// know.
+    /// Renders the message of a test. A regular delivery falls back to the default message; here
+    /// the author must see the error.
     async fn rendered(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let rendered = self.sender.render(request).await?;
         match rendered.exceeded {
@@ -353,7 +352,8 @@ impl Works {
         Ok(())
     }
 
-    /// Names the destination that a test belongs to; that of a draft is its caller's.
+    /// Records the destination a test belongs to, for access control; a draft belongs to the
+    /// caller.
     async fn own(&self, test: &Delivery, changes: &mut Changes) -> Result<(), Error> {
         let name = test.destination_name.as_bytes().to_vec();
         let stored = self.store.get::<Destination>(name).await?;
@@ -364,7 +364,7 @@ impl Works {
         Ok(())
     }
 
-    /// Records the health of the destination, if it is stored.
+    /// Updates the health of the destination if it is stored.
     async fn note(
         &self,
         changes: &mut Changes,
@@ -388,7 +388,7 @@ impl Works {
         if let Some(old) = &old {
             changes.update(old, &next);
         } else {
-            // One that is deleted at this moment must not leave its health behind.
+            // If the destination is deleted concurrently, no health must be left behind.
             changes.touch(&stored);
             changes.insert(&next);
         }
@@ -450,7 +450,6 @@ impl Works {
     }
 }
 
-/// What the attempt of a test makes of the health of its destination.
 fn judged(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
     let is_delivered = attempt.outcome == Some(Outcome::Delivered);
     let (state, last_error) = if is_delivered {
@@ -475,7 +474,6 @@ struct Tested {
     settings: DeliverySettings,
 }
 
-/// The occurrence that an event would open.
 fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     let arrival = Arrival {
         trace: None,

@@ -1,4 +1,4 @@
-//! The notifications of a policy over time, if no one responds.
+//! Simulates the notifications of a policy over time if no one responds.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Previews escalation policies.
+/// Previews of escalation policies.
 #[derive(Debug, Clone)]
 pub struct PolicyPreview {
     policies: EscalationPolicies,
@@ -25,15 +25,15 @@ pub struct PolicyPreview {
 }
 
 impl PolicyPreview {
-    /// By the contacts and schedules in force.
+    /// Creates previews that use the current contacts and schedules.
     pub fn new(policies: EscalationPolicies, ruleset: Arc<Ruleset>) -> Self {
         Self { policies, ruleset }
     }
 
-    /// What a draft would do, from that moment on; without one, from now on.
+    /// Simulates a draft from `start_ms` on; `None` means now.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong with the draft.
+    /// Returns [`Error::Invalid`] with all violations in the draft.
     pub async fn preview(
         &self,
         mut draft: v1::EscalationPolicy,
@@ -57,7 +57,7 @@ impl PolicyPreview {
         let origin = Origin::new(now_ms);
         let (policy, _) = EscalationPolicy::checked(all, &draft, stored.as_ref(), origin).await?;
         let snapshot = self.ruleset.refreshed().await?;
-        // Its rounds are as the draft says, whatever is in force under its name.
+        // The draft applies, not the stored policy of that name.
         let responders = snapshot.responders().without_policies();
         let severity = severity.unwrap_or(Severity::Critical);
         let start_ms = start_ms.unwrap_or(now_ms);
@@ -65,7 +65,7 @@ impl PolicyPreview {
     }
 }
 
-/// All rounds of a policy, one moment after the other.
+/// Simulates all rounds of a policy.
 fn played(
     policy: &EscalationPolicy,
     responders: &Responders,
@@ -111,7 +111,7 @@ fn played(
     }
 }
 
-/// Takes note of who was notified, as where it is real.
+/// Records the notified receivers as in a real response.
 fn note(response: &mut Response, page: Page, at_ms: i64) {
     let nothing = RecordId::from_parts(0, 0);
     response.paged.push(Paged {
@@ -142,7 +142,6 @@ fn notice(page: &Page, after: Option<prost_types::Duration>) -> v1::EscalationNo
     }
 }
 
-/// Why a step notifies no one.
 fn problem(
     policy: &EscalationPolicy,
     responders: &Responders,

@@ -1,4 +1,4 @@
-//! Triggers and rules as they were at a decision.
+//! Triggers and rules as of a decision.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,23 +13,20 @@ use crate::{
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Revisions read at a time.
 const PAGE: usize = 500;
 
-/// What was in force at a moment.
+/// A definition at a point in time.
 #[derive(Debug)]
 pub(super) enum Then<T> {
-    /// That.
     InForce(Arc<T>, Definition),
-    /// It was made later, in milliseconds since 1970.
+    /// Created later, in milliseconds since the epoch.
     NotYet(i64),
-    /// It had been deleted, in milliseconds since 1970.
+    /// Already deleted, in milliseconds since the epoch.
     Gone(i64),
-    /// There was something that is no longer kept.
+    /// In force, but no longer stored.
     NotKept,
 }
 
-/// One state of a trigger or rule, and until when it was in force.
 #[derive(Debug, Clone)]
 struct Version<T> {
     value: Arc<T>,
@@ -37,18 +34,18 @@ struct Version<T> {
     definition: Definition,
 }
 
-/// The triggers and rules in force now, and those that ended since a moment.
+/// The current triggers and rules, and the past revisions since some time.
 #[derive(Debug)]
 pub(super) struct Definitions {
-    /// By name, oldest first; several of one name may have followed each other.
+    /// By name, oldest first; a name may have been reused.
     triggers: BTreeMap<Name, Vec<Version<LoadedTrigger>>>,
-    /// By name and identity, oldest first.
+    /// By name and id, oldest first.
     rules: BTreeMap<(Name, RecordId), Vec<Version<Rule>>>,
     compiled: HashMap<RevisionId, Option<CompiledQuery>>,
 }
 
 impl Definitions {
-    /// Reads them; what ended before `since_ms` is not needed.
+    /// Reads the definitions, without revisions that ended before `since_ms`.
     pub(super) async fn read(
         store: &Store,
         snapshot: &Snapshot,
@@ -94,7 +91,7 @@ impl Definitions {
         let until_ms = Some(revision.until_ms);
         match revision.was {
             Revised::Trigger(trigger) => {
-                // It is made ready when it is looked at.
+                // Compiled on first use.
                 let query = None;
                 let loaded = Arc::new(LoadedTrigger { trigger, query });
                 self.add_trigger(loaded, until_ms, revision.deleted);
@@ -135,7 +132,7 @@ impl Definitions {
         self.rules.entry(name).or_default().push(version);
     }
 
-    /// Every rule there is or was, by name: identity, and when it was deleted.
+    /// Returns all current and past rules by name, with id and time of deletion.
     pub(super) fn rules(&self) -> impl Iterator<Item = (&Name, RecordId, Option<i64>)> {
         self.rules.iter().map(|((name, id), versions)| {
             let last = versions.last().map(|it| &it.definition);
@@ -144,19 +141,17 @@ impl Definitions {
         })
     }
 
-    /// How many triggers and rules there are, with their revisions.
     pub(super) fn len(&self) -> usize {
         let triggers: usize = self.triggers.values().map(Vec::len).sum();
         self.rules.len() + triggers
     }
 
-    /// A rule at a decision.
+    /// Returns a rule as of a decision.
     pub(super) fn rule(&self, name: &Name, id: RecordId, point: Point) -> Then<Rule> {
         let versions = self.rules.get(&(name.clone(), id));
         in_force(versions.map_or(&[], Vec::as_slice), point)
     }
 
-    /// A rule's revision.
     pub(super) fn rule_revision(
         &self,
         name: &Name,
@@ -168,19 +163,17 @@ impl Definitions {
         Some((Arc::clone(&found.value), found.definition))
     }
 
-    /// A rule as it is.
     pub(super) fn rule_now(&self, name: &Name, id: RecordId) -> Option<(Arc<Rule>, Definition)> {
         let last = self.rules.get(&(name.clone(), id))?.last()?;
         let is_now = last.definition.until_ms.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))
     }
 
-    /// The trigger of that name at a decision.
+    /// Returns the trigger with that name as of a decision.
     pub(super) fn trigger(&self, name: &Name, point: Point) -> Then<LoadedTrigger> {
         in_force(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
     }
 
-    /// A trigger's revision.
     pub(super) fn trigger_revision(
         &self,
         id: &RevisionId,
@@ -190,14 +183,13 @@ impl Definitions {
         Some((Arc::clone(&found.value), found.definition))
     }
 
-    /// A trigger as it is.
     pub(super) fn trigger_now(&self, name: &Name) -> Option<(Arc<LoadedTrigger>, Definition)> {
         let last = self.triggers.get(name)?.last()?;
         let is_now = last.definition.until_ms.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))
     }
 
-    /// The query of a trigger, ready for use; none when it is not valid any more.
+    /// Returns the compiled query of a trigger; `None` if it is no longer valid.
     pub(super) fn query<'a>(&'a mut self, loaded: &'a LoadedTrigger) -> Option<&'a CompiledQuery> {
         if loaded.query.is_some() {
             return loaded.query.as_ref();

@@ -1,4 +1,4 @@
-//! The conditions between a match and a notification as a reader is shown them.
+//! The conditions between a match and a notification, as displayed.
 
 use super::{Gate, SentDelivery, sent::Pauses};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
     message::domain_json,
 };
 
-/// The conditions in order, and what each saw. One that stood against nothing, because the rule
-/// notified anyway, passes.
+/// Evaluates the conditions in order. If the rule notified anyway, a condition that failed counts
+/// as passed.
 pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> {
     let shown = CONDITIONS.iter().filter_map(|condition| {
         let hold = (condition.hold)(case);
@@ -29,7 +29,8 @@ pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> 
     shown.collect()
 }
 
-/// A paused destination holds messages back and no notification; it is decided anyway.
+/// Returns the condition about paused destinations. A pause holds messages but not the decision to
+/// notify.
 pub(super) fn destination_paused(
     destinations: &[Name],
     pauses: &Pauses,
@@ -52,8 +53,8 @@ pub(super) fn destination_paused(
     }
 }
 
-/// What was beyond the budget of its destination goes out in a digest, or waits; none where all was
-/// sent separately.
+/// Returns the condition about the destination's message budget, whose excess goes into a digest or
+/// waits; `None` if everything was sent separately.
 pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
     let details = sent.iter().filter_map(|it| {
         let name = &it.delivery.destination_name;

@@ -1,4 +1,4 @@
-//! What holds a rule's message back, held it at a decision, and what happened to what waited.
+//! Holds of a rule's messages: current ones, those at a decision, and how they ended.
 
 use super::{Gate, NextStep};
 use crate::{
@@ -8,20 +8,19 @@ use crate::{
     },
 };
 
-/// What held something of a rule back at a moment, as it was noted then.
 pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
     let mut changes = occurrence.hold_changes.iter().rev();
     let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
     let held = last.filter(|it| match it.what {
         HoldOutcome::Waits => true,
         HoldOutcome::Released | HoldOutcome::ReleasedByHand | HoldOutcome::HandedOver => false,
-        // What was over when it was decided was never noted to wait.
+        // A hold that was already over at the decision is not recorded as waiting.
         _ => it.at_ms == at_ms,
     });
     held.map_or_else(Vec::new, |it| it.held_by.clone())
 }
 
-/// The hold that suppression is: since when, and by which client.
+/// Returns the hold for a suppressed event, with its time and client.
 pub(super) fn suppressed(
     rule_name: &Name,
     rule: RecordId,
@@ -42,7 +41,7 @@ pub(super) fn suppressed(
     })
 }
 
-/// The kinds of hold that hold something back, each with what it saw.
+/// Returns a condition for each kind of hold that applies.
 pub(super) fn gates(held_by: &[HeldBy], tense: Tense) -> impl Iterator<Item = Gate> {
     HOLDS.iter().filter_map(move |hold| {
         Some(Gate {
@@ -53,13 +52,11 @@ pub(super) fn gates(held_by: &[HeldBy], tense: Tense) -> impl Iterator<Item = Ga
     })
 }
 
-/// What all of them say, as one sentence.
 pub(super) fn sentence(held_by: &[HeldBy], tense: Tense) -> Option<String> {
     let details: Vec<_> = gates(held_by, tense).map(|gate| gate.detail).collect();
     (!details.is_empty()).then(|| details.join("; "))
 }
 
-/// What is to come of what waits.
 pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     let rule = snapshot.rule(pending.rule);
     let is_shadow = rule.is_some_and(|it| it.shadow);
@@ -83,7 +80,7 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     }
 }
 
-/// Why nothing was sent yet of what waits, and what is to come.
+/// Returns the reason why a pending message has not been sent, and what happens next.
 pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String> {
     let held = sentence(&pending.held_by, Tense::Now)?;
     let names: Vec<_> = next.destinations.iter().map(Name::as_str).collect();
@@ -99,7 +96,8 @@ pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String>
     })
 }
 
-/// Why what waited last of a rule was never sent; none when it was, or nothing ever waited.
+/// Returns the reason why the rule's last pending message was never sent; `None` if it was sent, or
+/// none was ever pending.
 pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
     let last: &HoldChange = occurrence
         .hold_changes

@@ -1,4 +1,4 @@
-//! Everything that happened to an occurrence, as one list.
+//! The history of an occurrence as one list.
 
 use super::{RuleExplanation, SentDelivery};
 use crate::{
@@ -10,27 +10,26 @@ use crate::{
     message::cut,
 };
 
-/// Characters of a note.
 const NOTE_CHARACTERS_MAX: usize = 200;
 
-/// Something that happened to an occurrence.
+/// An entry in the history of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
-    /// When, in milliseconds since 1970.
+    /// Time of the entry, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// What kind of thing, as a word.
+    /// Kind of the entry.
     pub kind: &'static str,
-    /// What, for people.
+    /// Displayed text.
     pub text: String,
-    /// The rule that it is about; none where it is about none.
+    /// Name of the rule, if any.
     pub rule_name: Option<Name>,
-    /// The delivery; none where it is about none.
+    /// Delivery, if any.
     pub delivery: Option<RecordId>,
-    /// Who did it; none when the service did.
+    /// Author of the change; `None` if made by the service.
     pub author: Option<Name>,
 }
 
-/// What happened to an occurrence, oldest first; the newest [`TIMELINE_MAX`].
+/// Returns the history of an occurrence, oldest first; only the newest [`TIMELINE_MAX`] entries.
 pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> {
     let mut moments = changes(occurrence);
     for rule in rules {
@@ -39,7 +38,7 @@ pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> 
         moments.extend(rule.deliveries.iter().filter_map(|it| ended(rule, it)));
         moments.extend(rule.deliveries.iter().filter_map(|it| folded(rule, it)));
     }
-    // What happened at the same moment stays in the order of its causes.
+    // The stable sort keeps simultaneous entries in causal order.
     moments.sort_by_key(|it| it.at_ms);
     let too_many = moments.len().saturating_sub(TIMELINE_MAX);
     moments.drain(..too_many);
@@ -57,7 +56,6 @@ fn moment(at_ms: i64, kind: &'static str, text: String) -> Moment {
     }
 }
 
-/// What senders, operators and ageing changed, and what was noted.
 fn changes(occurrence: &Occurrence) -> Vec<Moment> {
     let close = occurrence.close.as_ref();
     let mut moments = Vec::new();
@@ -103,12 +101,11 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
     moments
 }
 
-/// What a field was from the beginning.
+/// Returns the entry for a field that is set at the opening.
 fn continue_with(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.word()))
 }
 
-/// How what a rule was to send came to wait and ceased to.
 fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.hold_changes.iter().map(|change| {
         let kind = match change.what {
@@ -124,7 +121,7 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     })
 }
 
-/// Who is notified by a delivery: a destination, or a contact by it.
+/// Returns the name of the destination, or of the contact and its destination.
 fn receiver(delivery: &Delivery) -> String {
     let destination = &delivery.destination_name;
     match &delivery.content.contact {
@@ -133,7 +130,6 @@ fn receiver(delivery: &Delivery) -> String {
     }
 }
 
-/// Each time a rule notified.
 fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
@@ -159,7 +155,7 @@ fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             );
             ("shadowed", text)
         } else {
-            // That it was delivered has a separate time.
+            // The delivery has a separate entry.
             (
                 "notified",
                 format!("decided to notify {receivers} {about}{with}"),
@@ -172,7 +168,6 @@ fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     })
 }
 
-/// That a digest includes a delivery.
 fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let digest = sent.digest.as_ref()?;
     let name = receiver(&sent.delivery);
@@ -191,7 +186,6 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     })
 }
 
-/// How a delivery ended.
 fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let delivery = &sent.delivery;
     let name = receiver(delivery);

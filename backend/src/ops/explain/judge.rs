@@ -1,4 +1,4 @@
-//! The result of a rule for an occurrence at one decision, or now.
+//! Evaluates a rule for an occurrence at one decision, or now.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use crate::{
     matching::Explained,
 };
 
-/// A rule, by what does not change about it, and what it notified of.
+/// A rule with its constant properties and its notifications.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) name: &'a Name,
@@ -26,29 +26,25 @@ pub(super) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether a decision at that moment made deliveries.
     fn sent_at(&self, at_ms: i64) -> bool {
         let mut sent = self.sent.iter();
         sent.any(|it| it.delivery.create_ms == at_ms)
     }
 }
 
-/// Judges rules about one occurrence.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) definitions: Definitions,
     pub(super) pauses: Pauses,
-    /// The decisions, newest first, and the occurrence at each.
     pub(super) states: Vec<(Point, PastState)>,
-    /// The occurrence as it stands.
     pub(super) now: (Point, PastState),
-    /// What triggers say at decisions: true, false or not known.
+    /// Cached results of triggers at decisions; `None` if unknown.
     pub(super) verdicts: HashMap<(RevisionId, i64), Option<bool>>,
 }
 
 impl Judge<'_> {
-    /// The decisions of a rule, newest first.
+    /// Evaluates the rule at a decision; decisions are numbered from the newest.
     pub(super) fn decision(&mut self, subject: &Subject<'_>, at: usize) -> Judgement {
         let (point, state) = self.states[at].clone();
         let basis = if point.last {
@@ -81,8 +77,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a rule was in force at a decision, and one of its triggers matched and was held
-    /// back: what to look at closer.
+    /// Returns whether the rule was in force at a decision and a matching trigger was held, which
+    /// makes the decision worth explaining.
     pub(super) fn was_held_back(&mut self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let Then::InForce(rule, _) = self.definitions.rule(subject.name, subject.id, point) else {
@@ -92,7 +88,6 @@ impl Judge<'_> {
         { names }.any(|name| self.matched(name, at) == Some(true))
     }
 
-    /// Whether a rule was in force at a decision.
     pub(super) fn existed(&self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let then = self.definitions.rule(subject.name, subject.id, point);
@@ -117,7 +112,7 @@ impl Judge<'_> {
         verdict
     }
 
-    /// What a rule would decide about it if the event came now as it is.
+    /// Evaluates what the rule would decide if the same event arrived now.
     pub(super) fn now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
         let (point, state) = self.now.clone();
@@ -170,7 +165,7 @@ impl Judge<'_> {
             }
         };
         let notifies = !rule.shadow && (tells || matched && held.is_none() && now);
-        // What is already reported need not be reported: that is no fault.
+        // If everything is already reported, nothing is wrong.
         let again = match held {
             Some((Some(by), _)) if by.about_repeats.is_some() => " again",
             _ => "",
@@ -204,7 +199,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What held the rule's message back then, or would now.
+    /// Returns the holds of the rule's message at that time, or now.
     fn held_by(
         &self,
         subject: &Subject<'_>,
@@ -284,7 +279,7 @@ fn query(
     Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
 }
 
-/// Whether a query is true of an occurrence that is closed, and says nothing of the status.
+/// Returns whether a query is true for a closed occurrence but does not mention the status.
 fn is_for_open_only(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
@@ -295,7 +290,6 @@ fn is_for_open_only(
     query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))
 }
 
-/// What a shadow rule decided about it.
 fn shadowed(tense: Tense) -> String {
     match tense {
         Tense::Now => "it would only record the notification: dry run",
@@ -304,7 +298,7 @@ fn shadowed(tense: Tense) -> String {
     .into()
 }
 
-/// Why no trigger is known to match.
+/// Returns the reason why no trigger is known to match.
 fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
     if triggers.is_empty() {
         return if now {

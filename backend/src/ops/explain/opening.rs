@@ -1,4 +1,4 @@
-//! The decision that made a rule report on an occurrence for the first time.
+//! The decision that made a rule report an occurrence for the first time.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Judge<'_> {
-    /// Reports it as it was; none when it is not known.
+    /// Explains that decision; `None` if it is unknown.
     pub(super) fn opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let opening = noted(subject)?;
         let point = Point {
@@ -105,8 +105,8 @@ impl Judge<'_> {
         })
     }
 
-    /// A trigger of the rule: the one that matched as the messages carry it, another one as it was
-    /// in force.
+    /// Returns the result of a trigger: the matching one in the revision recorded in the messages,
+    /// another one as it was in force.
     fn trigger_then(
         &mut self,
         name: &Name,
@@ -128,7 +128,7 @@ impl Judge<'_> {
     }
 }
 
-/// What is noted of the opening; else what its first message tells.
+/// Returns the recorded opening, or the one derived from the first message.
 fn noted(subject: &Subject<'_>) -> Option<Opening> {
     if let Some(opening) = subject
         .notified

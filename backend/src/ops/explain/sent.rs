@@ -1,5 +1,4 @@
-//! What went out about an occurrence: deliveries, their attempts, and when destinations were
-//! paused.
+//! The deliveries about an occurrence with their attempts, and the pauses of destinations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +14,13 @@ use crate::{
     store::{Direction, Index, Store, engine::Range},
 };
 
-/// Deliveries of one event that are looked at, newest first.
+/// Maximum number of an event's deliveries read, newest first.
 const DELIVERIES_MAX: usize = 1_000;
-/// Deliveries whose attempts are reported, newest first.
+/// Maximum number of deliveries shown with attempts, newest first.
 const DELIVERIES_IN_FULL_MAX: usize = 100;
-/// Pauses of a destination that are looked at, newest first.
+/// Maximum number of pauses read per destination, newest first.
 const PAUSES_MAX: usize = 100;
 
-/// The deliveries of an occurrence by rule, oldest first.
 pub(super) async fn by_rule(
     store: &Store,
     occurrence: &Occurrence,
@@ -66,7 +64,6 @@ pub(super) async fn by_rule(
     Ok(by_rule)
 }
 
-/// What happened to the digests that include some deliveries.
 async fn digests(
     store: &Store,
     deliveries: impl Iterator<Item = &Delivery>,
@@ -97,7 +94,7 @@ async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, 
         .collect())
 }
 
-/// Each time a rule notified, oldest first. What was sent again by hand is none of them.
+/// Returns the notifications of a rule, oldest first. Deliveries sent again by hand do not count.
 pub(super) fn notifications(
     notified: Option<&Notified>,
     sent: &[SentDelivery],
@@ -120,7 +117,7 @@ pub(super) fn notifications(
         notification.trigger_name = trigger.map(|trigger| trigger.name.clone());
         notification.deliveries.push(delivery.id);
     }
-    // Deliveries are forgotten before an occurrence is that stays open.
+    // Deliveries expire earlier than an occurrence that stays open.
     let opening = notified.and_then(|notified| notified.opening.as_ref());
     if let Some(opening) = opening {
         let known = notifications.entry((opening.at_ms, false));
@@ -134,15 +131,14 @@ pub(super) fn notifications(
     notifications.into_values().collect()
 }
 
-/// When destinations were paused, as the service's own events tell.
+/// The pauses of destinations, derived from the service's own events.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    /// By name: from and until, in milliseconds since 1970.
+    /// Start and end of the pauses by destination name, in milliseconds since the epoch.
     spans: BTreeMap<Name, Vec<(i64, i64)>>,
 }
 
 impl Pauses {
-    /// Reads those of some destinations.
     pub(super) async fn read<'a>(
         store: &Store,
         destinations: impl Iterator<Item = (RecordId, &'a Name)>,
@@ -178,7 +174,6 @@ impl Pauses {
         Ok(pauses)
     }
 
-    /// Whether a destination was paused at a moment.
     pub(super) fn at(&self, name: &Name, at_ms: i64) -> bool {
         let spans = self.spans.get(name).into_iter().flatten();
         let mut spans = spans;

@@ -1,36 +1,32 @@
-//! The decisions about an occurrence that can still be reported, and what the occurrence was at
-//! each.
+//! The decisions about an occurrence that can still be explained, and its state at each.
 
 use crate::{
     domain::{Field, Name, Occurrence, Severity, Status},
     matching::field,
 };
 
-/// A decision about an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
-    /// When, in milliseconds since 1970.
     pub(super) at_ms: i64,
-    /// Edits of triggers and rules up to this moment were in force.
+    /// Time up to which edits of triggers and rules were in force.
     pub(super) rules_ms: i64,
-    /// Whether it is the newest decision.
     pub(super) last: bool,
 }
 
-/// An occurrence as it was at a decision, as far as that is known.
+/// The state of an occurrence at a decision, as far as known.
 #[derive(Debug, Clone)]
 pub(super) struct PastState {
     pub(super) occurrence: Occurrence,
-    /// Whether type, summary, body and metadata are those of that time.
+    /// Whether type, summary, body and metadata are unchanged since then.
     content_known: bool,
-    /// Whether the count and when it was last seen are those of that time.
+    /// Whether the count and the last-seen time are unchanged since then.
     count_known: bool,
-    /// Whether an event made that decision; taken for one where that is not known.
+    /// Whether an event caused the decision; also true if that is unknown.
     pub(super) by_event: bool,
 }
 
 impl PastState {
-    /// An occurrence as it stands, all of it known.
+    /// Returns the current state, which is fully known.
     pub(super) fn whole(occurrence: Occurrence) -> Self {
         Self {
             occurrence,
@@ -40,7 +36,7 @@ impl PastState {
         }
     }
 
-    /// Whether a field held at that time what it holds in the occurrence.
+    /// Returns whether the occurrence still has the value a field had then.
     pub(super) fn knows(&self, field: &field::Field) -> bool {
         use field::Field as F;
         match field {
@@ -61,8 +57,8 @@ impl PastState {
     }
 }
 
-/// The newest decisions about an occurrence, at most `limit`, newest first: the last one, each
-/// that changed severity, status, acknowledgement or assignee, and the opening one.
+/// Returns the latest `limit` decisions, newest first: the last one, each change of severity,
+/// status, acknowledgement or assignee, and the opening.
 pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
     let last = occurrence.evaluation.map(|evaluation| Point {
         at_ms: evaluation.at_ms,
@@ -84,7 +80,6 @@ pub(super) fn points(occurrence: &Occurrence, limit: usize) -> Vec<Point> {
     points
 }
 
-/// An occurrence as it was after a decision.
 pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
     let mut then = occurrence.clone();
     for entry in occurrence.history.iter().rev() {

@@ -1,4 +1,4 @@
-//! Groups as people read them, and what they do with one.
+//! Groups as displayed, and actions on a group.
 
 use crate::{
     domain::{Group, GroupId, Name, Occurrence, RecordId, Status},
@@ -22,28 +22,26 @@ use crate::{
     },
 };
 
-/// Groups read at a time.
 const BATCH: usize = 100;
-/// Entries of an index read at a time.
 const PAGE: usize = 1_000;
 
-/// A group, and how its members stand.
+/// A group with the state of its members.
 #[derive(Debug, Clone)]
 pub struct GroupView {
     /// The group.
     pub group: Group,
-    /// How many of its members are not closed.
+    /// Number of members that are not closed.
     pub open_count: usize,
     /// Whether all of these are acknowledged.
     pub acknowledged: bool,
 }
 
-/// Which groups to list. What is empty does not filter.
+/// A filter for groups; empty fields match everything.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only of these rules.
+    /// Names of the rules.
     pub rule_names: Vec<String>,
-    /// Only those of which something is open, or nothing.
+    /// Whether any member is open.
     pub is_open: Option<bool>,
 }
 
@@ -74,11 +72,11 @@ async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
     })
 }
 
-/// Lists groups, newest first; answers the token of the next page, empty at the end. A page is filled
-/// as long as [`PAGE_TIME_MAX`] allows.
+/// Lists groups, newest first, and returns the token of the next page, which is empty at the end. A
+/// page may be short if it takes longer than [`PAGE_TIME_MAX`].
 ///
 /// # Errors
-/// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
+/// Returns [`Error::Invalid`] for an invalid page size or token, and an error if the store fails.
 pub async fn list(
     Deciding { store, clock, .. }: &Deciding,
     filter: &Filter,
@@ -119,11 +117,12 @@ pub async fn list(
     }
 }
 
-/// Reads a group with a page of its members; answers the token of the next page, empty at the end.
+/// Reads a group with a page of its members, and returns the token of the next page, which is empty
+/// at the end.
 ///
 /// # Errors
-/// [`Error::NotFound`], [`Error::Invalid`] for a page size or token that is not accepted, and those of
-/// the store.
+/// Returns [`Error::NotFound`] if the group does not exist, [`Error::Invalid`] for an invalid page
+/// size or token, and an error if the store fails.
 pub async fn get(
     store: &Store,
     id: RecordId,
@@ -137,7 +136,7 @@ pub async fn get(
     for how in [Membership::Open, Membership::Closed] {
         let mut range = standing(how, id);
         if let Some(after) = &after {
-            // The open ones come first, and have the smaller keys.
+            // Open members come first and have smaller keys.
             if range.end.as_ref().is_some_and(|end| end <= after) {
                 continue;
             }
@@ -166,14 +165,15 @@ async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
     Ok(found.ok_or_else(missing)?.value)
 }
 
-/// Changes all members of a group that are not closed; answers how many.
+/// Updates all members of a group that are not closed, and returns their number.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::PermissionDenied`] when the caller may not act on one of them, and nothing
-/// was changed; and those of the store: what was changed until then stays so.
+/// Returns [`Error::NotFound`] if the group does not exist, [`Error::PermissionDenied`] if the
+/// caller may not act on one of the members, in which case nothing is changed, and an error if the
+/// store fails, in which case earlier changes remain.
 ///
 /// # Cancel safety
-/// A dropped call has changed a part.
+/// If the future is dropped, some members may have been changed.
 pub async fn set(
     (deciding, intake): (&Deciding, &Intake),
     id: RecordId,

@@ -1,8 +1,8 @@
-//! Makes the message of a group that is due: reads its members, re-evaluates each, and commits them
+//! Creates the due message of a group: reads its members, evaluates each, and commits them together
 //! with the group and the deliveries.
 //!
-//! Joining writes the occurrence alone; only the creation of a message writes the group. Two who
-//! make the same one conflict, and the second finds nothing to tell.
+//! Joining a group only writes the occurrence; only a message writes the group. If two tasks create
+//! the same message they conflict, and the second finds nothing to report.
 
 use std::collections::BTreeSet;
 
@@ -26,13 +26,14 @@ use crate::{
     },
 };
 
-/// The groups of a rule of which something waits.
+/// A rule's group with pending changes.
 pub type DueGroup = (RecordId, GroupRef);
 
-/// Names each group in one way: what joins a group and what waits for news of it is one message.
+/// Normalizes group references, so that occurrences joining a group and those waiting for its
+/// update end up in the same message.
 ///
 /// # Errors
-/// Returns any error of the store.
+/// Returns an error if the store fails.
 pub async fn distinct(
     store: &Store,
     due: BTreeSet<DueGroup>,
@@ -53,30 +54,29 @@ pub async fn distinct(
     Ok(named.collect())
 }
 
-/// Whether something of an occurrence waited until now for a message of the rule.
+/// Returns whether an occurrence has a due pending message of the rule.
 fn is_due(occurrence: &Occurrence, rule: RecordId, now_ms: i64) -> bool {
     let mut pending = occurrence.pending.iter().filter(|it| it.rule == rule);
     let is_due = |it: &Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
     occurrence.status != Status::Suppressed && pending.any(is_due)
 }
 
-/// The result of looking at some groups.
+/// The result of processing some groups.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Occurrences that continue waiting, and are to be re-evaluated: when the next message goes
-    /// out is known by now.
+    /// Keys of occurrences that still wait, to be evaluated again now that the time of the next
+    /// message is known.
     pub rest: Vec<Vec<u8>>,
-    /// Those of which nothing waits for these groups any more.
+    /// Occurrences that no longer wait for any of these groups.
     pub settled: Vec<RecordId>,
     reports: RecordedReports,
 }
 
-/// Makes the messages of groups of one rule as far as they are due, many with a commit. What waits
-/// of an occurrence for a rule waits for one group of it, so that no two of these report on the
-/// same one.
+/// Creates the due messages of groups of one rule, many per commit. An occurrence waits for only
+/// one group per rule, so these messages never share an occurrence.
 ///
 /// # Errors
-/// Those of the store: some may not have been reported then.
+/// Returns an error if the store fails; some messages may not have been created then.
 pub async fn notify_group(
     (deciding, intake): (&Deciding, &Intake),
     dues: &[DueGroup],
@@ -104,8 +104,8 @@ pub async fn notify_group(
     Ok(all)
 }
 
-/// What is to be changed for as many of the groups as one commit takes, and how many these are. Each comes with
-/// the identity of the group that begins where there is none to join.
+/// Decides as many of the groups as fit in one commit; returns the changes and the number of
+/// groups. Each comes with the id for a new group if there is none to join.
 async fn decided(
     deciding: &Deciding,
     dues: &[(DueGroup, RecordId)],
@@ -131,25 +131,24 @@ async fn decided(
     Ok((changes, (outcome, decided)))
 }
 
-/// The group that there is, and the one that a message is made about.
+/// The current state of a group.
 struct GroupNow {
     stored: Option<Stored<Group>>,
-    /// The key that occurrences join it by; `None` if it takes no members.
+    /// The key for joining it; `None` if it accepts no members.
     key: Option<RecordId>,
-    /// Its members that are open, the most severe first; without those that join.
+    /// Open members without joining ones, most severe first.
     open: Vec<Vec<u8>>,
-    /// Those of them that are not acknowledged.
     unacknowledged: BTreeSet<RecordId>,
     joining: Vec<Vec<u8>>,
     news: Vec<Vec<u8>>,
-    /// Whether there is more of these than one message takes.
+    /// Whether more members are joining or changed than fit in one message.
     is_more: bool,
 }
 
-/// Members whose keys are read at a time: these are small.
+/// Member keys read at a time; keys are small.
 const KEYS_AT_ONCE: usize = 5_000;
 
-/// The occurrences that stand so to a group or a key, at most so many.
+/// Returns up to `limit` occurrences with that membership of a group or key.
 pub(super) async fn keys(
     store: &Store,
     how: Membership,
@@ -203,7 +202,7 @@ impl GroupNow {
         if let Some(key) = key {
             found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
         }
-        // The end of a group is one message, whatever it reports on.
+        // The closing message is a single one, regardless of its size.
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {
@@ -219,13 +218,12 @@ impl GroupNow {
         Ok(found)
     }
 
-    /// Whether it went quiet: nothing of it is open, and no one is to be notified of it.
+    /// Returns whether the group ended silently: nothing is open and there is no one to notify.
     fn is_dead(&self) -> bool {
         self.open.is_empty() && self.news.is_empty()
     }
 }
 
-/// Decides the message of one group, if it is due.
 async fn decide(
     deciding: &Deciding,
     (rule, new, found): (RecordId, RecordId, GroupNow),
@@ -235,10 +233,10 @@ async fn decide(
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
-    // Who tells a close does not wait.
+    // The closing message does not wait for the interval.
     let is_last = found.open.is_empty() && found.joining.is_empty();
     let is_dead = found.is_dead();
-    // What was released together of a rule that does not group waits for no interval.
+    // Occurrences released together by a rule without grouping do not wait for an interval.
     let groups = snapshot.rule(rule).is_none_or(|it| it.group.is_some());
     let is_freed = !groups && !found.joining.is_empty();
     let waits = !is_dead && !is_last && !is_freed;
@@ -292,7 +290,7 @@ async fn decide(
     let members = read.iter().chain(&responder);
     write(&decision, (members, stored, alive), now_ms, changes);
     outcome.settled.extend(decision.settled);
-    // What was freed is due as it stands, and is reported next.
+    // Members that were freed are due as they are, and are reported by the next message.
     if found.is_more && !is_freed {
         let waiting: BTreeSet<_> = waiting.into_iter().collect();
         let rest = found.rest(store).await?.into_iter();
@@ -301,7 +299,8 @@ async fn decide(
     Ok(())
 }
 
-/// Adds what was decided: `stored` is the group that there is, `alive` the one that the message is about.
+/// Adds the decision to the commit. `stored` is the existing group, `alive` the one the message is
+/// about.
 fn write<'a>(
     decision: &GroupDecision,
     (members, stored, alive): (
@@ -324,7 +323,7 @@ fn write<'a>(
         }
     }
     if let Some(stored) = stored.filter(|_| alive.is_none() && !decision.settled.is_empty()) {
-        // The next one takes its place.
+        // Replaced by the next group.
         let over = Group {
             end_ms: Some(now_ms),
             ..stored.value.clone()
@@ -339,7 +338,7 @@ fn write<'a>(
 }
 
 impl GroupNow {
-    /// Everything that waits for the group.
+    /// Returns the keys of all occurrences that wait for the group.
     async fn rest(&self, store: &Store) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut rest = Vec::new();
         if let Some(key) = self.key {

@@ -1,7 +1,8 @@
-//! The response of a group between its messages: which member carries it, and what its steps report.
+//! The response of a group between its messages: which member carries it, and what its steps
+//! report.
 //!
-//! A member that is open and not acknowledged carries it. So no step is taken once all are acknowledged: it
-//! is part of a commit against the one that carries it.
+//! The carrier is an open, unacknowledged member. Each step is committed against the carrier, so no
+//! step is taken once all members are acknowledged.
 
 use crate::{
     decide::{
@@ -27,8 +28,8 @@ use crate::{
     store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::id_at},
 };
 
-/// The group whose response an occurrence carries that another member is to carry by now. One that is held is
-/// tried whenever its carrier is evaluated: what holds another member may be over.
+/// Returns the group response that another member should carry instead. A held response is retried
+/// whenever its carrier is evaluated, since another member may no longer be held.
 fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
     let mut responses = carrier
         .notified
@@ -42,16 +43,16 @@ fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
     responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
 }
 
-/// Whether an occurrence carries the response of a group that another member is to carry by now.
+/// Returns whether an occurrence carries a group response that another member should carry instead.
 pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
     to_move(carrier, now_ms).is_some()
 }
 
-/// Has other members carry the responses of groups which these occurrences are to carry no more, and
-/// returns whether something was changed.
+/// Moves the group responses that these occurrences should no longer carry to other members.
+/// Returns whether anything changed.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn move_on(
     (deciding, intake): (&Deciding, &Intake),
     carrier: &Occurrence,
@@ -93,7 +94,7 @@ async fn moved(
     let group = store.get::<Group>(id.to_bytes().into()).await?;
     let mut next = carrier.value.clone();
     let in_force = (&*snapshot, causes);
-    // Of a group that is forgotten no member is left.
+    // A deleted group has no members left.
     let found = match &group {
         Some(_) => candidate(deciding, in_force, (&carrier.value, id), &response).await?,
         None => Candidate::Nobody(Vec::new()),
@@ -130,7 +131,7 @@ async fn moved(
             true
         }
         (Candidate::Nobody(holds), _) => {
-            // Whatever of these ends first has it tried again.
+            // It is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
             response.look_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
@@ -157,7 +158,6 @@ async fn moved(
     Ok((changes, (reports, is_moved)))
 }
 
-/// Returns the notices of a step that reports this alone.
 fn only(said: Option<Unanswered>) -> Notices {
     Notices {
         unanswered: said.into_iter().collect(),
@@ -165,7 +165,7 @@ fn only(said: Option<Unanswered>) -> Notices {
     }
 }
 
-/// Returns the report that all rounds of a response are over which a member carries now.
+/// Returns the report that all rounds of a response are over, for the new carrier.
 fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<Unanswered> {
     let shown = member.clone();
     let said = entry(member, group)
@@ -173,7 +173,6 @@ fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<Unanswered>
     said.into_iter().collect()
 }
 
-/// What the rule of a group notified of a member.
 fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
     let mut notified = member.notified.iter_mut();
     notified.find(|it| it.group == Some(group))
@@ -185,19 +184,18 @@ fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
     }
 }
 
-/// The member that is to carry a response.
 enum Candidate {
-    /// The one that does.
+    /// The current carrier.
     Carrier,
-    /// Another one, as it is stored and as it is with the response, and what that sends.
+    /// Another member, as stored and with the response, and the notices to send.
     Member(Box<Stored<Occurrence>>, Box<Occurrence>, Notices),
-    /// None, and what holds the members that are not acknowledged.
+    /// No candidate, and the holds of the unacknowledged members.
     Nobody(Vec<ResponseHold>),
 }
 
-/// The one that carries the response, if nothing holds it any more; else the first other member that can, with what
-/// it does next: one that is not acknowledged and that nothing holds; else, when the one that carries it was
-/// closed, one that is open.
+/// Returns the current carrier if its response was held and no longer is; otherwise the first other
+/// member that is neither acknowledged nor held, with its next step; otherwise, if the carrier was
+/// closed, an acknowledged open member.
 async fn candidate(
     deciding: &Deciding,
     (snapshot, causes): (&Snapshot, &Causes),
@@ -249,7 +247,7 @@ async fn candidate(
     Ok(Candidate::Nobody(holds))
 }
 
-/// A response as a member takes it over.
+/// Returns a response as adopted by a member.
 fn taken_over(response: &Response, is_acknowledged: bool, now_ms: i64) -> Response {
     let mut taken = response.clone();
     match taken.state {
@@ -262,7 +260,7 @@ fn taken_over(response: &Response, is_acknowledged: bool, now_ms: i64) -> Respon
     taken
 }
 
-/// Whether a member that took a response over carries it on.
+/// Returns whether the new carrier continues the response.
 fn is_carried(before: ResponseState, after: ResponseState) -> bool {
     match after {
         ResponseState::Active | ResponseState::Acknowledged => true,
@@ -271,10 +269,10 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
     }
 }
 
-/// Has the messages that responses of groups send report on these.
+/// Completes the messages sent by group responses with the content of their groups.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn report_on_groups(store: &Store, notices: &mut Notices) -> Result<(), EngineError> {
     for (delivery, group) in std::mem::take(&mut notices.of_groups) {
         let content = content(store, group).await?;
@@ -286,7 +284,8 @@ pub async fn report_on_groups(store: &Store, notices: &mut Notices) -> Result<()
     Ok(())
 }
 
-/// A group as it stands, with its most severe members; none when there is none any more.
+/// Returns the content of a group with its most severe members; `None` if the group no longer
+/// exists.
 async fn content(store: &Store, id: RecordId) -> Result<Option<GroupContent>, EngineError> {
     let Some(group) = store.get::<Group>(id.to_bytes().into()).await? else {
         return Ok(None);
@@ -312,10 +311,10 @@ async fn content(store: &Store, id: RecordId) -> Result<Option<GroupContent>, En
     }))
 }
 
-/// The open members of a group that no one acknowledged, by key.
+/// Returns the keys of a group's open, unacknowledged members.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn unacknowledged(store: &Store, group: RecordId) -> Result<Vec<Vec<u8>>, EngineError> {
     keys(store, Membership::Unacknowledged, group, usize::MAX).await
 }

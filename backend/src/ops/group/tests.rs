@@ -1,4 +1,4 @@
-//! Groups, on a service without a wire whose clock stands still unless it is moved.
+//! Tests of groups, on a service whose clock stands still unless moved by the test.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
 mod edits;
 mod shadow;
 
-/// A message about a group as tests compare it: who is in it with what happened to them, how many
-/// are open, and whether it says `clear`.
+/// A group message for comparison: its members and what happened to them, the number of open ones,
+/// and whether it is a `clear` message.
 type Message = (Vec<String>, u32, bool);
 
 fn message(members: &[&str], open: u32, clear: bool) -> Message {
@@ -43,7 +43,6 @@ impl World {
             .await;
     }
 
-    /// Has an operator reopen the newest occurrence of an event.
     async fn reopen(&self, host: &str) {
         self.clock.advance(Duration::from_millis(1));
         self.turn().await;
@@ -238,7 +237,7 @@ async fn a_group_shares_what_its_fields_held_and_a_missing_value_is_one_of_its_o
         })
         .await;
     world.event("b", |_| {}).await;
-    // What it joined by stays.
+    // It stays in the group it joined.
     world.event("a", rack("2")).await;
     world.wait(30).await;
     let mut messages = world.messages().await;

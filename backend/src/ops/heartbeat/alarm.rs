@@ -1,4 +1,4 @@
-//! The events that missing beats open, and how they are closed.
+//! Opening and closing of events about missing beats.
 
 use crate::{
     decide::{AlarmFacts, LoadedHeartbeat},
@@ -7,10 +7,9 @@ use crate::{
     ops::{deciding::Deciding, find, intake::Intake},
 };
 
-/// The kind of such events.
 const KIND: &str = "heartbeat";
 
-/// The event that is open while a beat is missing.
+/// Returns the event that is open while a beat is missing.
 pub(super) fn event(
     loaded: &LoadedHeartbeat,
     expected: &Expectation,
@@ -35,10 +34,6 @@ pub(super) fn event(
     }
 }
 
-/// Closes an event, if it is open.
-///
-/// # Errors
-/// Those of the store and the intake.
 pub(super) async fn close(
     deciding: &Deciding,
     intake: &Intake,

@@ -1,4 +1,4 @@
-//! What is checked of a heartbeat that is to be stored.
+//! Validation of heartbeat drafts.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Characters of the name and of the summary of an event.
+/// Maximum number of characters in an event's name and summary.
 const EVENT_NAME_CHARACTERS_MAX: usize = 100;
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
@@ -40,7 +40,6 @@ pub(super) fn check_fields(by: &[String], faults: &mut Faults) {
     }
 }
 
-/// The times of a heartbeat, in milliseconds.
 pub(super) struct Times {
     pub(super) every: i64,
     pub(super) grace: i64,
@@ -88,7 +87,7 @@ impl Times {
     }
 }
 
-/// Checks `every`, `calendar_name` and `cron`, and returns the time between two beats; 0 without `every`.
+/// Validates `every`, `calendar_name` and `cron`, and returns the interval; 0 without `every`.
 fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
     if !draft.cron.is_empty()
         && let Err((field, fault)) = cron(&draft.cron, &draft.time_zone)

@@ -1,4 +1,4 @@
-//! When the next beat of what a heartbeat expects is due.
+//! Due times of expected beats.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     store::{EngineError, Store, Stored, record::bytes::Key},
 };
 
-/// What the time at which beats of a heartbeat are due follows from.
+/// The data from which due times are computed.
 pub(super) struct Due {
     heartbeat: Heartbeat,
     loaded: Option<Arc<LoadedHeartbeat>>,
@@ -22,7 +22,6 @@ pub(super) struct Due {
     service_ms: i64,
 }
 
-/// The record of the window of a heartbeat.
 pub(super) async fn stored_window(
     store: &Store,
     heartbeat: RecordId,
@@ -32,10 +31,7 @@ pub(super) async fn stored_window(
 }
 
 impl Due {
-    /// Reads what it follows from. The time of service is known already.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Reads the data for a heartbeat. The service time must have been read already.
     pub(super) async fn of(deciding: &Deciding, heartbeat: Heartbeat) -> Result<Self, Error> {
         let (clock, beats) = (deciding.clock.as_ref(), &deciding.beats);
         let (mut loaded, mut window) = (None, None);
@@ -55,8 +51,8 @@ impl Due {
         })
     }
 
-    /// When an expectation is late without another beat, in milliseconds since 1970; none where that is
-    /// not known.
+    /// Returns the time at which an expectation becomes late without another beat, in milliseconds
+    /// since the epoch; `None` if unknown.
     pub(super) fn of_expectation(&self, expected: &Expectation) -> Option<i64> {
         let at_ms = |due_service_ms: i64| {
             let left_ms = due_service_ms.saturating_sub(self.service_ms);

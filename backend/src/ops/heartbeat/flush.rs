@@ -1,4 +1,4 @@
-//! Stores the beats that were remembered, once they are to be stored.
+//! Stores cached beats once they are due to be stored.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::{
     store::{EngineError, Lane},
 };
 
-/// Stores what this process has remembered of beats.
+/// Stores the cached beats of this process.
 #[derive(Debug)]
 pub struct BeatFlush {
     deciding: Deciding,
 }
 
 impl BeatFlush {
-    /// Stores into the store of these decisions.
+    /// Creates a task that writes to the store of these decisions.
     pub fn new(deciding: Deciding) -> Self {
         Self { deciding }
     }
 
-    /// Looks every second until shutdown.
+    /// Checks every second until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 if let Err(error) = self.pass().await {
-                    // They are remembered still.
+                    // The beats stay cached.
                     log_failure("failed to store beats", &error);
                 }
                 let clock = &self.deciding.clock;
@@ -42,8 +42,7 @@ impl BeatFlush {
         }
     }
 
-    /// # Errors
-    /// Those of the store; what conflicts with another commit is stored by the next pass.
+    /// Stores the beats that are due. Conflicting ones are stored by the next pass.
     pub(super) async fn pass(&self) -> Result<(), EngineError> {
         let Deciding {
             store,

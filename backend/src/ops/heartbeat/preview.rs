@@ -21,12 +21,10 @@ use crate::{
     scan,
 };
 
-/// Days whose events are read.
 const DAYS: i64 = 7;
-/// Occurrences read at a time.
 const BATCH: usize = 500;
 
-/// Tries drafts of heartbeats on stored events.
+/// Evaluates heartbeat drafts on stored events.
 #[derive(Debug, Clone)]
 pub struct HeartbeatPreviews {
     all: Heartbeats,
@@ -36,38 +34,38 @@ pub struct HeartbeatPreviews {
 /// The preview of a heartbeat on stored events.
 #[derive(Debug, Clone, Default)]
 pub struct Previewed {
-    /// The first expectations, those that would have been late most often first.
+    /// The first expectations, most often late first.
     pub expectations: Vec<PreviewedExpectation>,
-    /// How many there are.
+    /// Number of expectations.
     pub expectation_count: usize,
-    /// How many events it would have opened.
+    /// Number of events that would have been opened.
     pub alarm_count: usize,
-    /// How many occurrences were beats.
+    /// Number of occurrences that count as beats.
     pub occurrence_count: usize,
-    /// From when on events were read, in milliseconds since 1970.
+    /// Start of the time range, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// Whether not everything was read.
+    /// Whether some events were not read.
     pub stopped_early: bool,
-    /// What its author may not mean.
+    /// Warnings for the author.
     pub warnings: Vec<String>,
 }
 
-/// An expectation that stored events would have made.
+/// An expectation derived from stored events.
 #[derive(Debug, Clone)]
 pub struct PreviewedExpectation {
-    /// The values of the fields.
+    /// Values of the fields.
     pub values: Vec<SharedValue>,
-    /// How many beats there were.
+    /// Number of beats.
     pub beat_count: u64,
-    /// The longest time between two beats, in milliseconds.
+    /// Longest time between two beats, in milliseconds.
     pub longest_ms: i64,
-    /// When the last beat was, in milliseconds since 1970.
+    /// Time of the last beat, in milliseconds since the epoch.
     pub last_ms: Option<i64>,
-    /// How many events it would have opened.
+    /// Number of events that would have been opened.
     pub alarm_count: usize,
 }
 
-/// Beats that came evenly from one moment up to another, as far as that is stored of an occurrence.
+/// Evenly spaced beats in a time range, which is all that is stored of an occurrence's repeats.
 #[derive(Debug, Clone, Copy)]
 struct Beaten {
     first_ms: i64,
@@ -88,14 +86,13 @@ impl Beaten {
         (last_ms >= since_ms).then(|| whole.since(since_ms))
     }
 
-    /// Between two beats, in milliseconds.
     fn apart_ms(self) -> i64 {
         let between = i64::try_from(self.count.saturating_sub(1)).unwrap_or(i64::MAX);
         let length_ms = self.last_ms.saturating_sub(self.first_ms);
         length_ms / between.max(1)
     }
 
-    /// Those that came from a moment on.
+    /// Returns the part from a point in time on.
     fn since(self, since_ms: i64) -> Self {
         let apart_ms = self.apart_ms();
         if self.first_ms >= since_ms || apart_ms == 0 {
@@ -109,7 +106,7 @@ impl Beaten {
         }
     }
 
-    /// Whether one came in a stretch of time, of which both ends count.
+    /// Returns whether there is a beat in a time range, including both ends.
     fn is_in(self, start_ms: i64, end_ms: i64) -> bool {
         if self.last_ms < start_ms || self.first_ms > end_ms {
             return false;
@@ -124,15 +121,15 @@ impl Beaten {
 }
 
 impl HeartbeatPreviews {
-    /// Tries drafts on what that store holds.
+    /// Creates previews on the events of a store.
     pub fn new(all: Heartbeats, deciding: Deciding) -> Self {
         Self { all, deciding }
     }
 
-    /// Evaluates a draft on the events of the last days. It needs no name.
+    /// Evaluates a draft on the events of the last days. The draft needs no name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, and those of the store.
+    /// Returns [`Error::Invalid`] with all violations, and an error if the store fails.
     pub async fn preview(&self, mut draft: v1::Heartbeat) -> Result<Previewed, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
@@ -237,7 +234,6 @@ impl Previewed {
     }
 }
 
-/// How beats are judged.
 struct Judged<'a> {
     heartbeat: &'a Heartbeat,
     windows: Option<&'a [Span]>,
@@ -256,7 +252,7 @@ impl Judged<'_> {
                 late_count += usize::try_from(count).unwrap_or(usize::MAX);
             }
         };
-        // Without fields, beats are expected from the beginning.
+        // Without fields, beats are expected from the start.
         let is_whole = self.heartbeat.by.is_empty();
         let mut last_ms = is_whole.then_some(self.start_ms);
         for beaten in &all {
@@ -286,7 +282,6 @@ impl Judged<'_> {
         }
     }
 
-    /// The windows that are over and in which no beat came.
     fn missed(&self, windows: &[Span], all: &[Beaten]) -> usize {
         let grace_ms = self.heartbeat.grace_ms;
         let since_ms = match all.first() {

@@ -1,4 +1,4 @@
-//! Heartbeats on a clock that is moved by hand.
+//! Tests of heartbeats with a manual clock.
 
 mod limits;
 mod outages;
@@ -20,7 +20,6 @@ use crate::{
 };
 use tokio_util::sync::DropGuard;
 
-/// A service that looks at its heartbeats on the request of a test.
 struct World {
     deciding: Deciding,
     clock: Arc<ManualClock>,
@@ -35,7 +34,6 @@ impl World {
         Self::of(samples::store()).await
     }
 
-    /// As after a start of the process, at that time.
     async fn of(store: Store) -> Self {
         let (deciding, clock) = samples::deciding(store).await;
         Self::with(deciding, clock)
@@ -53,7 +51,7 @@ impl World {
         }
     }
 
-    /// The same store in another process, after that time.
+    /// Restarts the process with the same store after an outage.
     async fn restarted(self, stood: Duration) -> Self {
         self.clock.advance(stood);
         let deciding = samples::deciding_at(self.deciding.store.clone(), &self.clock).await;
@@ -72,14 +70,12 @@ impl World {
         self.heartbeats().create(&draft, false).await.unwrap();
     }
 
-    /// Calls a beat, a failure or the start of a run in.
     async fn signal(&self, signal: Signal) {
         let none = BTreeMap::new();
         let all = self.expectations();
         all.beat("backup", &none, signal).await.unwrap();
     }
 
-    /// The only thing that the heartbeat expects.
     async fn only(&self) -> v1::Expectation {
         let page = PageRequest::default();
         let (mut shown, _) = self.expectations().list("backup", &page).await.unwrap();
@@ -91,7 +87,7 @@ impl World {
         Expectations::new(self.deciding.clone(), self.intake.clone())
     }
 
-    /// Lets seconds pass, of which each is looked at.
+    /// Advances the clock, with a check every second.
     async fn pass(&mut self, seconds: u64) {
         for _ in 0..seconds {
             self.clock.advance(Duration::from_secs(1));
@@ -119,7 +115,6 @@ impl World {
         assert!(taken.failed.is_empty());
     }
 
-    /// The newest occurrence of what a heartbeat opened.
     async fn alarm(&self, name: &str, more: &[(&str, &str)]) -> Option<Occurrence> {
         let named = more.iter().chain([&(NAMED, "backup")]);
         let dimensions = named.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -133,7 +128,6 @@ impl World {
     }
 }
 
-/// A heartbeat every minute with ten seconds of grace.
 fn every_minute() -> v1::Heartbeat {
     v1::Heartbeat {
         name: "backup".into(),
@@ -148,7 +142,7 @@ fn every_minute() -> v1::Heartbeat {
 async fn a_missing_beat_opens_an_event_and_the_next_one_closes_it() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
-    // The first is due from the moment of saving.
+    // The first beat is expected from the creation on.
     world.pass(69).await;
     assert!(!world.is_open(&[]).await);
     world.pass(3).await;
@@ -162,7 +156,7 @@ async fn a_missing_beat_opens_an_event_and_the_next_one_closes_it() {
     world.send("done", "db-1").await;
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    // A closing event is a beat too, one late within the grace is none.
+    // A closing event counts as a beat too; a beat within the grace is not late.
     for seconds in [67, 69, 69] {
         world.pass(seconds).await;
         assert!(!world.is_open(&[]).await);
@@ -223,7 +217,7 @@ async fn beats_are_told_apart_by_their_fields_and_forgotten_after_a_while() {
     assert!(!world.is_open(&of("b")).await);
     let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
     assert_eq!(shown.len(), 1, "{shown:?}");
-    // By hand it is the same.
+    // The same for a manual deletion.
     world
         .expectations()
         .forget("backup", &shown[0].key)
@@ -257,12 +251,12 @@ async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
         let (version, last_ms) = stored(&world).await;
         versions.insert(version);
         world.pass(1).await;
-        // A crash loses a tenth of the time between two, or half of the grace.
+        // A crash loses at most a tenth of the interval, or half of the grace.
         let lost_ms = world.clock.now_ms() - last_ms.unwrap();
         assert!(lost_ms <= 6_000, "{lost_ms}");
     }
     assert!(versions.len() <= 16, "{versions:?}");
-    // The last one counts, though it was not stored with its event.
+    // The last beat counts although it was not stored with its event.
     world.pass(68).await;
     assert!(!world.is_open(&[]).await);
     world.pass(4).await;
@@ -276,7 +270,7 @@ async fn time_in_which_no_events_were_accepted_and_steps_of_the_clock_do_not_cou
     world.pass(1).await;
     world.send("done", "a").await;
     world.pass(30).await;
-    // A stop of an hour.
+    // An outage of an hour.
     let mut world = world.restarted(Duration::from_secs(3_600)).await;
     world.pass(35).await;
     assert!(!world.is_open(&[]).await);
@@ -433,7 +427,7 @@ async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
     assert_eq!(keys.check("", first).await.unwrap(), "backup");
     let second = keys.rotate("backup").await.unwrap();
     let second = second.reveal();
-    // Keys of earlier versions are the proof alone.
+    // Keys of earlier versions contain only the proof.
     let earlier = URL_SAFE_NO_PAD.encode(&URL_SAFE_NO_PAD.decode(second).unwrap()[..PROOF_BYTES]);
     for (name, key) in [("", second), ("backup", second), ("backup", &earlier)] {
         assert_eq!(keys.check(name, key).await.unwrap(), "backup", "{name}");
@@ -531,7 +525,7 @@ async fn the_texts_of_the_event_are_templates_over_the_values() {
         alarm.summary,
         "a: nothing since 2027-01-15 08:00:01 UTC, due 2027-01-15 08:01:11 UTC"
     );
-    // What moves would be another event each time.
+    // A variable field would make a different event each time.
     let event = draft.event.as_mut().unwrap();
     event.name = "{{due}}".into();
     event.dimensions = [("a".to_owned(), "{{".to_owned())].into();

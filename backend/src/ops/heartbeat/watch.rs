@@ -1,4 +1,4 @@
-//! Looks for missing beats: opens their events, and closes them after the next beat.
+//! Detects missing beats: opens their events, and closes them after the next beat.
 
 mod outages;
 mod windows;
@@ -31,43 +31,41 @@ use crate::{
     },
 };
 
-/// Expectations that are read at a time.
 const BATCH: usize = 200;
 
-/// Opens and closes the events of heartbeats; on the node that leads.
+/// Opens and closes the events of heartbeats; runs on the leader.
 #[derive(Debug)]
 pub struct HeartbeatWatch {
     deciding: Deciding,
     intake: Intake,
     time: Option<Time>,
-    /// When to look at each heartbeat again, in time of service.
+    /// Next check of each heartbeat, in service time.
     next: HashMap<RecordId, i64>,
-    /// The heartbeats for which what others expect was taken away.
+    /// The heartbeats for which outdated expectations were deleted.
     swept: Option<Heartbeats>,
 }
 
-/// The time of service, as the node that leads counts it.
+/// The service time as counted by the leader.
 #[derive(Debug, Clone)]
 struct Time {
     now_ms: i64,
     at: Duration,
-    /// The last time that is stored; none if an outage since then is not.
+    /// The last stored service time; `None` if an outage since then is not stored yet.
     stored_ms: Option<i64>,
-    /// The newest outages, the oldest first.
     outages: Vec<Outage>,
     steps: Steps,
 }
 
-/// What waits at a place of the order of beats, and is late after some time.
+/// Expectations in a part of the beat index that become late after some time.
 struct Waiting {
     place: Vec<u8>,
     length_ms: i64,
-    /// Since when an expectation at that place waits, in time of service.
+    /// Returns the service time from which such an expectation waits.
     since: fn(&Expectation) -> Option<i64>,
 }
 
 impl HeartbeatWatch {
-    /// Watches what that store expects, and reports through an intake.
+    /// Watches the expectations in a store, and reports through an intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self {
             deciding,
@@ -78,12 +76,12 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Looks every second until shutdown.
+    /// Checks every second until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 if let Err(error) = self.pass().await {
-                    // What is due is found by the next pass.
+                    // The next pass tries again.
                     log_failure("failed to check heartbeats", &error);
                 }
                 let clock = &self.deciding.clock;
@@ -98,10 +96,10 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Looks once.
+    /// Checks all heartbeats that are due.
     ///
     /// # Errors
-    /// Those of the store and the intake.
+    /// Returns an error if the store or the intake fails.
     pub async fn pass(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let heartbeats = snapshot.heartbeats();
@@ -135,7 +133,7 @@ impl HeartbeatWatch {
         Ok(())
     }
 
-    /// Counts the time in which events were accepted since the last pass, and stores it now and then.
+    /// Adds the time in which events were accepted since the last pass, and stores it now and then.
     async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<Time, Error> {
         let Deciding {
             store,
@@ -155,7 +153,7 @@ impl HeartbeatWatch {
         let accepts = store.engine().condition().accepts_events() && !is_quiet;
         time.at = passed;
         if accepts {
-            // A process that stood still accepted nothing meanwhile.
+            // A process that was suspended accepted nothing during that time.
             time.now_ms = time
                 .now_ms
                 .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
@@ -186,7 +184,7 @@ impl HeartbeatWatch {
         Ok(time)
     }
 
-    /// Takes away what heartbeats expect that are gone or not enabled, and closes its events.
+    /// Deletes the expectations of deleted and disabled heartbeats, and closes their events.
     async fn sweep(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
         let mut kept: HashSet<RecordId> = ids.collect();
@@ -219,7 +217,6 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Closes the events of expectations, and deletes those.
     async fn take_away(&self, range: Range, why: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         loop {
@@ -244,7 +241,7 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Applies changes; what conflicts with a beat is found again by the next look.
+    /// Commits the changes; those that conflict with a beat are made again by the next check.
     async fn apply(&self, changes: Changes) -> Result<(), Error> {
         if changes.is_empty() {
             return Ok(());
@@ -255,7 +252,7 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Looks at what a heartbeat expects; answers when to look again, in time of service.
+    /// Checks a heartbeat and returns the service time of the next check.
     async fn look(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
@@ -292,7 +289,7 @@ impl HeartbeatWatch {
         Ok(next_ms.min(run_ms))
     }
 
-    /// Notes what has waited at a place for longer than some time; answers when to look at it again.
+    /// Marks the expectations that have waited too long, and returns the time of the next check.
     async fn look_at_waiting(
         &self,
         loaded: &LoadedHeartbeat,
@@ -320,7 +317,7 @@ impl HeartbeatWatch {
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 
-    /// Stops expecting what had no beat for a long time.
+    /// Deletes expectations without a beat for a long time.
     async fn forget(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
         let of = |standing| by_beat(heartbeat.id, standing);
@@ -331,7 +328,7 @@ impl HeartbeatWatch {
         };
         let mut forgotten = self.found(forgotten).await?;
         if heartbeat.has_windows() {
-            // Windows may lie further apart than that.
+            // Windows may be further apart than that.
             forgotten.retain(|it| {
                 let open = it.value.open;
                 open.is_none_or(|open| open.service_ms <= before_ms)
@@ -348,7 +345,6 @@ impl HeartbeatWatch {
         Ok(found.map(|(_, stored)| stored).collect())
     }
 
-    /// Expects the first beat of a heartbeat whose beats all count as one.
     async fn expect(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;
@@ -361,7 +357,6 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Notes that a beat is late, before its event is opened.
     async fn begin(
         &self,
         loaded: &LoadedHeartbeat,
@@ -384,7 +379,8 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Reports as [`HeartbeatWatch::report`]; an event that cannot be accepted holds up no other.
+    /// Like [`HeartbeatWatch::report`], but an event that is not accepted does not block the
+    /// others.
     async fn report_or_pass(
         &self,
         loaded: &LoadedHeartbeat,
@@ -401,7 +397,6 @@ impl HeartbeatWatch {
         }
     }
 
-    /// What is known of a missing beat.
     async fn facts(
         &self,
         loaded: &LoadedHeartbeat,
@@ -431,7 +426,8 @@ impl HeartbeatWatch {
         })
     }
 
-    /// Opens the event of what is late or has failed, or closes it after a beat; then notes that.
+    /// Opens the event of a late or failed expectation, or closes it after a beat; then records
+    /// that.
     async fn report(
         &self,
         loaded: &LoadedHeartbeat,
@@ -449,7 +445,7 @@ impl HeartbeatWatch {
                 let facts = self.facts(loaded, expected, time).await?;
                 let event = alarm::event(loaded, expected, facts, now_ms);
                 let id = event.id();
-                // An edit may have made another event of it.
+                // An edit may have changed the event.
                 if let Some(before) = before.filter(|it| it.event != id) {
                     alarm::close(
                         &self.deciding,

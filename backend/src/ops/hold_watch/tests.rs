@@ -1,4 +1,4 @@
-//! The age at which holds are late, on a service whose clock stands still unless it is moved.
+//! Tests of late holds, on a service whose clock stands still unless moved by the test.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn a_late_hold_is_reported_then_the_service_is_unready() {
     let mut watch = watch_of(&world);
     let is_late = watch.is_late();
     world.event("a", |_| {}).await;
-    // Seconds since the event, whose delay is a minute.
+    // Seconds since the event, which has a delay of a minute.
     for (seconds, reported, late) in [
         (59, false, false),
         (60, false, false),

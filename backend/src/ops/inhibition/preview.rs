@@ -1,4 +1,4 @@
-//! What an inhibition would hold of what is open now.
+//! Previews of the open events that an inhibition would hold.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,58 +22,56 @@ use crate::{
     scan,
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 500;
-/// Rings that the author is warned of.
 const RINGS_SHOWN_MAX: usize = 3;
 
-/// Tries drafts on what is open.
+/// Evaluates inhibition drafts on open events.
 #[derive(Debug, Clone)]
 pub struct Previews {
     all: Inhibitions,
     deciding: Deciding,
 }
 
-/// What an inhibition would hold now.
+/// The current effect of an inhibition.
 #[derive(Debug, Clone, Default)]
 pub struct Preview {
-    /// The first pairs, a cause and what it would hold.
+    /// The first pairs of cause and held occurrence.
     pub pairs: Vec<Pair>,
-    /// Open or suppressed events that are sources.
+    /// Number of open or suppressed events that match the source.
     pub source_count: usize,
-    /// Open events that are targets, and no sources.
+    /// Number of open events that match the target.
     pub target_count: usize,
-    /// Those of them that would be held.
+    /// Number of them that would be held.
     pub held_count: usize,
-    /// Messages of the last days that it would have held back, as far as causes are known to have been
-    /// there then: by what is stored of them now.
+    /// Messages of the last days that would have been held, judged by what is still stored about
+    /// the causes.
     pub messages: HeldMessages,
-    /// What its author may not mean.
+    /// Warnings for the author.
     pub warnings: Vec<String>,
-    /// Whether not everything was looked at.
+    /// Whether some events were not checked.
     pub stopped_early: bool,
 }
 
-/// A cause, and what it would hold.
+/// A cause and an occurrence that it would hold.
 #[derive(Debug, Clone)]
 pub struct Pair {
     /// The cause.
     pub source: Arc<Occurrence>,
-    /// What it would hold.
+    /// The held occurrence.
     pub target: Arc<Occurrence>,
 }
 
 impl Previews {
-    /// Tries drafts on what that store holds.
+    /// Creates previews on the events of a store.
     pub fn new(all: Inhibitions, deciding: Deciding) -> Self {
         Self { all, deciding }
     }
 
-    /// What a draft would hold of what is open now, by its own causes alone; nothing is stored, and the
-    /// draft needs no name.
+    /// Returns which open events a draft would hold, considering only its own causes. Nothing is
+    /// stored, and the draft needs no name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: v1::Inhibition) -> Result<Preview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
@@ -142,7 +140,7 @@ impl Previews {
         Ok(preview)
     }
 
-    /// The messages of the last days that it would have held back.
+    /// Returns the messages of the last days that would have been held.
     async fn sent(
         &self,
         loaded: &LoadedInhibition,
@@ -160,8 +158,8 @@ impl Previews {
         held_messages(store, clock, is_held).await
     }
 
-    /// The rings that the draft closes: what is held by its cause is a cause of that as well, by
-    /// inhibitions in force.
+    /// Returns the cycles that the draft would create together with current inhibitions: an effect
+    /// that is also a cause of its cause.
     async fn rings(&self, pairs: &[Pair]) -> Result<Vec<String>, Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let now_ms = self.deciding.clock.now_ms();
@@ -186,7 +184,8 @@ impl Previews {
         Ok(shown.map(warning).collect())
     }
 
-    /// What was a cause in the last days, which fields no stored event has, and whether that is all.
+    /// Returns the causes of the last days, the fields that no stored event has, and whether
+    /// everything was read.
     async fn causes(
         &self,
         loaded: &LoadedInhibition,
@@ -232,7 +231,7 @@ impl Previews {
     }
 }
 
-/// Which of the fields that are to be equal some event has that matches; none while no event does.
+/// Which of the fields that must be equal occur in matching events; `None` while no event matches.
 #[derive(Default)]
 struct Missing {
     source: Option<Vec<bool>>,
@@ -253,7 +252,7 @@ impl Missing {
         }
     }
 
-    /// What that means for a draft: without its field, nothing is ever held.
+    /// Returns the warnings about missing fields: without them, the draft never holds anything.
     fn warnings(&self, equal: &[EqualFields]) -> Vec<String> {
         let mut warnings = Vec::new();
         for (at, fields) in equal.iter().enumerate() {
@@ -273,7 +272,7 @@ impl Missing {
     }
 }
 
-/// How long something was a cause, in milliseconds since 1970.
+/// The time range of a cause, in milliseconds since the epoch.
 struct Cause {
     key: RecordId,
     start_ms: i64,

@@ -1,4 +1,4 @@
-//! One batch of events: read what they are about, decide, commit.
+//! A batch of events: reads the affected occurrences, decides, and commits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -25,21 +25,20 @@ use crate::{
     store::{Changes, EngineError, Index, Kind, Lane, Record, Stored, record::bytes::Key},
 };
 
-/// The occurrences of one event identity while a batch is decided.
+/// The occurrences of one event id while a batch is decided.
 #[derive(Debug, Clone)]
 struct Line {
     stored: Option<Stored<Occurrence>>,
-    /// The stored occurrence as it will be, if there is one, then those that follow it.
+    /// The stored occurrence as it will be written, if any, followed by new ones.
     occurrences: Vec<Occurrence>,
-    /// Whether the stored one changes.
     is_changed: bool,
-    /// An earlier occurrence that was reopened, as it is stored and as it will be.
+    /// An earlier occurrence that was reopened, as stored and as it will be written.
     reopened: Option<(Stored<Occurrence>, Occurrence)>,
 }
 
 impl Line {
-    /// Whether events are accepted by the earlier occurrence that was reopened: it is open, and the
-    /// newest one is not.
+    /// Returns whether events go to the reopened earlier occurrence: it is open, and the newest one
+    /// is not.
     fn is_reopened(&self) -> bool {
         let is_over = |it: &Occurrence| it.status == Status::Closed;
         let reopened = self.reopened.as_ref();
@@ -48,8 +47,7 @@ impl Line {
 }
 
 impl Line {
-    /// The occurrence that takes events in, where that is the one that was reopened or not; none
-    /// before the first.
+    /// Returns the reopened occurrence or the newest one; `None` before the first.
     fn occurrence(&mut self, is_reopened: bool) -> Option<&mut Occurrence> {
         match &mut self.reopened {
             Some((_, reopened)) if is_reopened => Some(reopened),
@@ -57,7 +55,7 @@ impl Line {
         }
     }
 
-    /// Takes an event in; `key` is used when that opens another occurrence.
+    /// Applies an event; `key` is used if it opens a new occurrence.
     fn receive(&mut self, arrival: &Arrival<'_>, key: RecordId, snapshot: &Snapshot) -> Reception {
         let is_reopened = self.is_reopened();
         let received = receive(
@@ -85,7 +83,7 @@ impl Line {
         }
     }
 
-    /// The stored occurrences that change, as they are stored and as they will be.
+    /// Returns the changed occurrences, as stored and as they will be written.
     fn changed(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
         let stored = self.stored.as_ref().filter(|_| self.is_changed);
         let newest = stored.and_then(|it| Some((&it.value, self.occurrences.first()?)));
@@ -95,7 +93,6 @@ impl Line {
             .chain(reopened.map(|(stored, next)| (&stored.value, next)))
     }
 
-    /// Adds an occurrence that follows the newest one.
     fn open(&mut self, mut next: Occurrence, snapshot: &Snapshot, now_ms: i64) {
         let is_stored = self.stored.is_some() && self.occurrences.len() == 1;
         if let Some(before) = self.occurrences.last_mut() {
@@ -105,23 +102,20 @@ impl Line {
     }
 }
 
-/// How an occurrence took an event in.
+/// The effect of an event on its occurrence.
 #[derive(Debug, Clone, Copy)]
 struct Reception {
-    /// What that changed; none when it came too late for anything but being counted.
+    /// The resulting transition; `None` if the event arrived too late and was only counted.
     transition: Option<Transition>,
-    /// Whether it opened the occurrence.
     is_opened: bool,
     /// Whether the occurrence is an earlier one that was reopened.
     is_reopened: bool,
 }
 
-/// Why a batch was not committed.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: EngineError,
-    /// After a conflict, the identities about which another client committed meanwhile; none where
-    /// that is not known.
+    /// The event ids that another client changed concurrently; empty if unknown or not a conflict.
     pub(super) contested: HashSet<EventId>,
 }
 
@@ -134,8 +128,8 @@ impl From<EngineError> for Failed {
     }
 }
 
-/// Ingests every event of the jobs in one commit, except those of jobs that were carried out
-/// before; answers the outcome of each job, and what the service has to say of it.
+/// Ingests the events of the jobs in one commit, except those of jobs carried out before; returns
+/// the outcome of each job, and the service's own events to report.
 pub(super) async fn commit(
     deciding: &Deciding,
     jobs: &[&Job],
@@ -152,7 +146,7 @@ pub(super) async fn commit(
     }
 }
 
-/// What happens to the jobs, as far as the causes are known.
+/// The decisions about a batch, as far as the causes are known.
 struct Decided {
     snapshot: Arc<Snapshot>,
     lines: HashMap<EventId, Line>,
@@ -161,9 +155,8 @@ struct Decided {
     outcomes: Vec<Outcome>,
     deliveries: Vec<Delivery>,
     reports: Reports,
-    /// How many events were accepted, by what their occurrence has become.
+    /// Number of accepted events, by resulting severity of the occurrence.
     taken: BTreeMap<Severity, i64>,
-    /// The beats among them that are stored.
     beats: Claims,
     now_ms: i64,
 }
@@ -220,7 +213,8 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
     })
 }
 
-/// Reads the stored events of the service's own that jobs ingest; those that are missing were ingested before.
+/// Reads the stored events of the service itself that the jobs ingest; missing ones were ingested
+/// before.
 async fn own_events(
     deciding: &Deciding,
     jobs: &[&Job],
@@ -234,7 +228,6 @@ async fn own_events(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Stores what was decided.
 async fn store(
     deciding: &Deciding,
     jobs: &[&Job],
@@ -282,7 +275,7 @@ async fn store(
     Ok((outcomes, reports))
 }
 
-/// The identities of the events that a conflict is about; none where that is unknown.
+/// Returns the event ids affected by a conflict; empty if unknown.
 fn contested(
     error: &EngineError,
     lines: &HashMap<EventId, Line>,
@@ -326,12 +319,11 @@ fn contested(
     contested
 }
 
-/// The receipts that decide whether jobs were carried out before.
+/// The receipts that show whether jobs were carried out before.
 #[derive(Debug, Default)]
 struct Receipts {
-    /// By their keys in the store; those of this batch as well.
+    /// Receipts by store key, including those of this batch.
     known: HashMap<Vec<u8>, Receipt>,
-    /// The keys of those of this batch.
     new: Vec<Vec<u8>>,
 }
 
@@ -352,7 +344,7 @@ impl Receipts {
         })
     }
 
-    /// The outcome of the job before; none when it is to be carried out now, which is remembered.
+    /// Returns the earlier outcome of a job; `None` if it is new, in which case a receipt is added.
     fn earlier(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
         let claim = job.claim.as_ref()?;
         let receipt = claim.receipt(now_ms);
@@ -371,13 +363,12 @@ impl Receipts {
     }
 }
 
-/// Reads the newest occurrence of every event.
 async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Line>, EngineError> {
     let events = || jobs.iter().flat_map(|job| &job.events);
     let ids = events().map(|accepted| accepted.id).collect();
     let mut lines = HashMap::new();
     read_newest(deciding, ids, &mut lines).await?;
-    // Only an alert that is not open by its own identity can be open by its earlier one.
+    // Only an alert that is not open under its own id can be open under its earlier one.
     let folded = events().filter(|it| open(&lines, it.id).is_none());
     let folded: Vec<_> = folded.filter_map(|it| it.event.report.folded).collect();
     if !folded.is_empty() {
@@ -412,13 +403,12 @@ async fn read_newest(
     Ok(())
 }
 
-/// The newest occurrence of an event, where that is open.
 fn open(lines: &HashMap<EventId, Line>, id: EventId) -> Option<&Occurrence> {
     let newest = lines.get(&id)?.occurrences.last();
     newest.filter(|it| it.status != Status::Closed)
 }
 
-/// The identity that an event is of: its own, unless what it reports is open by an earlier one only.
+/// Returns the id of an event: its own, unless the alert is only open under its earlier id.
 fn identity(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
     let folded = accepted.event.report.folded;
     let folded = folded.filter(|_| open(lines, accepted.id).is_none());
@@ -427,8 +417,8 @@ fn identity(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
     continued.unwrap_or(accepted.id)
 }
 
-/// The identities of the events of a request. An earlier one accepts one event at a time: the next one
-/// depends on it.
+/// Returns the event ids of a request. An earlier id is used for one event at a time, since the
+/// next event depends on the result.
 fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
     let mut folded = HashSet::new();
     let of = |accepted: &Accepted| match identity(lines, accepted) {
@@ -438,7 +428,6 @@ fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
     job.events.iter().map(of).collect()
 }
 
-/// Reads the earlier occurrences that operators reopened.
 async fn read_reopened(
     deciding: &Deciding,
     lines: &mut HashMap<EventId, Line>,
@@ -466,8 +455,8 @@ async fn read_reopened(
     Ok(())
 }
 
-/// The stored occurrences that rules notified about and that the events may change in a way that
-/// receivers are to be notified of.
+/// Returns the stored occurrences that have pending messages, or that notified and may be changed
+/// by the events in a way that receivers must be notified of.
 fn updated<'a>(
     lines: &'a HashMap<EventId, Line>,
     jobs: &'a [&'a Job],
@@ -498,16 +487,16 @@ struct Decision<'a> {
     past: &'a Past,
     now_ms: i64,
     deliveries: Vec<Delivery>,
-    /// How many events were accepted, by what their occurrence has become.
+    /// Number of accepted events, by resulting severity of the occurrence.
     taken: BTreeMap<Severity, i64>,
     beats: Claims,
-    /// What the service has to say itself, after the commit.
+    /// Events of the service itself to report after the commit.
     reports: Reports,
 }
 
 impl Decision<'_> {
-    /// Decides a request as a whole: what is a cause after all of its events holds the effects among
-    /// them, whatever their order.
+    /// Decides a request as a whole: an event that is a cause after all events of the request holds
+    /// the effects among them, in any order.
     fn decide(&mut self, job: &Job, lines: &mut HashMap<EventId, Line>) -> Outcome {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
@@ -537,9 +526,9 @@ impl Decision<'_> {
         }
     }
 
-    /// Finds out what the events of a request that may be causes are after all of them. Answers how
-    /// those were accepted that are the only ones of their identity; the others are accepted one
-    /// after the other.
+    /// Determines which events of a request are causes once all have been applied. Returns the
+    /// receptions of events that are the only ones with their id; the others are applied one by one
+    /// later.
     fn foresee(
         &self,
         job: &Job,
@@ -591,7 +580,7 @@ impl Decision<'_> {
         }
     }
 
-    /// Decides who is notified of an event that was accepted; answers the number of its occurrence.
+    /// Decides the notifications for an accepted event; returns the number of its occurrence.
     fn notify(&mut self, line: &mut Line, reception: Reception) -> u32 {
         let now_ms = self.now_ms;
         let occurrence = line.occurrence(reception.is_reopened);

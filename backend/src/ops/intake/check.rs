@@ -1,4 +1,4 @@
-//! Which events are accepted; pure.
+//! Validation of events; no I/O.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// All that is wrong with an event; nothing when it can be accepted.
+/// Returns all violations in an event.
 pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut violate = |field: &str, description: String| {
@@ -36,7 +36,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         ),
     ];
     for (field, bytes, bytes_max) in texts {
-        // An event without a name has its type as its name, and the other way round.
+        // Name and type default to each other, so report the violation only once.
         let is_twice = field == "type" && event.kind == event.name;
         if bytes > bytes_max && !is_twice {
             violate(
@@ -77,7 +77,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     violations
 }
 
-/// All that says that an event is one of the service itself, which no one else makes.
+/// Returns the violations of an event that claims to come from the service itself.
 pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
     let claims = [
         ("dimensions", is_own(&event.dimensions)),
@@ -101,7 +101,6 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// Reports on the first key that cannot be one.
 fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
     let fault = event
         .dimensions

@@ -1,4 +1,4 @@
-//! The events of one request on their way through a queue, and what happened to them.
+//! The events of one request as a queued job, and its outcome.
 
 use std::{sync::Arc, time::Instant};
 
@@ -11,33 +11,31 @@ use crate::{
     store::engine::DiskShare,
 };
 
-/// Called with the outcome of a job.
 pub(super) type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
-/// The events of one request.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) events: Vec<Accepted>,
     pub(super) author: Option<Name>,
     pub(super) chain: Arc<[RecordId]>,
-    /// What to remember it under.
+    /// Idempotency key under which the outcome is stored.
     pub(super) claim: Option<Claim>,
-    /// Completes once the events are on disk; no one waits for events of the service's own.
+    /// Notified once the events are on disk; `None` for events of the service itself, which no one
+    /// waits for.
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
-    /// What its events follow from.
     pub(super) trace: Option<TraceContext>,
-    /// The free space that it may use.
+    /// Share of the disk that it may use.
     pub(super) space: DiskShare,
-    /// The stored event of the service's own that it ingests; it is ingested once.
+    /// Id of the stored event of the service itself that it ingests; it is ingested only once.
     pub(super) stored: Option<RecordId>,
-    /// What it takes of the queue's capacity, for as long as it is there.
+    /// Capacity of the queue, held while the job is queued.
     pub(super) capacity: Option<OwnedSemaphorePermit>,
 }
 
 impl Job {
     pub(super) fn answer(mut self, outcome: Result<Outcome, Error>) {
-        // The capacity is free before the sender learns of it.
+        // Release the capacity before the sender gets the response.
         drop(self.capacity.take());
         if let Some(reply) = self.reply.take() {
             // The caller may have stopped waiting.
@@ -53,26 +51,24 @@ pub(super) struct Accepted {
 }
 
 impl Accepted {
-    /// The identities that it may be of: its own, and the one that an earlier version gave it.
+    /// Returns the possible event ids: the current one and that of earlier versions.
     pub(super) fn ids(&self) -> impl Iterator<Item = EventId> {
         std::iter::once(self.id).chain(self.event.report.folded)
     }
 }
 
-/// The outcome of a job.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It was accepted.
     Taken {
-        /// The number of the occurrence that accepted its last event.
+        /// Number of the occurrence of the last event.
         number: u32,
-        /// How many of its events opened an occurrence.
+        /// Number of events that opened an occurrence.
         opened: usize,
-        /// The places of its events that were not, and why.
+        /// Events that were not accepted, by position, with the error.
         failed: Vec<(usize, Error)>,
     },
-    /// It was carried out before, and these events of it were refused.
+    /// Carried out before, with these events refused.
     Earlier(Vec<Refusal>),
-    /// Its idempotency key stands for another request.
+    /// The idempotency key belongs to another request.
     KeyUsed,
 }

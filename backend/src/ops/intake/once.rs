@@ -1,4 +1,4 @@
-//! Ingesting a request that may come again: all of it in one commit, and only the first time.
+//! Idempotent requests: ingested in one commit, and only once.
 
 use std::{sync::Arc, time::Instant};
 
@@ -20,23 +20,24 @@ use crate::{
 /// The outcome of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Once {
-    /// It was carried out now; so many of its events opened an occurrence.
+    /// Carried out now; contains the number of opened occurrences.
     Now(usize),
-    /// It was carried out before; these events of it were refused then.
+    /// Carried out before; contains the events that were refused then.
     Earlier(Vec<Refusal>),
 }
 
 impl Intake {
-    /// Takes events in under an idempotency key and returns once all of them are on disk together
-    /// with what is to be answered when the request comes again. One that came before changes
-    /// nothing. There may be no events left that can be accepted: that is remembered as well.
+    /// Submits events under an idempotency key, and returns once they are on disk together with the
+    /// outcome for repeated requests. A repeated request changes nothing. A request without any
+    /// acceptable events is recorded as well.
     ///
     /// # Errors
-    /// [`Error::KeyUsed`] when the key stands for another request; else as [`Intake::submit`], and
-    /// nothing is remembered then.
+    /// Returns [`Error::KeyUsed`] if the key belongs to another request, and the errors of
+    /// [`Intake::submit`]; nothing is recorded in these cases.
     ///
     /// # Cancel safety
-    /// The events of a dropped call may still be accepted; the same call tells.
+    /// The events may still be accepted if the future is dropped; repeating the call returns the
+    /// outcome.
     pub async fn submit_once(
         &self,
         events: Vec<IncomingEvent>,
@@ -128,7 +129,7 @@ mod tests {
         let store = samples::store();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
-        // Another body under the same key is another request.
+        // A different body with the same key is a different request.
         let calls = (0..40_usize).map(|at| {
             let mut list = hosts();
             list.rotate_left(at % 8);

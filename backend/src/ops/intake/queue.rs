@@ -1,5 +1,5 @@
-//! The requests that wait to be decided, in the order of their arrival: a request follows the earlier
-//! ones that have an event identity in common with it, and no others.
+//! The queue of requests in order of arrival: a request waits for earlier ones that share an event
+//! id, and for no others.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,43 +18,40 @@ pub(super) struct Queue(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     inner: Mutex<Inner>,
-    /// A worker may find a request to decide.
+    /// Notified when a request may be ready.
     ready: Notify,
 }
 
-/// The place of a request in the order of arrival.
+/// The sequence number of a request.
 type Ticket = u64;
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The requests that wait or are being decided.
     entries: HashMap<Ticket, Entry>,
-    /// The newest request about each event identity.
     newest: HashMap<EventId, Ticket>,
-    /// The requests that follow none, oldest first.
     ready: VecDeque<Ticket>,
     next: Ticket,
-    /// Requests that no worker has taken.
+    /// Number of requests not claimed by a worker.
     waiting: usize,
     is_closed: bool,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// None once a worker has taken it.
+    /// `None` once a worker has claimed it.
     job: Option<Job>,
     ids: Box<[EventId]>,
-    /// How many unfinished requests it follows; one counts for each identity in common.
+    /// Number of unfinished requests that it waits for, counted once per shared event id.
     follows: usize,
     followers: Vec<Ticket>,
 }
 
-/// A request that a worker has taken. Dropping it lets the requests continue that follow it, also when
-/// the worker panics.
+/// A request claimed by a worker. Dropping it releases the requests that wait for it, even if the
+/// worker panics.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) job: Job,
-    /// None for one that was never in the queue.
+    /// `None` for a job that was never queued.
     place: Option<Place>,
 }
 
@@ -65,7 +62,6 @@ struct Place {
 }
 
 impl Taken {
-    /// A request that was never in the queue.
     pub(super) fn apart(job: Job) -> Self {
         Self { job, place: None }
     }
@@ -84,7 +80,7 @@ impl Queue {
         self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request; returns false, and drops it, when the queue is closed.
+    /// Adds a request; drops it and returns false if the queue is closed.
     pub(super) fn push(&self, job: Job) -> bool {
         let mut inner = self.inner();
         if inner.is_closed {
@@ -98,8 +94,8 @@ impl Queue {
         true
     }
 
-    /// Takes the oldest requests that follow none but each other, up to so many events, but at least
-    /// one request; empty when there is none.
+    /// Claims the oldest requests that wait for none but each other: at least one, and up to that
+    /// many events. Returns an empty list if none is ready.
     pub(super) fn take(&self, events_max: usize) -> Vec<Taken> {
         let mut inner = self.inner();
         let taken = inner.take(events_max);
@@ -118,12 +114,10 @@ impl Queue {
         taken.collect()
     }
 
-    /// Waits until there may be a request to take.
     pub(super) async fn ready(&self) {
         self.0.ready.notified().await;
     }
 
-    /// Lets the requests continue that follow these.
     pub(super) fn release(&self, taken: Vec<Taken>) -> Vec<Job> {
         let mut tickets = Vec::with_capacity(taken.len());
         let jobs = taken.into_iter().map(|mut taken| {
@@ -146,13 +140,12 @@ impl Queue {
         }
     }
 
-    /// Accepts no further requests.
     pub(super) fn close(&self) {
         self.inner().is_closed = true;
         self.0.ready.notify_waiters();
     }
 
-    /// Closes the queue and drops the requests that no worker has taken.
+    /// Closes the queue and drops all unclaimed requests.
     pub(super) fn abandon(&self) {
         self.close();
         let mut inner = self.inner();
@@ -168,14 +161,12 @@ impl Queue {
         self.inner().is_closed
     }
 
-    /// How many requests no worker has taken.
     pub(super) fn waiting(&self) -> usize {
         self.inner().waiting
     }
 }
 
 impl Inner {
-    /// Adds a request; returns whether it follows none.
     fn push(&mut self, job: Job) -> bool {
         let ticket = self.next;
         self.next += 1;
@@ -206,7 +197,7 @@ impl Inner {
     fn take(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
         let mut taken: Vec<(Ticket, Job)> = Vec::new();
         let mut events = 0;
-        // Requests that follow only those taken here, and how many of these each request follows.
+        // Requests that only wait for those claimed here, with the number of these they wait for.
         let mut joining = VecDeque::new();
         let mut inside: HashMap<Ticket, usize> = HashMap::new();
         loop {
@@ -296,7 +287,6 @@ mod tests {
         assert!(queue.push(job));
     }
 
-    /// The hosts of each request.
     fn hosts(taken: &[Taken]) -> Vec<String> {
         let of = |taken: &Taken| {
             let events = taken.job.events.iter();
@@ -318,7 +308,7 @@ mod tests {
         assert_eq!(hosts(&second), ["c", "d", "e+d"]);
         assert!(queue.take(10).is_empty());
         assert_eq!(queue.waiting(), 3);
-        // However the first one ends.
+        // Regardless of how the first one ends.
         drop(first);
         let third = queue.take(10);
         assert_eq!(hosts(&third), ["b"], "`c` is still decided");

@@ -1,4 +1,4 @@
-//! Tests of taking events in.
+//! Tests of the intake.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ async fn concurrent_senders_lose_no_event_while_an_operator_edits_the_same_occur
     assert_eq!(samples::all::<Occurrence>(&store).await[0].count, 201);
 }
 
-/// A store whose calls wait for others, so that two services meet in it.
+/// Creates a store with slow calls, so that two services run into each other.
 fn slow_store() -> Store {
     let engine = Arc::new(FaultyEngine::slow(MemoryEngine::new(), 7));
     Store::new(engine, Arc::new(Sealer::ephemeral()))
@@ -230,7 +230,7 @@ async fn a_rule_that_the_loop_guard_stops_is_said_aloud_once() {
     let (intake, guard) = samples::intake(&deciding);
     let chain = vec![samples::id("loop")];
     intake.submit_internal(event("a"), chain).await.unwrap();
-    // The report is queued before its cause is answered, and shutdown works the queues off.
+    // The report is queued before its cause gets a response, and shutdown drains the queues.
     let report = samples::said(&store, "loop-guard").await;
     drop(guard);
     let dimensions =
@@ -241,7 +241,7 @@ async fn a_rule_that_the_loop_guard_stops_is_said_aloud_once() {
     assert!(samples::all::<Delivery>(&store).await.is_empty());
 }
 
-/// An alert of that severity, of an identity that has it or, as by an earlier version, has not.
+/// Returns an alert with that severity, with or without an id of earlier versions.
 fn alert(severity: Severity, began_ms: i64, is_folded: bool) -> IncomingEvent {
     let mut alert = event("a");
     alert.severity = Some(severity);
@@ -264,8 +264,8 @@ async fn earlier_event_is_closed_by_the_alert_that_opened_it() {
     let new = |severity, began_ms| alert(severity, began_ms, false);
     let opened = alert(Warning, 1, true);
     let own = new(Warning, 1).id();
-    // What comes after it was opened, and whether it and the alert's own event are open then; none for
-    // an event that there is not.
+    // Events after the opening, and whether the earlier and the alert's own event are open then;
+    // `None` if the event does not exist.
     let table = [
         (vec![new(Warning, 1)], Some(true), None),
         (vec![over(new(Warning, 1))], Some(false), None),

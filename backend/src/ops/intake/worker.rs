@@ -1,4 +1,4 @@
-//! The workers that take requests out of the queue, decide them, commit, and answer.
+//! The workers that claim requests from the queue, decide and commit them, and respond.
 
 use std::{collections::HashSet, sync::Arc, time::Instant};
 
@@ -26,7 +26,7 @@ use crate::{
     trace::{Span, SpanKind},
 };
 
-/// The other end of an [`Intake`]; events wait until it runs.
+/// The receiving end of an [`Intake`]; events wait until it runs.
 #[derive(Debug)]
 pub struct IntakeWorkers {
     intake: Intake,
@@ -34,7 +34,7 @@ pub struct IntakeWorkers {
     queue: Attended,
 }
 
-/// The queue of workers that are there. It is closed with them: no one waits for an answer in vain.
+/// The queue of running workers. Dropping it closes the queue, so that no one waits forever.
 #[derive(Debug)]
 struct Attended(Queue);
 
@@ -53,7 +53,7 @@ impl IntakeWorkers {
         }
     }
 
-    /// Works the queue off until shutdown; what is queued then is still answered.
+    /// Processes the queue until shutdown; requests queued by then are still handled.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut tasks = JoinSet::new();
         let turns = Arc::new(RwLock::new(()));
@@ -65,7 +65,7 @@ impl IntakeWorkers {
                 turns: Arc::clone(&turns),
                 recent: Recent::default(),
             };
-            // In a replay it ends with the call that asked for it.
+            // In a replay, it ends with the call that started it.
             tasks.spawn(scan::carried(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {
@@ -80,7 +80,7 @@ struct Worker {
     queue: Queue,
     intake: Intake,
     deciding: Deciding,
-    /// Held alone by a worker that conflicted with another one, so that it gets through.
+    /// Held exclusively by a worker after a conflict with another one, so that it succeeds.
     turns: Arc<RwLock<()>>,
     recent: Recent,
 }
@@ -108,8 +108,8 @@ impl Worker {
         }
     }
 
-    /// Commits requests and answers them. Those about which another client committed meanwhile are
-    /// decided again until that time; the others do not wait for them.
+    /// Commits requests and responds to them. Requests in conflict with other clients are decided
+    /// again until the deadline; the others do not wait for them.
     async fn take_in(&self, mut jobs: Vec<Taken>, until: Instant) {
         let mut pauses = ConflictPauses::default();
         loop {
@@ -132,7 +132,7 @@ impl Worker {
                     return;
                 }
                 EngineError::Full(_) if is_mixed(&jobs) => {
-                    // What the service reports itself may use space that senders may not.
+                    // Events of the service itself may use disk space that senders may not.
                     let least = jobs.iter().map(|it| it.job.space).min();
                     let (first, others) =
                         (jobs.into_iter()).partition(|it| Some(it.job.space) != least);
@@ -155,8 +155,7 @@ impl Worker {
         }
     }
 
-    /// Takes the events of a request in one after the other, so that one whose stored state is damaged
-    /// fails alone.
+    /// Applies the events of a request one by one, so that an event with damaged state fails alone.
     async fn one_by_one(&self, mut taken: Taken, until: Instant) {
         let (mut number, mut all_opened, mut failed) = (0, 0, Vec::new());
         let events = std::mem::take(&mut taken.job.events);
@@ -203,7 +202,7 @@ impl Worker {
         }
     }
 
-    /// Decides and commits, without any other worker where it conflicted before.
+    /// Decides and commits; exclusively if it conflicted before.
     async fn decided(&self, jobs: &[Taken], is_again: bool) -> Result<Vec<Outcome>, Failed> {
         let begin = Instant::now();
         let jobs: Vec<&Job> = jobs.iter().map(|it| &it.job).collect();
@@ -235,18 +234,18 @@ impl Worker {
     }
 }
 
-/// Whether some of the requests may use more of the free space than others.
+/// Returns whether the requests have different shares of the disk.
 fn is_mixed(jobs: &[Taken]) -> bool {
     jobs.windows(2)
         .any(|pair| pair[0].job.space != pair[1].job.space)
 }
 
-/// Whether some events of a request can be accepted without the others.
+/// Returns whether events of a request can be accepted individually.
 fn is_divisible(job: &Job) -> bool {
     job.claim.is_none() && job.events.len() > 1
 }
 
-/// The span in which the events of a request are decided and stored, together with others.
+/// Creates the span for deciding and storing the events of a request, together with others.
 fn decision(job: &Job) -> Option<Span> {
     let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
     span.note("bellwether.events", || {
@@ -255,8 +254,8 @@ fn decision(job: &Job) -> Option<Span> {
     Some(span)
 }
 
-/// Parts the requests that have to be decided again, and those that come after one of them with the
-/// same identity, from the others. All are where it is not known which.
+/// Splits off the requests that must be decided again: those in conflict, and later ones that share
+/// an event id. Without known ids, all of them.
 fn part(jobs: Vec<Taken>, mut contested: HashSet<EventId>) -> (Vec<Taken>, Vec<Taken>) {
     if contested.is_empty() {
         return (jobs, Vec::new());

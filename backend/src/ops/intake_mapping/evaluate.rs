@@ -1,4 +1,4 @@
-//! What a mapping makes of a document; pure.
+//! Evaluation of mappings; no I/O.
 
 use std::collections::BTreeMap;
 
@@ -23,33 +23,33 @@ use crate::{
     template::{Budget, Escape, RenderError, Template},
 };
 
-/// Where templates and clauses see an entry of the list, and the request.
+/// Names of the list entry and of the request in templates and clauses.
 const ITEM: &str = "item";
 const REQUEST: &str = "request";
 
-/// What a service sent.
+/// A webhook request.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming<'a> {
-    /// The body.
+    /// Body of the request.
     pub body: &'a [u8],
-    /// The headers, by their names in lower case.
+    /// Headers by lower-case name.
     pub headers: &'a BTreeMap<String, String>,
 }
 
-/// Makes events of what services send, beside the runtime.
+/// Evaluates mappings outside of the async runtime.
 #[derive(Debug)]
 pub struct Evaluator(Renderers);
 
 impl Evaluator {
-    /// One that works there.
+    /// Creates an evaluator that runs on `renderers`.
     pub fn new(renderers: Renderers) -> Self {
         Self(renderers)
     }
 
-    /// Makes events of a body with these headers, for the client that sends it; for the one that calls a test.
+    /// Maps a body with its headers into events, in the name of the calling client.
     ///
     /// # Errors
-    /// Those of [`evaluate`] and of [`Renderers::run`].
+    /// Returns the errors of [`evaluate`] and of [`Renderers::run`].
     pub async fn run(
         &self,
         sender: Option<&Name>,
@@ -72,18 +72,17 @@ impl Evaluator {
     }
 }
 
-/// The outcome of a document.
+/// The result of mapping a document.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mapped {
-    /// The events, not checked yet.
+    /// The events, not validated yet.
     pub events: Vec<Event>,
-    /// How many entries were passed over.
+    /// Number of dropped entries.
     pub dropped: usize,
-    /// The entries that result in no event, by position, with the reasons.
+    /// Entries that do not result in an event, by position, with the reason.
     pub refused: Vec<(usize, String)>,
 }
 
-/// What is built from a document so far, and what may be done still.
 struct Work {
     budget: Budget,
     mapped: Mapped,
@@ -98,7 +97,6 @@ impl Default for Work {
     }
 }
 
-/// A mapping, ready to be used.
 struct Ready<'a> {
     mapping: &'a IntakeMapping,
     name: Template,
@@ -111,10 +109,10 @@ struct Ready<'a> {
     acknowledged: Option<DocumentQuery>,
 }
 
-/// Makes events of what a service sent.
+/// Maps a request into events.
 ///
 /// # Errors
-/// [`Error::Invalid`] with what is wrong with the document.
+/// Returns [`Error::Invalid`] if the document cannot be mapped.
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mapped, Error> {
     let ready = Ready::new(mapping)?;
     let wrong = |what: String| Error::invalid("body", what);
@@ -134,7 +132,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
     };
     let Value::Object(mut members) = document else {
         return match document {
-            // `each` without a path runs over the list itself.
+            // Without a path, `each` iterates over the document itself.
             Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list, broken),
             _ => Err(wrong("is no JSON object or list".into())),
         };
@@ -161,7 +159,6 @@ fn request(incoming: Incoming<'_>) -> Value {
     json!({"headers": incoming.headers})
 }
 
-/// The member at a dotted path.
 fn at_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     let mut steps = path.split('.');
     steps.try_fold(value, |value, step| match value {
@@ -196,8 +193,8 @@ impl<'a> Ready<'a> {
         })
     }
 
-    /// Each entry of a list, as `item` of the document around it.
-    /// One that is no JSON is refused.
+    /// Maps each entry of a list as `item` of the surrounding document. Invalid entries are
+    /// refused.
     fn all(
         &self,
         mut document: Value,
@@ -239,7 +236,7 @@ impl<'a> Ready<'a> {
                 }
                 continue;
             };
-            // The others are not looked at.
+            // The remaining entries are not mapped.
             work.mapped
                 .refused
                 .extend((at..total).map(|at| (at, beyond.clone())));
@@ -248,14 +245,14 @@ impl<'a> Ready<'a> {
         Ok(work.mapped)
     }
 
-    /// The document as conditions see it; none when there is no condition.
+    /// Returns the document for evaluating conditions; `None` if there are none.
     fn asked(&self, document: &Value) -> Option<Document> {
         let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
         let is_asked = queries.any(Option::is_some);
         is_asked.then(|| Document::new(document, sample::occurrence(0)))
     }
 
-    /// One event, unless it is passed over; answers how many bytes it has.
+    /// Maps an entry into an event unless it is dropped; returns the size of the event in bytes.
     fn one(&self, data: &Value, asked: Option<&Document>, work: &mut Work) -> Result<usize, Error> {
         let Work { budget, mapped } = work;
         let over =
@@ -297,7 +294,7 @@ impl<'a> Ready<'a> {
                 Some(true) => WireStatus::Closed.into(),
                 _ => WireStatus::Default.into(),
             },
-            // What is not true says nothing: an operator may have acknowledged it here.
+            // `false` is not passed on: an operator may have acknowledged the event here.
             acknowledged: acknowledged.filter(|it| *it),
             metadata_fields: Some(metadata(kept.unwrap_or(data))),
             ..Event::default()
@@ -332,7 +329,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What of a document is kept with its event: all of it but the request.
+/// Returns the metadata of an event: the document without the request.
 fn metadata(data: &Value) -> Struct {
     let kept = match data {
         Value::Object(members) => {
@@ -347,7 +344,7 @@ fn metadata(data: &Value) -> Struct {
     Struct { fields }
 }
 
-/// A value on the wire; what lies too deep becomes text.
+/// Converts a value to the wire; values nested too deeply become text.
 fn wire(value: &Value, depth: usize) -> WireValue {
     let kind = match value {
         Value::Null => Kind::NullValue(0),
@@ -375,13 +372,13 @@ fn wire(value: &Value, depth: usize) -> WireValue {
     WireValue { kind: Some(kind) }
 }
 
-/// A text of one line: names and summaries are.
+/// Joins a text into one line, as required for names and summaries.
 fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").replace(char::is_control, "")
 }
 
-/// As much of a text as a summary holds, with a sign that it continues.
+/// Truncates a text to the length of a summary, with an ellipsis.
 fn cut(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     if text.len() <= EVENT_SUMMARY_BYTES_MAX {

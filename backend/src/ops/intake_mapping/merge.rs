@@ -1,17 +1,15 @@
-//! Different documents that a mapping merges into one event; pure.
+//! Detection of different documents that a mapping merges into one event; no I/O.
 
 use std::collections::BTreeMap;
 
 use bellwether_proto::cloud::Event;
 use prost_types::{Value, value::Kind};
 
-/// Merges that are reported.
 const MERGES_MAX: usize = 10;
-/// Places of a difference that are named.
 const PLACES_MAX: usize = 3;
 
-/// Returns a sentence for each event with the identity of an earlier one from other data, which
-/// is called `root`.
+/// Returns a message for each event with the id of an earlier event from different data. `root` is
+/// the name of the data.
 pub fn merges(events: &[Event], root: &str) -> Vec<String> {
     let mut first = BTreeMap::new();
     let found = events.iter().enumerate().filter_map(|(at, event)| {
@@ -29,12 +27,11 @@ pub fn merges(events: &[Event], root: &str) -> Vec<String> {
     found.take(MERGES_MAX).collect()
 }
 
-/// The source data of an event.
 fn data(event: &Event) -> Option<&Value> {
     event.metadata_fields.as_ref()?.fields.get("data")
 }
 
-/// Adds the places in which values differ.
+/// Adds the paths at which two values differ.
 fn differences(one: Option<&Value>, other: Option<&Value>, path: &str, found: &mut Vec<String>) {
     let kind = |it: Option<&Value>| it.and_then(|it| it.kind.clone());
     if one == other || found.len() >= PLACES_MAX {

@@ -1,4 +1,4 @@
-//! The parts of a mapping between the wire and the domain.
+//! Conversion of mapping parts between the wire and the domain.
 
 use bellwether_proto::{
     cloud,
@@ -17,18 +17,14 @@ use crate::{
     },
 };
 
-/// What a draft is read into, before it is checked.
 pub(super) struct Parts {
-    /// What is passed over.
     pub(super) drop: Option<Clause>,
-    /// What happens to the others.
     pub(super) event: Option<MappedEvent>,
-    /// What has to prove who sent a request.
     pub(super) signature: Option<WebhookSignature>,
 }
 
 impl Parts {
-    /// Reads a draft; what is wrong with how it is written is added to the faults.
+    /// Parses a draft, and adds syntax errors to the violations.
     pub(super) fn read(draft: &v1::IntakeMapping, faults: &mut Vec<Violation>) -> Self {
         let v1::IntakeMapping {
             drop,
@@ -113,7 +109,7 @@ impl Shows<IntakeMapping> for v1::IntakeMapping {
                 SignatureScheme::StandardWebhooks => Scheme::StandardWebhooks,
             }
             .into(),
-            // As text, a secret is its mask.
+            // The text form of a secret is its mask.
             secret: it.secret.to_string(),
         });
         Self {

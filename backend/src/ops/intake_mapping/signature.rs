@@ -1,4 +1,4 @@
-//! What proves who sent a webhook.
+//! Verification of webhook signatures.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,12 @@ use crate::{
     limits::SIGNATURE_AGE_MAX,
 };
 
-/// What secrets of Standard Webhooks begin with.
 const STANDARD_PREFIX: &str = "whsec_";
 
-/// Refuses a body that its sender did not sign with the secret; header names are in lower case.
+/// Checks that a body is signed with the secret; header names are in lower case.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`], which shows what is missing and never what would be right.
+/// Returns [`Error::PermissionDenied`] with what is missing, but never the expected value.
 pub fn verify(
     signature: &WebhookSignature,
     body: &[u8],
@@ -75,7 +74,7 @@ pub fn verify(
     }
 }
 
-/// The bytes that are signed with; none when the secret is empty or not of its scheme's form.
+/// Returns the signing key; `None` if the secret is empty or malformed.
 pub(super) fn key(signature: &WebhookSignature) -> Option<Vec<u8>> {
     let secret = signature.secret.reveal();
     let key = match signature.scheme {

@@ -1,4 +1,4 @@
-//! What mappings make of documents, and what proves who sent them.
+//! Tests of mappings and signatures.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ fn what_is_kept_of_a_document_is_bounded_in_depth() {
 
 #[test]
 fn signatures_of_the_services_own_examples_are_taken() {
-    // GitHub's documented example.
+    // The example in GitHub's documentation.
     let github = WebhookSignature {
         scheme: SignatureScheme::HubSha256,
         secret: Secret::new("It's a Secret to Everybody"),
@@ -130,7 +130,7 @@ fn signatures_of_the_services_own_examples_are_taken() {
             "{wrong}"
         );
     }
-    // That of Standard Webhooks.
+    // The example in the Standard Webhooks specification.
     let standard = WebhookSignature {
         scheme: SignatureScheme::StandardWebhooks,
         secret: Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),

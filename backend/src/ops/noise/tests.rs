@@ -1,4 +1,4 @@
-//! The report against a naive count of all records, over a random history.
+//! Tests that compare the report with a naive count of all records over a random history.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn change(world: &World, event: &IncomingEvent, change: StateChange) {
     };
     let node = world.node();
     let by = (&node.deciding, &node.intake);
-    // Some of them are not there, or closed.
+    // Some of them do not exist or are closed.
     let _changed = set_status(by, &[item], &name("ben")).await.unwrap();
 }
 
@@ -70,7 +70,6 @@ async fn world() -> World {
     world
 }
 
-/// Some days of openings, repeats, acknowledgements and closings.
 async fn lived_through(world: &World, random: &mut StdRng) {
     for _ in 0..400 {
         let host = format!("h{}", random.random_range(0..6));
@@ -117,7 +116,6 @@ async fn lived_through(world: &World, random: &mut StdRng) {
     }
 }
 
-/// What the report is to say of a rule or a name of events.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Expected {
     notifications: i64,
@@ -148,7 +146,7 @@ impl Expected {
     }
 }
 
-/// Counts all records, by a text for each record and rule.
+/// Counts all records, with a row name for each record and rule.
 async fn naive(
     world: &World,
     key: impl Fn(&Occurrence, &str) -> String,
@@ -167,7 +165,7 @@ async fn naive(
         let thread = delivery.content.occurrence.key;
         if decisions.insert((rule, thread, delivery.create_ms)) {
             of.notifications += 1;
-            // India has no summer time: five and a half hours ahead.
+            // India has no daylight saving time and is 5.5 hours ahead.
             let minutes = (delivery.create_ms / 60_000 + 330) % 1_440;
             of.night += i64::from(!(420..1_320).contains(&minutes));
         }
@@ -272,7 +270,7 @@ async fn numbers_outlive_what_they_count_for_400_days_and_names_do_not() {
 #[tokio::test]
 async fn a_report_says_since_when_it_knows_and_a_wrong_question_names_the_field() {
     let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
-    // What was notified before anyone counted.
+    // A notification from before counting began.
     world.event("a", |_| {}).await;
     world
         .store

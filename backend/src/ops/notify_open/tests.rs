@@ -1,4 +1,4 @@
-//! Tests of notifying of what is open.
+//! Tests of notifying of everything that is open.
 
 use super::*;
 use crate::{

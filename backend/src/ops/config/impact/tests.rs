@@ -1,4 +1,4 @@
-//! A replay reports what was reported; documents are compared with it.
+//! Tests that a replay matches the actual notifications, and of comparing documents.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn impact(world: &World, definitions: Vec<Definition>) -> Impact {
     impacts(world).preview((&documents, ""), 0).await.unwrap()
 }
 
-/// The rule `page` as its author wrote it.
+/// Returns the rule `page` as stored by the world, with a change.
 fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
     let mut draft = v1::Rule {
         name: "page".into(),
@@ -53,7 +53,6 @@ fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
     Definition::Rule(draft)
 }
 
-/// The trigger that asks for one severity and what is worse.
 fn trigger(word: &str) -> Definition {
     let severity = Literal::Text(word.into());
     let query = Query {
@@ -83,7 +82,7 @@ async fn set(world: &World, host: &str, change: StateChange) {
     assert!(set.iter().all(Result::is_ok), "{set:?}");
 }
 
-/// Some hours with openings, repeats, changes of all kinds and closings.
+/// Produces some hours of openings, repeats, changes of all kinds, and closings.
 async fn lived_through(world: &World) {
     world.event("a", |_| {}).await;
     world.wait(HOUR).await;
@@ -153,7 +152,7 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
     let wide = impact(&world, vec![trigger("info")]).await;
     let none = impact(&world, vec![page(|it| it.enabled = Some(false))]).await;
 
-    // `a` was opened as an error, and became critical; it was opened again as an error.
+    // `a` was opened as an error, became critical, and was opened again as an error.
     assert_eq!(narrow.no_longer_notified_count, 1);
     assert_eq!(narrow.no_longer_notified[0].dimensions["host"], "a");
     assert_eq!(narrow.no_longer_notified[0].close, None);
@@ -177,7 +176,7 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
         .map(|it| &*it.dimensions["host"])
         .collect();
     assert_eq!(hosts[..1], ["b"]);
-    // Nothing of it is stored.
+    // Nothing is stored.
     assert_eq!(
         samples::all::<Delivery>(&world.store).await.len(),
         narrow.messages_before
@@ -206,7 +205,7 @@ async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
 
     assert_eq!((delayed.messages_before, delayed.messages), (2, 1));
     assert_eq!(delayed.no_longer_notified[0].dimensions["host"], "short");
-    // 24 hours of it, reported after each four hours and at most a tenth more.
+    // 24 hours, reported every four hours with up to a tenth of jitter.
     assert_eq!(repeated.messages, 2 + 5);
 }
 

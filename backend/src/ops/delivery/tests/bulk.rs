@@ -1,11 +1,11 @@
-//! Bulk operations on deliveries: counted, sent again, cancelled, and never twice.
+//! Tests of bulk operations on deliveries: counting, retrying, cancelling, and never handling one
+//! twice.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::ops::delivery::{BulkAction, BulkTally, Selection, Skip};
 
-/// Those that pass a filter, so many in a call.
 fn matching(filter: Filter, limit: usize, token: &str) -> Selection {
     Selection::Matching {
         filter,
@@ -14,7 +14,8 @@ fn matching(filter: Filter, limit: usize, token: &str) -> Selection {
     }
 }
 
-/// Sixty deliveries, a minute ago: fifteen are dead, of which the destination of five is gone.
+/// Stores sixty deliveries from a minute ago: fifteen are dead, five of these with a deleted
+/// destination.
 async fn sixty() -> World {
     let world = World::new();
     world.save_destination("mail").await;
@@ -35,7 +36,6 @@ impl World {
         samples::all(&self.store).await
     }
 
-    /// Sends again what a filter leaves, until the end.
     async fn retry_all(&self, filter: &Filter, limit: usize) -> BulkTally {
         let mut sum = BulkTally::default();
         let mut token = String::new();
@@ -94,7 +94,7 @@ async fn a_dry_run_counts_what_the_calls_after_it_do() {
 #[tokio::test]
 async fn calling_again_sends_nothing_twice_not_even_at_the_same_time() {
     let world = sixty().await;
-    // A caller that was cut off does not know how far it came.
+    // A disconnected caller does not know how far the call got.
     let selection = matching(Filter::default(), 4, "");
     let first = world
         .deliveries

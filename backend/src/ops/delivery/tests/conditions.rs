@@ -1,8 +1,7 @@
-//! Deliveries by a condition in one line of text.
+//! Tests of conditions on deliveries.
 
 use super::*;
 
-/// The numbers of what a text leaves, over all pages.
 async fn found(world: &World, text: &str) -> Vec<i64> {
     let (condition, _) = world.deliveries.condition("filter", text).await.unwrap();
     world.list(&Filter::default().under(condition), 7).await

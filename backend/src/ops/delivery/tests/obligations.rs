@@ -1,4 +1,4 @@
-//! Outstanding resolutions.
+//! Tests of outstanding resolutions.
 
 use super::*;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Every page of a list, as host, rule and destination, with the numbers of rows of the pages.
+/// Returns every page of a list as host, rule and destination, with the number of rows per page.
 async fn list(deliveries: &Deliveries, filter: &ObligationFilter, size: i32) -> Vec<[String; 3]> {
     let mut rows = Vec::new();
     let mut token = String::new();

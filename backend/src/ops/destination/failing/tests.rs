@@ -1,4 +1,5 @@
-//! Destinations that fail, recover, are paused, or are the only way to report that they fail.
+//! Tests of destinations that fail, recover, are paused, or are the only way to report their own
+//! failure.
 
 use std::sync::Arc;
 
@@ -17,7 +18,6 @@ use crate::{
     store::{Lane, Store},
 };
 
-/// A watch, and what it watches.
 struct World {
     store: Store,
     clock: Arc<ManualClock>,
@@ -49,7 +49,6 @@ impl World {
         found.unwrap().value
     }
 
-    /// Stores the health of the destination.
     async fn health(&self, state: HealthState, failures: u32) -> Health {
         let id = self.hook().await.id;
         let health = Health {
@@ -73,7 +72,7 @@ impl World {
         health
     }
 
-    /// Lets so many seconds pass and looks; returns how the event stands.
+    /// Advances the clock and runs a pass; returns the status and severity of the event.
     async fn pass(&mut self, seconds: u64) -> Option<(Status, Severity)> {
         self.clock.advance(Duration::from_secs(seconds));
         self.watch.pass().await.unwrap();
@@ -180,7 +179,8 @@ async fn failure_that_only_failing_destinations_would_report_is_found() {
     let world = World::new().await;
     let health = world.health(HealthState::Failing, 5).await;
     let hook = world.hook().await;
-    // The destinations of the rule about own events, those that fail, and whether no one is notified.
+    // Destinations of the rule about own events, failing destinations, and whether no one is
+    // notified.
     for (destinations, failing, expected) in [
         (&[][..], &["hook"][..], false),
         (&["hook"], &["hook"], true),

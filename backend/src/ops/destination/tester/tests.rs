@@ -1,4 +1,4 @@
-//! What a test of a destination answers and records, case by case, against real sockets.
+//! Tests of the results and records of destination tests, with real sockets.
 
 use std::{sync::Arc, time::Duration};
 
@@ -264,7 +264,6 @@ async fn what_does_not_exist_is_not_found() {
     assert_eq!(receiver.count(), 0);
 }
 
-/// The test that a receiver is notified of, once it is notified.
 async fn begun(world: &World, receiver: &Receiver) -> Delivery {
     while receiver.count() == 0 {
         tokio::task::yield_now().await;

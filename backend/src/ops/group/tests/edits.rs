@@ -1,4 +1,4 @@
-//! Groups whose rule is edited, and holds around them.
+//! Tests of groups whose rule is edited, and of holds.
 
 use super::*;
 
@@ -59,7 +59,7 @@ async fn what_passed_no_other_hold_is_in_no_message_and_joins_when_that_ends() {
     world.open(&["a"]).await;
     world.wait(59).await;
     assert!(world.messages().await.is_empty());
-    // The delay ends, and the wait begins.
+    // The delay ends and the group wait begins.
     world.wait(1).await;
     assert!(world.messages().await.is_empty());
     world.open(&["b"]).await;

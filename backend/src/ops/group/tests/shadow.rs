@@ -1,4 +1,4 @@
-//! Groups of a rule that only records.
+//! Tests of groups with a shadow rule.
 
 use super::*;
 use crate::domain::DeliveryState;
@@ -11,7 +11,6 @@ fn shadow(is_shadow: bool) -> Rule {
 }
 
 impl World {
-    /// Whether each message was only recorded, oldest first.
     async fn shadowed(&self) -> Vec<bool> {
         let all = self.deliveries().await.into_iter();
         all.map(|it| it.state == DeliveryState::Shadowed).collect()

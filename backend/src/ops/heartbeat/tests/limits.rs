@@ -1,4 +1,4 @@
-//! How much one heartbeat expects.
+//! Tests of the limits on expectations.
 
 use super::*;
 
@@ -27,12 +27,12 @@ async fn ten_thousand_sets_of_values_are_expected_and_the_next_one_is_refused() 
         message.starts_with("heartbeat `backup` expects 10000 sets of values already"),
         "{message}"
     );
-    // An event that would be one more is ingested, and is no beat.
+    // An event above the limit is ingested but not counted as a beat.
     world.send("done", "other").await;
     world.pass(1).await;
     let shown = world.heartbeats().get("backup").await.unwrap();
     assert_eq!(shown.expected_count, Some(10_000));
-    // What is known is beating still, also when it runs.
+    // Existing expectations still accept beats, including runs.
     all.beat("backup", &host(7), Signal::Start).await.unwrap();
     all.beat("backup", &host(8), Signal::Beat).await.unwrap();
     let page = PageRequest {
@@ -46,7 +46,7 @@ async fn ten_thousand_sets_of_values_are_expected_and_the_next_one_is_refused() 
         .unwrap();
     let shown = world.heartbeats().get("backup").await.unwrap();
     assert_eq!(shown.expected_count, Some(10_000));
-    // All of them late: some hundred with each look, and none is left out.
+    // All are late: each check handles some hundred, and none is left out.
     world.pass(75).await;
     for _ in 0..60 {
         world.pass(1).await;

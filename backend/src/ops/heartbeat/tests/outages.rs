@@ -1,4 +1,4 @@
-//! Full disks, kills amid a look, and two nodes.
+//! Tests of full disks, crashes during a check, and two nodes.
 
 use std::{
     future::Future as _,
@@ -12,7 +12,7 @@ use crate::store::{
     engine::{FreeSpace, memory::MemoryEngine},
 };
 
-/// A store whose disk can be full, and that several processes use.
+/// Creates a store with an engine that can be full, shared by several processes.
 fn shared_store() -> (Store, Arc<MemoryEngine>) {
     let engine = Arc::new(MemoryEngine::shared());
     let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
@@ -44,7 +44,7 @@ async fn a_full_disk_of_an_hour_raises_no_alarm_and_hides_none() {
 
 #[tokio::test]
 async fn restarts_more_often_than_the_grace_do_not_postpone_an_alarm_forever() {
-    // Seconds between restarts, and how long the service is away each time.
+    // Seconds between restarts, and length of the outage each time.
     for (up, away) in [(6, 1), (8, 2), (20, 8)] {
         let mut world = World::new().await;
         world.create(every_minute()).await;
@@ -58,7 +58,7 @@ async fn restarts_more_often_than_the_grace_do_not_postpone_an_alarm_forever() {
             restarts += 1;
             assert!(restarts < 40, "up {up} s, away {away} s");
         }
-        // The time away does not count.
+        // The outages do not count.
         assert!(restarts * up >= 50, "{restarts} restarts are too early");
     }
 }
@@ -94,12 +94,13 @@ async fn beat_at_another_node_counts_by_the_time_of_the_leader() {
             .service_ms(world.deciding.clock.as_ref())
     };
     assert_eq!(known(&leader), known(&other));
-    // What another node was sent is seen by the next look at all.
+    // Beats received by another node are seen by the next full check.
     leader.pass(11).await;
     assert!(!leader.is_open(&[]).await);
 }
 
-/// Polls a look so many times and then ends it, as a kill does; answers whether it was done before.
+/// Polls a check up to `polls` times and then drops it, as a crash would; returns whether it had
+/// completed.
 async fn looked(world: &mut World, polls: usize) -> bool {
     let mut pass = pin!(world.watch.pass());
     for _ in 0..polls {
@@ -129,7 +130,8 @@ async fn a_kill_amid_a_look_neither_loses_nor_repeats_an_alarm() {
         let mut world = world.restarted(Duration::from_secs(1)).await;
         world.pass(20).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
-        // What was killed before it was noted is sent once more; it is the same occurrence.
+        // An event whose submission was not recorded before the crash is sent again; it is the same
+        // occurrence.
         assert_eq!((alarm.status, alarm.number), (Status::Open, 1), "{polls}");
         assert!(alarm.count <= 2, "{polls}: {}", alarm.count);
         world.send("done", "a").await;
@@ -139,7 +141,7 @@ async fn a_kill_amid_a_look_neither_loses_nor_repeats_an_alarm() {
         world.pass(20).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
         assert_eq!((alarm.status, alarm.number), (Status::Closed, 1), "{polls}");
-        // The next one is opened again.
+        // The next one opens a new occurrence.
         world.pass(60).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
         assert_eq!((alarm.status, alarm.number), (Status::Open, 2), "{polls}");
@@ -163,7 +165,8 @@ async fn beats_at_the_other_node_count_and_another_leader_continues() {
             other.flush.pass().await.unwrap();
             assert!(leader.alarm("backup", &[]).await.is_none(), "{round}");
         }
-        // The leader is lost; the other one leads ten seconds later, and ingests all the time.
+        // The leader is lost; the other node takes over ten seconds later, and accepts events
+        // throughout.
         leader.clock.advance(Duration::from_secs(10));
         std::mem::swap(&mut leader, &mut other);
         leader.watch = HeartbeatWatch::new(leader.deciding.clone(), leader.intake.clone());

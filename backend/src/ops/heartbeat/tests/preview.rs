@@ -1,4 +1,4 @@
-//! Previews of heartbeats on stored events.
+//! Tests of heartbeat previews.
 
 use super::*;
 
@@ -27,7 +27,7 @@ async fn a_preview_lists_expectations_their_longest_gaps_and_the_alarms_that_wer
             )
         })
         .collect();
-    // Repeats are one occurrence, and are taken to have come evenly: 780 s by three.
+    // Repeats are one occurrence and assumed to be evenly spaced: three intervals in 780 s.
     assert_eq!(rows, [("a", 4, 3), ("b", 1, 1)]);
     assert_eq!(found.expectations[0].longest_ms, 260_000);
     assert_eq!(found.expectations[1].longest_ms, 720_000);
@@ -40,11 +40,11 @@ async fn a_preview_lists_expectations_their_longest_gaps_and_the_alarms_that_wer
         (2, 4, 2)
     );
     assert!(!found.stopped_early);
-    // What is older than seven days is not read.
+    // Events older than seven days are not read.
     world.clock.advance(Duration::from_secs(8 * 86_400));
     let found = previews.preview(draft.clone()).await.unwrap();
     assert_eq!((found.expectation_count, found.occurrence_count), (0, 0));
-    // Nothing was stored; a draft without events that are beats gets a warning.
+    // Nothing is stored; a draft that matches no events gets a warning.
     assert!(world.heartbeats().get("preview").await.is_err());
     let calls = v1::Heartbeat {
         filter: String::new(),

@@ -1,8 +1,8 @@
-//! Runs: started, measured, too long and never ended.
+//! Tests of runs: started, measured, too long and never ended.
 
 use super::*;
 
-/// Once a day by calls alone, and a run of at most ten minutes.
+/// Returns a daily heartbeat with calls only, and runs of at most ten minutes.
 fn nightly() -> v1::Heartbeat {
     v1::Heartbeat {
         filter: String::new(),
@@ -21,7 +21,7 @@ async fn a_run_is_measured_from_its_start_to_the_beat_that_ends_it() {
     world.signal(Signal::Start).await;
     let running = world.only().await;
     assert!(running.run_start_time.is_some() && running.last_run.is_none());
-    // Its end is due before the next beat is, and a start is no beat.
+    // The end of the run is due before the next beat, and a start is not a beat.
     let left_ms = time::millis(&running.due_time.unwrap()) - world.clock.now_ms();
     assert_eq!((left_ms, running.last_beat_time), (600_000, None));
     world.pass(12).await;
@@ -29,7 +29,7 @@ async fn a_run_is_measured_from_its_start_to_the_beat_that_ends_it() {
     let ended = world.only().await;
     assert_eq!(ended.last_run, Some(time::length(12_000)));
     assert_eq!(ended.run_start_time, None);
-    // A step of the clock does not make it longer.
+    // A clock step does not make the run longer.
     world.signal(Signal::Start).await;
     world.clock.set(3_600_000);
     world.pass(30).await;

@@ -1,4 +1,4 @@
-//! Windows of calendars in which beats are expected.
+//! Tests of calendar windows in which beats are expected.
 
 use super::*;
 use crate::{ops::calendar::Calendars, testing::walks::walk_length};
@@ -7,12 +7,11 @@ const HOUR: u64 = 3_600;
 const MINUTE: u64 = 60;
 
 impl World {
-    /// A world at 08:00 whose heartbeat expects a beat each day from 09:00 to 10:00.
+    /// Creates a world at 08:00 with a heartbeat expected daily between 09:00 and 10:00.
     async fn of_windows() -> Self {
         Self::with_calendar(&["09:00"], "PT1H").await
     }
 
-    /// The same with windows that begin at these times of the day.
     async fn with_calendar(starts: &[&str], duration: &str) -> Self {
         let world = Self::new().await;
         let window = |start: &&str| v1::CalendarWindow {
@@ -33,7 +32,7 @@ impl World {
         world
     }
 
-    /// Lets time pass, which is looked at just often enough that none of it is taken for an outage.
+    /// Advances the clock with checks just often enough to avoid counting an outage.
     async fn coast(&mut self, seconds: u64) {
         const STEP: Duration = Duration::from_millis(4_800);
         let mut left = Duration::from_secs(seconds);
@@ -58,7 +57,7 @@ fn of_mornings() -> v1::Heartbeat {
 #[tokio::test]
 async fn a_beat_is_due_after_each_time_of_a_cron_expression() {
     let mut world = World::new().await;
-    // The clock begins at 08:00 in UTC, which is 09:00 in Berlin.
+    // The clock starts at 08:00 UTC, which is 09:00 in Berlin.
     world
         .create(v1::Heartbeat {
             every: None,
@@ -69,13 +68,13 @@ async fn a_beat_is_due_after_each_time_of_a_cron_expression() {
         })
         .await;
     world.pass(1).await;
-    // A beat before the time does not count, one within the grace does.
+    // A beat before the window does not count, but one within the grace does.
     world.send("done", "a").await;
     world.coast(35 * MINUTE).await;
     world.send("done", "a").await;
     world.coast(20 * MINUTE).await;
     assert!(!world.is_open(&[]).await);
-    // At 10:30 there is none.
+    // No beat by 10:30.
     world.coast(HOUR + 45 * MINUTE).await;
     assert!(!world.is_open(&[]).await);
     world.coast(3 * MINUTE).await;
@@ -148,7 +147,7 @@ async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_coun
     world.send("done", "a").await;
     world.coast(HOUR).await;
     assert!(!world.is_open(&[]).await);
-    // The next day it comes too early.
+    // The next day the beat is too early.
     world.coast(22 * HOUR).await;
     world.send("done", "a").await;
     world.coast(HOUR + 29 * MINUTE).await;
@@ -158,7 +157,7 @@ async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_coun
     world.send("done", "a").await;
     world.coast(8).await;
     assert!(!world.is_open(&[]).await);
-    // And the day after that, late by less than the grace.
+    // The day after that, it is late by less than the grace.
     world.coast(24 * HOUR - 124).await;
     world.pass(40).await;
     assert!(!world.is_open(&[]).await);
@@ -176,7 +175,7 @@ async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_coun
 async fn windows_are_longer_by_the_time_in_which_no_events_were_accepted() {
     let mut world = World::of_windows().await;
     world.coast(HOUR + 30 * MINUTE).await;
-    // A stop from half past nine to half past ten: half an hour is left.
+    // An outage from 09:30 to 10:30: half an hour of the window is left.
     let mut world = world.restarted(Duration::from_secs(HOUR)).await;
     world.coast(29 * MINUTE).await;
     assert!(!world.is_open(&[]).await);
@@ -184,7 +183,7 @@ async fn windows_are_longer_by_the_time_in_which_no_events_were_accepted() {
     assert!(world.is_open(&[]).await);
     world.send("done", "a").await;
     world.coast(8).await;
-    // A stop over all of a window: a whole one is left, and is missed at its end.
+    // An outage longer than the window: a whole window is left, and missed at its end.
     world.coast(20 * HOUR).await;
     let mut world = world.restarted(Duration::from_secs(6 * HOUR)).await;
     world.coast(59 * MINUTE).await;
@@ -193,14 +192,14 @@ async fn windows_are_longer_by_the_time_in_which_no_events_were_accepted() {
     assert!(world.is_open(&[]).await);
 }
 
-/// Moments in the window before the beat, before the window, and in it after the beat.
+/// Returns minutes in the window before the beat, before the window, and in it after the beat.
 fn minutes() -> impl Iterator<Item = u64> {
     let steps = walk_length("BELLWETHER_CLOCK_STEPS");
     [65, 20, 75].into_iter().take(steps.try_into().unwrap())
 }
 
-/// A beat comes ten minutes after nine, and every four hours then; the clock is set so many minutes after
-/// eight. No alarm is raised for 20 hours, and one is when no beat comes any more.
+/// Beats ten minutes past nine, then every four hours; sets the clock the given minutes past eight.
+/// No alarm is raised for 20 hours, and one is raised when the beats stop.
 async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
     let starts = ["01:00", "05:00", "09:00", "13:00", "17:00", "21:00"];
     let mut world = World::with_calendar(&starts, "PT30M").await;

@@ -1,4 +1,4 @@
-//! Outages of the service: how they move the alarms of heartbeats.
+//! Outages of the service and their effect on heartbeat alarms.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
 };
 
 impl Time {
-    /// The time of service after a start of this process, or once it leads, by what is stored of it.
+    /// Computes the service time after a process start or a change of leader from the stored state.
     ///
-    /// What passed since that was stored counts as an outage. If the process before stored nothing, a part of it
-    /// is counted nevertheless: restarts in quick succession must not stop the time of service.
+    /// The time since it was stored counts as an outage. If the previous process stored nothing,
+    /// part of that time is still added: frequent restarts must not stop the service time.
     pub(super) fn after_start(stored: Option<Expectation>, wall_ms: i64, passed: Duration) -> Self {
         let last_ms = stored.as_ref().and_then(|it| it.last_ms);
         let away_ms = last_ms.map_or(i64::MAX, |it| wall_ms.saturating_sub(it).max(0));
@@ -37,7 +37,6 @@ impl Time {
         time
     }
 
-    /// Notes an outage of that length, or that the newest one continues.
     pub(super) fn note_outage(&mut self, away_ms: i64) {
         match self.outages.last_mut() {
             Some(last) if last.service_ms == self.now_ms => {
@@ -55,13 +54,14 @@ impl Time {
         self.stored_ms = None;
     }
 
-    /// The time of service at which events were last accepted again.
+    /// Returns the service time at the end of the last outage.
     pub(super) fn resumed_ms(&self) -> i64 {
         self.outages.last().map_or(0, |it| it.service_ms)
     }
 
-    /// Whether senders have had time to beat since the last outage: its own length once more, and within a wait
-    /// of that length no more than the grace in all, so that outages, however many, put no alarm off for ever.
+    /// Returns whether senders have had time to beat since the last outage. They get the length of
+    /// the outage, but no more than the grace in total during a wait of `length_ms`, so that
+    /// repeated outages do not postpone an alarm forever.
     pub(super) fn is_settled(&self, grace_ms: i64, length_ms: i64) -> bool {
         let (mut since_ms, mut left_ms, mut until_ms) = (i64::MIN, 0, i64::MIN);
         for outage in &self.outages {
@@ -83,7 +83,7 @@ mod tests {
 
     const SECOND_MS: i64 = 1_000;
 
-    /// The time and the outages, in seconds, and whether a wait is settled.
+    /// Service time and outages in seconds, and whether the wait is settled.
     type Case = (i64, &'static [(i64, i64)], bool);
 
     fn time(now_s: i64, outages: &[(i64, i64)]) -> Time {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn outages_extend_a_wait_by_the_grace_at_most() {
-        // Of a heartbeat with a grace of 10 s that is late after 70 s.
+        // A heartbeat with 10 s of grace that is late after 70 s.
         let cases: [Case; 11] = [
             (5, &[], true),
             (104, &[(100, 5)], false),
@@ -110,11 +110,11 @@ mod tests {
             (109, &[(100, 3_600)], false),
             (110, &[(100, 3_600)], true),
             (109, &[(100, i64::MAX)], false),
-            // The second one has what the first left of the grace.
+            // The second outage gets the remainder of the grace.
             (123, &[(100, 6), (120, 6)], false),
             (124, &[(100, 6), (120, 6)], true),
             (120, &[(100, 10), (120, 10)], true),
-            // The next wait has a grace of its own.
+            // The next wait gets the full grace.
             (170, &[(100, 10), (170, 10)], false),
             (180, &[(100, 10), (120, 10), (170, 10), (175, 10)], true),
         ];

@@ -1,8 +1,8 @@
-//! The windows of calendars in which beats are expected: when one began, and when it is over.
+//! Calendar windows in which beats are expected: when they begin and end.
 //!
-//! Which window begins is read from the clock; from then on it lasts as long as the service accepts events.
-//! After a step of the clock, windows are wider by the step at both ends for a day: whether the time before
-//! the step was right or the one after it, the beat of a window counts.
+//! The clock determines when a window begins; from then on, it is measured in service time. For a
+//! day after a clock step, windows are extended by the step at both ends, so that a beat counts
+//! whether the time before or after the step was right.
 
 use super::{HeartbeatWatch, Time};
 use crate::{
@@ -23,27 +23,25 @@ use crate::{
     },
 };
 
-/// How far back a window may have begun that was not noticed, in milliseconds.
+/// Maximum age of a window start that was not noticed, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
-/// Records that are read at a time.
 const BATCH: usize = 200;
 
-/// What is known of the clock, to tell its steps from time that passed.
+/// Detector of clock steps.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps {
-    /// What the clock showed at the last look, in milliseconds since 1970.
+    /// Wall-clock time of the last check, in milliseconds since the epoch.
     wall_ms: i64,
-    /// By how much it was set since.
+    /// Size of the clock step since then.
     pub(super) stepped_ms: i64,
-    /// By how much windows are wider that begin now.
+    /// Extension of windows that begin now.
     slack_ms: i64,
-    /// Until when, in time of service.
+    /// End of the extension, in service time.
     slack_until_ms: i64,
 }
 
 impl Steps {
-    /// Begins at a time of the clock.
     pub(super) fn at(wall_ms: i64) -> Self {
         Self {
             wall_ms,
@@ -51,7 +49,7 @@ impl Steps {
         }
     }
 
-    /// Compares the clock with the time that passed.
+    /// Compares the wall clock with the elapsed time.
     pub(super) fn look(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
         let step_ms = wall_ms.saturating_sub(self.wall_ms.saturating_add(since_ms));
         let most_ms = millis(CLOCK_SLACK_MAX);
@@ -69,7 +67,7 @@ impl Steps {
 }
 
 impl HeartbeatWatch {
-    /// Looks at the window of a heartbeat; answers when to look again, in time of service.
+    /// Checks the window of a heartbeat and returns the service time of the next check.
     pub(super) async fn look_at_window(
         &self,
         loaded: &LoadedHeartbeat,
@@ -78,7 +76,7 @@ impl HeartbeatWatch {
         let stored = stored_window(&self.deciding.store, loaded.heartbeat.id).await?;
         let before = stored.as_ref().and_then(|it| it.value.window);
         let wall_ms = time.steps.wall_ms;
-        // The first window is the first that begins from now on.
+        // The first window is the first one that begins from now on.
         let mut window = before.unwrap_or(ExpectedWindow {
             start_ms: wall_ms,
             length_ms: 0,
@@ -123,7 +121,7 @@ impl HeartbeatWatch {
         Ok(next_ms.clamp(time.now_ms + 1, latest_ms))
     }
 
-    /// Notes that beats of a window are late; answers whether those are all.
+    /// Marks the beats of a window as late; returns whether all are marked.
     async fn begin_missed(
         &self,
         loaded: &LoadedHeartbeat,
@@ -166,7 +164,7 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Forgets the windows of heartbeats that are not among those with a calendar.
+    /// Deletes the windows of heartbeats without a calendar.
     pub(super) async fn sweep_windows(
         &self,
         is_kept: impl Fn(RecordId) -> bool,
@@ -192,8 +190,8 @@ impl HeartbeatWatch {
     }
 }
 
-/// The window that is to be looked at after one: the first that began since the service accepts events, else
-/// the last before.
+/// Returns the next window to check after `after_ms`: the first that began since the end of the
+/// last outage, or otherwise the latest one before.
 fn begun(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<Span> {
     let now_ms = time.steps.wall_ms;
     let after_ms = after_ms.max(now_ms.saturating_sub(BACK_MAX_MS));
