@@ -1,4 +1,4 @@
-//! Edits of silences, rules and triggers while something waits, and what operators decide.
+//! Edits of silences, rules and triggers while notifications are held, and changes by operators.
 
 use super::*;
 
@@ -215,7 +215,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
         let reason = Reason::SilenceExpired;
         assert!(matches!(outcome, Err(Error::Refused { reason: it, .. }) if it == reason));
     }
-    // Like closed occurrences, it is forgotten in the end.
+    // Like closed occurrences, it is deleted in the end.
     world.wait(31 * 24 * 3_600).await;
     lifecycle::forget(&world.node().deciding).await.unwrap();
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
