@@ -320,7 +320,7 @@ impl Resolve for Counted {
     }
 }
 
-/// Resolves to an internal address from the second lookup on.
+/// Always resolves to an internal address.
 #[derive(Debug)]
 struct Turning;
 
