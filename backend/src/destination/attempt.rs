@@ -35,7 +35,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) around: Context<'a>,
     /// Template language of the destination's current settings.
     pub(super) template_language: TemplateLanguage,
-    /// The first delivery for the same occurrence and destination, which this one updates.
+    /// The first delivery of the thread that this one updates.
     pub(super) opening: Option<RecordId>,
     /// The chat message that this one replies to.
     pub(super) thread: Option<&'a ChatThread>,

@@ -67,7 +67,7 @@ pub struct SendRequest<'a> {
     pub kind: &'a DestinationKind,
     /// Language of the templates in these settings.
     pub template_language: TemplateLanguage,
-    /// The first delivery for the same thread, if it arrived.
+    /// The first delivery of the thread that this one updates, if it arrived.
     pub opening: Option<RecordId>,
     /// The chat message that this one replies to.
     pub thread: Option<&'a ChatThread>,

@@ -43,8 +43,8 @@ pub struct Overview {
     pub footprint: Footprint,
     /// Condition of the store.
     pub condition: Condition,
-    /// Start of the pause in which nothing is sent, in milliseconds since the epoch; `None` if the
-    /// service is active.
+    /// Start of quiet mode, in which nothing is sent, in milliseconds since the epoch; `None` if it
+    /// is off.
     pub quiet_since_ms: Option<i64>,
     /// The nodes that share the store, oldest first.
     pub nodes: Vec<NodeOverview>,

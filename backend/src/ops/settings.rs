@@ -276,7 +276,7 @@ impl Drafted for Settings {
 }
 
 impl InstallationSettings {
-    /// Pauses or resumes the service.
+    /// Turns quiet mode on or off.
     ///
     /// # Errors
     /// Returns an error if the store fails.

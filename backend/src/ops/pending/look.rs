@@ -43,7 +43,7 @@ pub struct PendingReview {
     deciding: Deciding,
     intake: Intake,
     seen: Mutex<Seen>,
-    /// Whether the last pass did nothing because the service was paused.
+    /// Whether the last pass did nothing because the service was quiet.
     was_quiet: AtomicBool,
 }
 

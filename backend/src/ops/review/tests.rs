@@ -121,7 +121,7 @@ async fn an_occurrence_ends_when_its_sender_said_unless_it_is_sent_again() {
     let told = deliveries.iter().filter(|it| it.content.clear).count();
     assert_eq!(told, 2, "who was told of the opening is told of the end");
 
-    // An event sent with an expiry ends at that time, and a later one opens the next occurrence.
+    // The repeat extended the expiry; an event after it opens the next occurrence.
     clock.advance(3 * minute);
     reviewer.pass().await;
     assert_eq!(state("repeated").await, (1, Some(CloseReason::Expired)));

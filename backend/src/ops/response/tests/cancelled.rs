@@ -90,7 +90,7 @@ async fn acknowledged_page_is_not_tried_again() {
     let all = samples::all::<Delivery>(&world.store).await;
     let page = all.iter().find(|it| it.destination_name == "ana").unwrap();
     assert!(page.last_error.starts_with("no longer needed"));
-    // A delivery whose attempt was in flight is not cancelled either.
+    // A delivery whose attempt was in flight is not retried either.
     let leased = Delivery {
         state: DeliveryState::Retry { due_ms: 0 },
         ..page.clone()

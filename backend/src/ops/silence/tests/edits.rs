@@ -292,7 +292,7 @@ async fn what_a_silence_covers_is_answered_at_once_and_after_every_edit() {
         .await
         .unwrap();
     assert_eq!(listed.items[0].covered, 2);
-    // The same once it was scanned, and for every edit before and after that.
+    // The counts are right for every edit, before and after the scan.
     for (text, covered) in [("host=c", 1), ("host=z", 0), ("has:host", 3)] {
         let draft = world.draft("quiet", text, 60);
         let edited = silences.update(draft, false, true).await.unwrap();

@@ -100,7 +100,7 @@ async fn a_member_of_a_group_that_flaps_counts_as_open_until_it_settles() {
         ..calm()
     }])
     .await;
-    // Each occurrence is notified with its group until it flaps.
+    // Each occurrence has its own group until it flaps.
     world.swing(5).await;
     assert_eq!(world.sent().await, begun());
     let groups = samples::all::<crate::domain::Group>(&world.store).await;
