@@ -24,7 +24,6 @@ use crate::{
     message::Context,
 };
 
-/// Context of one attempt.
 #[derive(Debug)]
 pub(crate) struct AttemptContext<'a> {
     pub(super) id: RecordId,
@@ -48,14 +47,12 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) timeout: Duration,
     /// Parent of the receiver's own spans.
     pub(super) trace: Option<TraceContext>,
-    /// Masks the destination's secrets.
     pub(super) masker: Masker,
     pub(super) http: HttpClient,
     /// Whether requests are sent; otherwise they are only rendered.
     pub(super) sends: bool,
     /// Times of the last exchange.
     pub(super) times: Mutex<Option<ExchangeTimes>>,
-    /// Resources shared by all attempts.
     pub(super) outlets: &'a Outlets,
 }
 

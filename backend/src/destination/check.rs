@@ -33,12 +33,10 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Returns the path of a field in a destination.
     fn path(&self, field: &str) -> String {
         format!("type.{}.{field}", self.kind)
     }
 
-    /// Adds a violation.
     pub(super) fn add(&mut self, field: &str, description: impl Into<String>) {
         self.found
             .push(Violation::new(self.path(field), description));
@@ -56,7 +54,6 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks a required single-line setting.
     pub(super) fn setting(&mut self, field: &str, text: &str) {
         self.required(field, text);
         self.one_line(field, text);

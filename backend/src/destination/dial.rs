@@ -13,14 +13,12 @@ use crate::destination::{
 /// Maximum number of addresses tried per name.
 const ADDRESSES_MAX: usize = 8;
 
-/// Resolves host names.
 #[async_trait]
 pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// Returns all addresses of a name or of a literal address, with the port.
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// The resolver of the operating system.
 #[derive(Debug)]
 pub(crate) struct SystemResolver;
 

@@ -50,9 +50,7 @@ use crate::destination::{
 pub(crate) use retry_after::retry_after;
 use retry_after::retry_after_in_body;
 
-/// Maximum bytes read of a response body.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Minimum size of bodies that are compressed.
 const COMPRESSED_BYTES_MIN: usize = 1024;
 
 /// Maximum number of cached clients with certificates.
@@ -81,29 +79,22 @@ pub(crate) struct HttpRequest {
     pub(crate) url: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Whether large bodies are compressed.
     pub(crate) compress: bool,
-    /// Client certificate to present, if any.
     pub(crate) identity: Option<Identity>,
 }
 
-/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// At most the first 64 kB.
     pub(crate) body: Bytes,
-    /// How the body ended.
     pub(crate) end: BodyEnd,
-    /// Duration of the exchange.
     pub(crate) times: ExchangeTimes,
 }
 
-/// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// Complete.
     Whole,
     /// Longer than the limit.
     Cut,
@@ -111,7 +102,6 @@ pub(crate) enum BodyEnd {
     Broken,
 }
 
-/// The reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendFailure {
     /// Nothing was sent: the guard refused it.
@@ -135,7 +125,6 @@ pub(crate) enum SendFailure {
 }
 
 impl HttpClient {
-    /// Creates a client with the given dialer, trust and route.
     pub(crate) fn new(dialer: Dialer, trust: Trust, route: Route) -> Self {
         let route = Arc::new(route);
         let config = tls::client_config(&trust);
@@ -371,7 +360,6 @@ fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
     }
 }
 
-/// Creates connections with the given TLS configuration, dialer and route.
 fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls)
@@ -381,7 +369,6 @@ fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
     Origins::new(connector)
 }
 
-/// The default `User-Agent`.
 pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
 
 fn gzip(body: &[u8]) -> Bytes {
@@ -412,7 +399,6 @@ async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, BodyEnd) {
 }
 
 impl SendFailure {
-    /// Returns the verdict on an attempt that failed like this.
     pub(crate) fn verdict(&self, masker: &Masker) -> Verdict {
         let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);
         match self {
@@ -476,7 +462,6 @@ impl Answer {
         asked.map_or(Advice::Again, Advice::AgainAfter)
     }
 
-    /// Returns the first non-empty line of the body.
     fn first_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());

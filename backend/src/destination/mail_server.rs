@@ -6,7 +6,6 @@ use rustls::ClientConfig;
 
 use crate::config::SmtpConfig;
 
-/// The mail server, with the TLS configuration for its certificate.
 pub(crate) struct MailServer {
     pub(super) config: SmtpConfig,
     pub(super) tls: Arc<ClientConfig>,

@@ -36,7 +36,6 @@ const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
 /// Parameters of a token request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grant<'a> {
-    /// The token endpoint.
     pub(super) token_url: &'a str,
     pub(super) client_id: &'a str,
     pub(super) client_secret: &'a str,
@@ -46,9 +45,7 @@ pub(super) struct Grant<'a> {
     pub(super) scope: &'a str,
     /// Audience of the token; may be empty.
     pub(super) audience: &'a str,
-    /// Additional parameters.
     pub(super) params: &'a BTreeMap<String, String>,
-    /// How the client authenticates.
     pub(super) client: ClientShown,
 }
 
@@ -58,7 +55,6 @@ pub(super) enum ClientShown {
     /// In the `authorization` header, which every server must support, or in the body if that
     /// fails.
     Either,
-    /// In the body.
     InBody,
 }
 
@@ -205,7 +201,6 @@ fn refusal(answer: &Answer) -> String {
     format!("the receiver answered {}{word}", answer.status)
 }
 
-/// Sends one token request.
 async fn ask(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
@@ -237,7 +232,6 @@ async fn ask(
     attempt.exchange(request).await
 }
 
-/// Builds the body of a token request.
 fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     match grant.refresh_token {

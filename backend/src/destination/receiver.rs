@@ -27,7 +27,6 @@ use crate::{
 
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
-/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) method: Method,
@@ -49,14 +48,11 @@ impl Received {
     }
 }
 
-/// The behaviour of a receiver.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     /// Responds with a status, headers and a body.
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// Never responds.
     Hang,
-    /// Closes the connection.
     Close,
     /// Responds with 200 and a body of 100 MB.
     Huge,
@@ -85,7 +81,6 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Starts a receiver that replies as configured.
     pub(crate) async fn start(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -103,7 +98,6 @@ impl Receiver {
         format!("http://{}{path}", self.addr)
     }
 
-    /// Returns all requests received so far, in order.
     pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }

@@ -7,11 +7,9 @@ use sha2::Sha256;
 
 use crate::domain::{RecordId, Secret};
 
-/// The signature header.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("webhook-signature");
 /// Its value in a request that is shown but not sent.
 pub(crate) const SET_WHEN_SENT: HeaderValue = HeaderValue::from_static("(set when sent)");
-/// Prefix of signing secrets.
 const SECRET_PREFIX: &str = "whsec_";
 
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,6 @@ use tokio::{
 /// A recorded conversation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mail {
-    /// The commands, in order.
     pub(crate) commands: Vec<String>,
     /// The mail with its headers; empty if none was sent.
     pub(crate) data: String,
@@ -56,7 +55,6 @@ impl SmtpReceiver {
         }
     }
 
-    /// Returns the finished conversations, in order.
     pub(crate) fn mails(&self) -> Vec<Mail> {
         self.mails.lock().unwrap().clone()
     }

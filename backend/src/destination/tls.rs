@@ -17,11 +17,9 @@ use crate::domain::Secret;
 pub(crate) struct Identity {
     /// The certificate chain, in PEM.
     pub(crate) certificate: String,
-    /// The private key, in PEM.
     pub(crate) private_key: Secret,
 }
 
-/// The reason why a client certificate cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadIdentity {
     /// The text contains no certificate.
@@ -91,10 +89,6 @@ pub(crate) fn client_config_of(
     })
 }
 
-/// Checks a client certificate.
-///
-/// # Errors
-/// Returns an error if the certificate cannot be used.
 pub(crate) fn check_identity(identity: &Identity) -> Result<(), BadIdentity> {
     let trust = Trust {
         roots: Arc::new(RootCertStore::empty()),

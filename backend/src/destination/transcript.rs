@@ -17,11 +17,8 @@ use crate::domain::secret::MASK;
 
 /// Bytes of a body that are stored.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of a header value that are stored.
 const HEADER_BYTES_MAX: usize = 1024;
-/// Headers that are stored.
 const HEADERS_MAX: usize = 64;
-/// Maximum bytes of an explanation.
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
 /// Minimum bytes of a text for masking its encoded forms without chance matches. Shorter ones are
@@ -232,7 +229,6 @@ impl Masker {
     }
 }
 
-/// Masks one secret in a text.
 fn masked(text: String, secret: &str) -> String {
     let mut kept = 0;
     let mut masked = String::new();

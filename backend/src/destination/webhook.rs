@@ -29,7 +29,6 @@ pub(crate) struct Body {
     /// The URL for previews, if it is a template. Attempts render it again with the current
     /// settings of the destination.
     url: Option<String>,
-    /// The `content-type` header.
     content_type: String,
     /// For previews, like the URL: non-secret headers rendered from templates.
     headers: BTreeMap<String, String>,
@@ -39,7 +38,6 @@ pub(crate) struct Body {
 /// Variables by which receivers identify incidents.
 const KEYS: [&str; 3] = ["thread_id", "labels", "occurrence_id"];
 
-/// Whether a text of a webhook is a template.
 fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }

@@ -20,9 +20,7 @@ use crate::{
     store::{Changes, EngineError, Store},
 };
 
-/// The type of these events.
 const KIND: &str = "on-call";
-/// The names of these events.
 const CHANGED: &str = "on call changed";
 const NOBODY: &str = "no one on call";
 /// The metadata field that contains the contacts on call.

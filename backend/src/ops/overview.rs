@@ -26,10 +26,8 @@ use crate::{
     },
 };
 
-/// Maximum number of destinations reported.
 const DESTINATIONS_MAX: usize = 1_000;
 const HOUR_MS: i64 = 3_600_000;
-/// Records per page read from the store.
 const PAGE: usize = 1_000;
 
 /// The state of the service.

@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// Deliveries read at a time.
 const PAGE: usize = 64;
 /// Time within which a page is expected to get its first attempt, in milliseconds. Afterwards it
 /// counts as waiting.
@@ -35,9 +34,6 @@ fn contact(delivery: &Delivery) -> Option<Name> {
 
 /// Cancels the deliveries that a change of an occurrence makes unnecessary; `new` are the
 /// deliveries that the change causes.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub(crate) async fn cancel_pages(
     store: &Store,
     (before, after): (&Occurrence, &Occurrence),
@@ -220,9 +216,6 @@ async fn next_page(
 }
 
 /// Whether a delivery is a page of a response that was acknowledged or has ended.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bool, EngineError> {
     let contact = delivery.content.contact.as_ref();
     let Some(contact) = contact.filter(|_| !delivery.content.clear && !delivery.test) else {

@@ -22,7 +22,6 @@ use crate::{
     store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
 
-/// Entries read at a time.
 const BATCH: usize = 200;
 
 /// Filter for held notifications and digests. Empty fields do not filter.

@@ -30,7 +30,6 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Returns the receipt of the request, executed at the given time.
     pub(super) fn receipt(&self, now_ms: i64) -> Receipt {
         Receipt {
             client: self.client,

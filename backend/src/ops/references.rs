@@ -74,10 +74,6 @@ async fn names(
 pub(super) struct References(Vec<(&'static str, Name)>);
 
 impl References {
-    /// Returns the users of a resource.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub(super) async fn of(store: &Store, kind: Kind, name: &Name) -> Result<Self, Error> {
         let backs: &[(Index, &str)] = match kind {
             Kind::Destination => &[
@@ -108,18 +104,15 @@ impl References {
         Ok(Self(all))
     }
 
-    /// Returns the first user of the given kind.
     pub(super) fn first(&self, word: &str) -> Option<&Name> {
         let mut all = self.0.iter();
         all.find(|it| it.0 == word).map(|it| &it.1)
     }
 
-    /// Returns all users with their kinds.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Name)> {
         self.0.iter().map(|(word, name)| (*word, name))
     }
 
-    /// Removes and returns all users with their kinds.
     pub(super) fn take_all(&mut self) -> Vec<(&'static str, Name)> {
         std::mem::take(&mut self.0)
     }
@@ -214,9 +207,6 @@ pub(super) async fn release(
 
 /// Removes a rule from all silences limited to it, as part of `changes`. A silence whose last rule
 /// is removed ends.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub(super) async fn release_rule(
     store: &Store,
     rule: &Name,

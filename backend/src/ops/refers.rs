@@ -19,11 +19,9 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Refers<'a> {
     store: &'a Store,
-    /// The tag scope of the author.
     scope: Option<TagScope>,
     /// References of the stored definition, which an edit may keep.
     kept: Vec<(Kind, Name)>,
-    /// Violations found in the draft.
     pub(super) faults: &'a mut Faults,
     changes: &'a mut Changes,
 }

@@ -244,7 +244,6 @@ impl World {
     }
 }
 
-/// Returns the time of an occurrence's first notification, in milliseconds since the epoch.
 fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     let notified = occurrence.notified.iter().filter(|it| !it.shadow);
     let opened = notified.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));

@@ -264,7 +264,6 @@ pub struct Resources<T> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recent: Recent,
     pub(super) fields: FieldsSeen,
-    /// The egress guard for destinations.
     pub(super) guard: Arc<Guard>,
     /// Locked during creation, so that no two similar-looking names are created concurrently.
     names: Arc<Mutex<NameIndex>>,

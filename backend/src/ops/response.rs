@@ -34,7 +34,6 @@ use crate::{
     },
 };
 
-/// Entries read at a time.
 const BATCH: usize = 200;
 
 /// Filter for responses. Empty fields do not filter.

@@ -134,9 +134,6 @@ impl Reviewer {
 
     /// Returns the first time after `since_ms` at which something is due, in milliseconds since the
     /// epoch.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub(crate) async fn next_due_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let held = self.next_held_ms(since_ms).await?;
         let aged = self.ageing.next_ms(since_ms).await?;

@@ -92,7 +92,6 @@ pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
     applied.await.unwrap();
 }
 
-/// Returns all records of a kind, by key.
 pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
     let range = Range::under(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100_000).await;

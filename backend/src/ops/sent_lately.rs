@@ -11,9 +11,7 @@ use crate::{
     store::{Direction, Record, Store, engine::Range},
 };
 
-/// Number of days whose messages are checked.
 const DAYS: i64 = 7;
-/// Records read at a time.
 const BATCH: usize = 500;
 
 /// Messages that would have been held.
@@ -94,7 +92,6 @@ pub(super) async fn held_messages(
     })
 }
 
-/// Deadline of a check.
 pub(super) struct Deadline(Duration);
 
 impl Deadline {

@@ -144,7 +144,6 @@ async fn decided(
     Ok((changes, (answers, reports)))
 }
 
-/// Returns the assignees that are not clients.
 async fn unknown_assignees(store: &Store, items: &[StatusItem]) -> Result<HashSet<Name>, Error> {
     let mut unknown: HashSet<Name> = HashSet::new();
     for item in items {

@@ -255,7 +255,6 @@ async fn counted(
         .await
 }
 
-/// Returns an error if the silence has expired.
 fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     if silence.state(now_ms) != SilenceState::Expired {
         return Ok(());
@@ -284,7 +283,6 @@ fn covers_something(draft: &SilenceDraft, faults: &mut Faults) {
     }
 }
 
-/// Returns start and end of a draft.
 fn span(
     draft: &SilenceDraft,
     stored: Option<&Silence>,

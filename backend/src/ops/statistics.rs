@@ -17,7 +17,6 @@ use crate::{
     store::{EngineError, Store},
 };
 
-/// Minutes per day.
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
 /// Possible lengths of a column, in minutes.
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
@@ -29,7 +28,6 @@ pub struct Columns {
     start: u32,
     /// Length of a column in minutes.
     step: u32,
-    /// Number of columns.
     count: usize,
 }
 
@@ -64,7 +62,6 @@ impl Columns {
         Some(at as usize).filter(|at| *at < self.count)
     }
 
-    /// Reads the counts of a subject.
     async fn read(&self, store: &Store, subject: Subject) -> Result<Vec<Numbers>, EngineError> {
         let mut columns = vec![Numbers::default(); self.count];
         let from = [
@@ -263,7 +260,6 @@ impl Counting {
     }
 }
 
-/// Converts a span to minutes.
 fn minutes(span_ms: i64) -> Result<u32, Error> {
     let max_ms = crate::clock::millis(STATISTICS_SPAN_MAX);
     if !(MINUTE_MS..=max_ms).contains(&span_ms) {

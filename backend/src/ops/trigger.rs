@@ -23,10 +23,8 @@ use crate::{
     store::Changes,
 };
 
-/// Path of the query in a request.
 const QUERY_PATH: &str = "type.event.query";
 
-/// Path of the condition as text in a request.
 const FILTER_PATH: &str = "type.event.filter";
 
 /// Manages triggers.

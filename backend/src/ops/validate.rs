@@ -70,7 +70,6 @@ impl Faults {
         Err(Error::Invalid(self.0))
     }
 
-    /// Parses the name of a resource.
     pub(super) fn name(&mut self, text: &str, is_new: bool) -> Option<Name> {
         let name = if is_new {
             Name::parse_new(text)

@@ -13,13 +13,10 @@ use crate::{
     store::{Kind, LogPosition, Store},
 };
 
-/// Commits read from the log at a time.
 const COMMITS_READ: usize = 64;
 /// Number of buffered occurrences at which reading of the log stops.
 const WAITING_FULL: usize = 10_000;
-/// Occurrences read at a time.
 const OCCURRENCES_READ: usize = 4;
-/// Maximum number of occurrences in a message.
 const OCCURRENCES_MAX: usize = 500;
 /// Maximum time between two messages.
 const HEARTBEAT: Duration = Duration::from_secs(15);

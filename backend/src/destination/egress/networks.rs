@@ -27,7 +27,6 @@ pub(super) fn denied(address: IpAddr) -> Option<(IpNet, &'static str)> {
     named.copied().or_else(|| is_beside.then_some(beside))
 }
 
-/// Denied networks with their purpose.
 const DENIED: &[(IpNet, &str)] = &[
     (v4([0, 0, 0, 0], 8), "this host"),
     (v4([10, 0, 0, 0], 8), "private network"),

@@ -3,7 +3,6 @@
 use super::conversation::{Broken, Phase, Reply};
 use crate::destination::{Advice, AttemptContext, Verdict, dial::DialError, http::fault};
 
-/// Returns the verdict on a conversation that failed in a phase.
 pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase) -> Verdict {
     let explanation = attempt.explain(&broken.to_string());
     match broken {

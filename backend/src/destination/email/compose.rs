@@ -123,7 +123,6 @@ pub(super) fn list_id(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the priority of a mail with the given content.
 fn priority(set: MailPriority, content: &Content) -> MailPriority {
     let occurrence = &content.occurrence;
     match set {

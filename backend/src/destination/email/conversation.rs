@@ -36,7 +36,6 @@ pub(super) enum Phase {
     Sender,
     /// RCPT: an address.
     Recipient,
-    /// DATA, before the text.
     Data,
     /// The text, up to its final line.
     Text,
@@ -111,7 +110,6 @@ pub(super) enum Broken {
     NoUnicode,
 }
 
-/// Credentials for authentication.
 #[derive(Clone, Copy)]
 pub(super) enum Login<'a> {
     /// User name and password.
@@ -120,7 +118,6 @@ pub(super) enum Login<'a> {
     Token(&'a str, &'a str),
 }
 
-/// The transport of a conversation.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
@@ -189,13 +186,11 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Whether the server offers an extension.
     pub(super) fn offers(&self, keyword: &str) -> bool {
         let mut offered = self.extensions.iter();
         offered.any(|line| line.split_whitespace().next() == Some(keyword))
     }
 
-    /// Authenticates with a mechanism that the server offers.
     pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), Broken> {
         let (mut line, answers) = match login {
             Login::Password(user, password) if self.can_authenticate_by("PLAIN") => {

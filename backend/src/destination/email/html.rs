@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 /// Maximum depth of lists and quotations shown in plain text.
 const LEVELS_MAX: usize = 8;
-/// Replacement for a tab.
 const TAB: &str = "\u{a0}\u{a0}\u{a0}\u{a0}";
 
 /// Converts plain text to HTML, preserving line breaks and indentation.
@@ -36,7 +35,6 @@ pub(super) fn to_text(html: &str) -> String {
     while let Some(at) = html[from..].find('<').map(|at| from + at) {
         text.say(&html[from..at]);
         let Some(length) = tag_length(&html[at..]) else {
-            // Not a tag, so treat it as text.
             text.say("<");
             from = at + 1;
             continue;
@@ -53,7 +51,6 @@ pub(super) fn to_text(html: &str) -> String {
     text.end()
 }
 
-/// Plain text being built from HTML.
 #[derive(Default)]
 #[expect(
     clippy::struct_field_names,

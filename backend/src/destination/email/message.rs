@@ -9,7 +9,6 @@ use crate::{
     template::{self, Escape},
 };
 
-/// Maximum characters of a subject.
 const SUBJECT_CHARACTERS_MAX: usize = 250;
 /// Maximum bytes of one value in the default body.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -68,7 +67,6 @@ struct Part {
     text: String,
 }
 
-/// Returns the body as plain text and as HTML.
 fn default_body(facts: &Facts<'_>) -> (String, String) {
     let parts = parts(facts);
     (as_text(&parts), as_html(&parts))

@@ -249,7 +249,6 @@ async fn converse(
 /// A server's replies about the addresses of one mail.
 #[derive(Default)]
 struct Named {
-    /// Addresses that it accepted.
     accepted: Vec<String>,
     /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
@@ -302,7 +301,6 @@ async fn name(
     Ok(named)
 }
 
-/// Returns the verdict on a conversation that timed out.
 fn late(phase: Phase, limit: Duration, answer_timeout: Duration) -> Verdict {
     let command = phase.command();
     match phase {
@@ -366,7 +364,6 @@ fn hello_name(set: &str, stream: &TcpStream) -> String {
 }
 
 impl Course {
-    /// Returns the verdict on a complete conversation.
     fn judge(&self, attempt: &AttemptContext<'_>) -> Verdict {
         let all = self.taken.len() + self.refused.len();
         let taken = self.taken.len();

@@ -13,7 +13,6 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// Bytes handed over at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]

@@ -16,7 +16,6 @@ use crate::destination::{
     times::Dialed,
 };
 
-/// Connects to the host and port of a URL.
 #[derive(Debug, Clone)]
 pub(super) struct GuardedConnector {
     dialer: Dialer,

@@ -14,7 +14,6 @@ use crate::destination::{
 /// How a request failed on one connection.
 #[derive(Debug)]
 pub(super) enum Lost {
-    /// The receiver did not process it.
     Unprocessed,
     /// The connection was reused and closed; whether the request arrived first is unknown.
     Stale(SendFailure),
@@ -24,7 +23,6 @@ pub(super) enum Lost {
     Broken(SendFailure),
 }
 
-/// Classifies an error of the client by the progress of the request.
 pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
     if let Some(dial) = find::<DialError>(error) {
         return Lost::Refused(match dial {

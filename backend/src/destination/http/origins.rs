@@ -15,19 +15,13 @@ use hyper_util::{
 
 use super::{body::Outgoing, connector::GuardedConnector};
 
-/// Maximum number of origins with pooled connections.
 const ORIGINS_MAX: usize = 1_024;
-/// Maximum number of idle connections per origin.
 const IDLE_CONNECTIONS_MAX: usize = 64;
-/// Idle time after which a connection is closed.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
 /// Silence on an HTTP/2 connection after which it is pinged, while a request is waiting.
 const PING_AFTER: Duration = Duration::from_secs(5);
-/// Timeout for an HTTP/2 ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum bytes of response headers.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// Maximum number of response headers.
 const HEADERS_MAX: usize = 256;
 
 pub(super) type Connector = HttpsConnector<GuardedConnector>;

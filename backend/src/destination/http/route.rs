@@ -5,7 +5,6 @@ use url::Url;
 
 use crate::config::{EgressConfig, NoProxy, ProxyConfig};
 
-/// The configured route of requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Route {
     proxy: Option<ProxyConfig>,

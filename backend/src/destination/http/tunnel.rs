@@ -15,10 +15,8 @@ use crate::{
     destination::dial::{DialError, Dialer, reason},
 };
 
-/// Maximum bytes of a proxy's response.
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
-/// Connects to a host through a proxy.
 pub(super) async fn connect(
     dialer: &Dialer,
     through: Through<'_>,

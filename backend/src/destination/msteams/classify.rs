@@ -14,7 +14,6 @@ const FAILED: &str = "endpoint returned HTTP error ";
 /// Error code of a workflow for a message that does not match its schema.
 const MISMATCH: &str = "TriggerInputSchemaMismatch";
 
-/// Returns the verdict on a response from the given URL.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
     if answer.status.is_success() {
         return judge_success(attempt, answer, url);

@@ -20,7 +20,6 @@ const PARTS: [&str; 10] = [
     "links",
 ];
 
-/// Returns the verdict on a response.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let taken = match said["status"].as_str() {

@@ -12,7 +12,6 @@ use crate::{
 
 /// PagerDuty rejects events over 512 KB.
 pub(super) const BODY_BYTES_MAX: usize = 512 * 1024;
-/// Maximum characters of a summary accepted by PagerDuty.
 const SUMMARY_CHARACTERS_MAX: usize = 1_024;
 /// Maximum number of links, and of images, per event.
 const ENTRIES_MAX: usize = 50;

@@ -159,7 +159,6 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
     }
 }
 
-/// Echoes the whole request.
 fn echo(request: &Received) -> Reply {
     let said = format!("{} {:?} {}", request.path, request.headers, request.body);
     Reply::Answer(400, vec![("x-echo", said.replace('\n', " "))], said)

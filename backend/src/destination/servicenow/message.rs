@@ -10,7 +10,6 @@ use crate::{
 
 /// Maximum characters of `event_class`, `node`, `resource` and `type`.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Maximum characters of `description`.
 const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
 /// Dimensions that may name a node, in order of preference.
 const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];

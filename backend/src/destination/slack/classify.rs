@@ -63,7 +63,6 @@ pub(super) fn refuses_thread(answer: &Answer) -> bool {
     said["ok"] == false && (error.contains("thread") || WRONG_THREAD.contains(&error))
 }
 
-/// Returns the verdict on a response with a success status.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let taken = || Verdict::delivered("Slack accepted the message");
     let said: Value = match serde_json::from_slice(&answer.body) {

@@ -11,7 +11,6 @@ use crate::{
 /// Slack truncates texts beyond this many characters.
 const TEXT_CHARACTERS_MAX: usize = 40_000;
 
-/// Maximum number of blocks per message.
 const BLOCKS_MAX: usize = 50;
 const BLOCKS: &str = "the blocks";
 

@@ -12,7 +12,6 @@ use crate::{
 };
 
 const WHAT: &str = "the webhook's url";
-/// Maximum bytes of a rendered URL.
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
 /// Returns everything that determines the target of a URL: the URL, and the custom variables that

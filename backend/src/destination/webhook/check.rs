@@ -30,7 +30,6 @@ use crate::{
     template::{AnyTemplate, OWN_VALUES, is_variable},
 };
 
-/// Length of a signing secret in bytes.
 const SIGNING_KEY_BYTES: RangeInclusive<usize> = 24..=64;
 /// Maximum number of signing secrets, during a rotation.
 const SIGNING_SECRETS_MAX: usize = 2;
@@ -145,7 +144,6 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
 }
 
-/// Checks the additional parameters of a token request.
 fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
     const FIELD: &str = "auth.oauth2.params";
     if params.len() > OAUTH_PARAMS_MAX {

@@ -8,7 +8,6 @@ use crate::{
     matching::{Document, DocumentQuery},
 };
 
-/// Returns the verdict on a response.
 pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Verdict {
     let status = answer.status;
     let is_expected = match &*expect.statuses {

@@ -14,7 +14,6 @@ use crate::{
 /// Maximum characters of a header's name in a path.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-/// Returns the path of a header in a webhook.
 pub(super) fn path(header: &Header) -> String {
     let name: String = header.name.chars().take(SHOWN_CHARACTERS_MAX).collect();
     format!("headers[{name}]")

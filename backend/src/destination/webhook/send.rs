@@ -145,7 +145,6 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
     })
 }
 
-/// Sends the request with the configured authentication.
 async fn with_auth(
     auth: Option<&Auth>,
     attempt: &mut AttemptContext<'_>,

@@ -55,7 +55,6 @@ struct Seen {
     edition: Option<u64>,
     /// The silences that had not ended.
     silences: Option<Arc<Silences>>,
-    /// Contacts, schedules and policies.
     responders: Option<Arc<Responders>>,
     /// Whether the evaluation after an edit failed in part.
     is_left: bool,
@@ -71,7 +70,6 @@ impl Seen {
 
 #[derive(Debug, Clone, Copy)]
 enum Scan {
-    /// Marks causes.
     Marks,
     /// Evaluates notifications that the causes hold.
     Effects,
@@ -153,7 +151,6 @@ impl PendingReview {
         escalated.and(freed).and(bound).and(decided).and(edited)
     }
 
-    /// Runs the escalation steps that are due.
     async fn escalate(&self, mut due: Range) -> Result<(), Error> {
         use ResponseState::{Acknowledged, Active, Held};
         let mut under_way = HashSet::new();

@@ -20,7 +20,6 @@ use crate::{
     store::Store,
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 500;
 
 /// Identifies an occurrence in a replay: the event, and the opening time in milliseconds since the
@@ -29,7 +28,6 @@ const BATCH: usize = 500;
 pub struct Opening(EventId, i64);
 
 impl Opening {
-    /// Returns the identity of an occurrence in a replay.
     pub(super) fn of(occurrence: &Occurrence) -> Self {
         Self(occurrence.event, occurrence.start_ms)
     }
@@ -107,7 +105,6 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Returns the time of the first step, in milliseconds since the epoch.
     pub(super) fn start_ms(&self) -> Option<i64> {
         self.steps.first().map(|step| step.at_ms)
     }

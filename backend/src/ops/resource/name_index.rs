@@ -33,9 +33,6 @@ pub(in crate::ops) fn alike<'a>(
 
 impl NameIndex {
     /// Returns another name of the kind that looks the same as `name`.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub(super) async fn alike<T: Resource>(
         &mut self,
         store: &Store,

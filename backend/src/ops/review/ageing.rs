@@ -282,9 +282,6 @@ impl Ageing {
 
     /// Returns the first time after `since_ms` at which an owned occurrence may be due, in
     /// milliseconds since the epoch.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub(crate) async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let found = self.due(Range {
             start: Key::new().moment(since_ms.saturating_add(1)).build(),

@@ -22,7 +22,6 @@ use crate::{
 /// Environment variable that selects the mode for the tests of this process.
 const LIFE: &str = "BELLWETHER_TEST_LIFE";
 
-/// How a service runs during a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     /// One process throughout.

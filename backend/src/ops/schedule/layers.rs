@@ -116,7 +116,6 @@ impl Under<'_, '_> {
     }
 }
 
-/// Checks the contacts of a slot or an override.
 pub(super) async fn contacts(
     refers: &mut Refers<'_>,
     path: &str,

@@ -129,7 +129,6 @@ fn kept(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
     all.filter(|it| it.end_ms > since_ms).cloned().collect()
 }
 
-/// Returns start and end of an override, in milliseconds since the epoch.
 fn span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Faults) -> (i64, i64) {
     let start_ms = draft.start_time.as_ref().map_or(now_ms, time::millis);
     let start_ms = start_ms.max(now_ms);

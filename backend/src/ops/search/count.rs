@@ -12,7 +12,6 @@ use crate::{
     store::{Direction, Index, Store, engine::Range, record::bytes::moment_at},
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 1_000;
 
 /// A time range, and the number of occurrences last seen in it.

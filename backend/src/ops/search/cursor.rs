@@ -64,7 +64,6 @@ impl Cursor {
         bytes
     }
 
-    /// Decodes a cursor; `None` if the bytes are invalid.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (begun, rest) = bytes.split_first_chunk()?;
         let (newest_ms, rest) = rest.split_first_chunk()?;

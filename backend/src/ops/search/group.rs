@@ -14,7 +14,6 @@ use crate::{
 
 /// Maximum number of distinct values.
 const GROUPS_MAX: usize = 100_000;
-/// Occurrences read at a time.
 const BATCH: usize = 1_000;
 /// Maximum characters of a value.
 const VALUE_CHARS: usize = 256;

@@ -20,10 +20,8 @@ use crate::{
     store::{Direction, Kind, LogPosition, Store},
 };
 
-/// Log entries read at a time.
 const LOG_STEPS: usize = 256;
 
-/// A page being filled.
 pub(super) struct Filling<'a> {
     store: &'a Store,
     request: &'a SearchRequest,
@@ -36,12 +34,10 @@ pub(super) struct Filling<'a> {
     scanned: usize,
 }
 
-/// How the filling of a page ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Filled {
     /// Everything was returned.
     ToTheEnd,
-    /// The page is full, and there is more.
     Full,
     /// The deadline passed; there may be more after this position.
     Until(Position),

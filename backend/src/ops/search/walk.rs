@@ -34,7 +34,6 @@ pub(crate) struct Sort {
     pub(crate) direction: Direction,
 }
 
-/// Walks occurrences in an order.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     store: &'a Store,

@@ -411,7 +411,6 @@ impl Silencing {
     }
 }
 
-/// Loads a validated silence for matching.
 fn loaded(silence: &Silence) -> Result<LoadedSilence, Error> {
     LoadedSilence::new(silence.clone())
         .ok_or_else(|| Error::invalid(super::QUERY_PATH, "cannot be asked"))

@@ -31,7 +31,6 @@ pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<Stri
     None
 }
 
-/// Returns an error if a silence is too broad.
 pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Error> {
     match too_broad(query, preview) {
         None => Ok(()),

@@ -14,7 +14,6 @@ use crate::{
     store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
 };
 
-/// Silences read at a time.
 const PAGE: usize = 500;
 
 /// Reports the stage changes of all silences.
@@ -50,7 +49,6 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the stage of a silence at a time.
 fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     let silence = &loaded.silence;
     match loaded.state(now_ms) {

@@ -14,7 +14,6 @@ use crate::{
     store::Store,
 };
 
-/// Records read at a time.
 const BATCH: usize = 500;
 
 /// The effect of a silence.

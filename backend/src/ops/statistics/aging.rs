@@ -16,7 +16,6 @@ use crate::{
     store::{EngineError, Lane, Store, record::counters::StoredCounter},
 };
 
-/// Time between two runs.
 const INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Merges and deletes old counters.

@@ -55,7 +55,6 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Adds inhibitions for which everything open has been marked.
     pub(super) fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
@@ -149,7 +148,6 @@ impl<'a> Batch<'a> {
         freed
     }
 
-    /// Re-evaluates notifications held by a cause.
     async fn free_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
         let inhibited = SilenceStanding::Inhibited;
         let freed = self.free_standing(inhibited, cause).await;
