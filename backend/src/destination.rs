@@ -1,8 +1,6 @@
-//! Destination types: the list of them, what each has to say for itself, and what all of them share.
+//! Destination types: settings, validation, rendering, sending and interpretation of responses.
 //!
-//! What a destination is set to is in [`crate::domain::destination`], since deliveries keep a copy
-//! of it. What is done with that is one folder a type: what it must hold, what is sent, how it is
-//! sent, and what the provider's answer means.
+//! The settings are in [`crate::domain::destination`], because deliveries store a copy of them.
 
 mod attempt;
 mod check;
@@ -59,61 +57,63 @@ pub use times::ExchangeTimes;
 pub use verdict::{Advice, RecipientAnswer, Report, Verdict};
 pub use webhook::{is_credential, is_plain_header, is_secret_header};
 
-/// What a type of destination has to say for itself; implemented by its settings.
+/// A type of destination; implemented by its settings.
 pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
-    /// What is sent, without addresses and secrets.
+    /// The content sent, without addresses and secrets.
     type Message: Send + 'static;
 
-    /// The most that the provider takes, in bytes; none where no limit is known.
+    /// Maximum message size accepted by the provider, in bytes; `None` if unknown.
     const BYTES_MAX: Option<usize> = None;
 
-    /// Whether later messages answer the first one.
+    /// Whether later messages reply to the first one.
     const THREADS: bool = false;
 
-    /// Whether the receiver keeps a state for each thread, so that many messages cannot be
-    /// combined.
+    /// Whether the receiver keeps state per thread, so that messages cannot be combined into a
+    /// digest.
     fn keeps_state(&self) -> bool {
         false
     }
 
-    /// Whether a message that went to those settings can be answered.
+    /// Whether a message sent with the settings `first` can be replied to with these.
     fn continues(&self, _first: &Self) -> bool {
         false
     }
 
-    /// The first message as its response names it, of which the beginning is kept.
+    /// Returns the first message as identified by its response; only the start of the response is
+    /// stored.
     fn thread(_response: &str) -> Option<ChatThread> {
         None
     }
 
-    /// An address of the server that attempts connect to; none where there is none, or messages decide.
+    /// Returns the address of the server that attempts connect to; `None` if there is none or it
+    /// depends on the message.
     fn server(&self, outlets: &Outlets) -> Option<String>;
 
-    /// Looks for what is wrong with the settings, secrets filled in.
+    /// Validates the settings, with secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);
 
-    /// The templates, by field.
+    /// Returns the templates by field.
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         Vec::new()
     }
 
-    /// The addresses that the secret of a field is sent to, by field. Empty where the settings of the
-    /// service decide that, or where the secret is itself the address.
+    /// Returns the addresses that the secret of a field is sent to, by field. Empty if the
+    /// service's settings determine them, or if the secret is itself the address.
     fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)>;
 
-    /// Builds the message. A template that fails is replaced by the default text, and the facts note
-    /// why.
+    /// Builds the message. A template that fails is replaced by the default text, and `facts`
+    /// records the reason.
     fn message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
-    /// The message as JSON for people to look at.
+    /// Returns the message as JSON for display.
     fn shown(message: &Self::Message) -> Value;
 
-    /// The message's size in bytes, without the envelope of HTTP or SMTP.
+    /// Returns the size of the message in bytes, without the HTTP or SMTP envelope.
     fn size_bytes(message: &Self::Message) -> usize {
         Self::shown(message).to_string().len()
     }
 
-    /// Performs one attempt; errors are part of its ending.
+    /// Performs one attempt; errors are part of the result.
     fn send(
         &self,
         attempt: &mut AttemptContext<'_>,
@@ -121,7 +121,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Ending> + Send;
 }
 
-/// Continues with the settings of whichever type it is: the list of types.
+/// Runs an expression with the settings of any type.
 macro_rules! with_type {
     ($kind:expr, $settings:ident => $then:expr) => {
         match $kind {
@@ -137,24 +137,24 @@ macro_rules! with_type {
 }
 use with_type;
 
-/// The settings, when they are of that type.
+/// Returns the settings if they are of type `T`.
 fn of_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
     let settings: &dyn Any = with_type!(kind, settings => settings);
     settings.downcast_ref()
 }
 
-/// A message in a chat that others answer.
+/// A message in a chat that other messages reply to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatThread {
-    /// The chat's name of the channel; empty when it is not known.
+    /// Channel id in the chat; empty if unknown.
     pub channel: String,
-    /// The chat's name of the message.
+    /// Message id in the chat.
     pub ts: String,
 }
 
-/// Everything that is wrong with where messages are to go, secrets filled in; paths begin at the
-/// destination, such as `type.email.subject`. With a guard, addresses are those that it lets
-/// messages go to, as far as that can be determined without resolving names.
+/// Validates the settings of a destination, with secrets filled in, and returns the violations.
+/// Paths start at the destination, such as `type.email.subject`. With a guard, also checks that it
+/// allows the addresses, as far as possible without resolving names.
 pub fn check(
     kind: &DestinationKind,
     language: TemplateLanguage,
@@ -170,12 +170,12 @@ pub fn check(
     checks.found
 }
 
-/// Whether many messages may be reported as one to a destination.
+/// Whether several messages to a destination may be combined into a digest.
 pub fn takes_digests(kind: &DestinationKind) -> bool {
     !with_type!(kind, settings => settings.keeps_state())
 }
 
-/// Whether later messages to a destination answer the first one.
+/// Whether later messages to a destination reply to the first one.
 pub fn has_threads(kind: &DestinationKind) -> bool {
     fn of<T: DestinationType>(_settings: &T) -> bool {
         T::THREADS
@@ -183,12 +183,13 @@ pub fn has_threads(kind: &DestinationKind) -> bool {
     with_type!(kind, settings => of(settings))
 }
 
-/// Whether a message that went there can be answered by one that goes here.
+/// Whether a message sent to `first` can be replied to by one sent to `kind`.
 pub fn continues(kind: &DestinationKind, first: &DestinationKind) -> bool {
     with_type!(kind, settings => of_type(first).is_some_and(|first| settings.continues(first)))
 }
 
-/// The first message as its response names it, of which the beginning is kept.
+/// Returns the first message as identified by its response; only the start of the response is
+/// stored.
 pub fn thread(kind: &DestinationKind, response: &str) -> Option<ChatThread> {
     fn of<T: DestinationType>(_settings: &T, response: &str) -> Option<ChatThread> {
         T::thread(response)
@@ -196,7 +197,7 @@ pub fn thread(kind: &DestinationKind, response: &str) -> Option<ChatThread> {
     with_type!(kind, settings => of(settings, response))
 }
 
-/// The addresses that the secret of a field is sent to, by path.
+/// Returns the addresses that the secret of a field is sent to, by path.
 pub fn receivers(
     kind: &DestinationKind,
     language: TemplateLanguage,
@@ -209,12 +210,12 @@ pub fn receivers(
         .collect()
 }
 
-/// The mail addresses of a destination; none of other types.
+/// Returns the mail addresses of a destination; empty for other types.
 pub fn mail_addresses(kind: &DestinationKind) -> Vec<String> {
     of_type(kind).map(email::recipients).unwrap_or_default()
 }
 
-/// Scheme, host, port, path and query of an address, in one spelling.
+/// Returns scheme, host, port, path and query of an address, normalized.
 fn whole_address(text: &str) -> String {
     match Url::parse(text) {
         Ok(url) => url[..Position::AfterQuery].to_owned(),
@@ -222,22 +223,22 @@ fn whole_address(text: &str) -> String {
     }
 }
 
-/// A message as people see it: there are no secrets in it.
+/// A message for display, without secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
     /// The message as JSON.
     pub shown: Value,
-    /// Its size in bytes, without the envelope of HTTP or SMTP.
+    /// Size in bytes, without the HTTP or SMTP envelope.
     pub size_bytes: usize,
-    /// The most that the provider takes, in bytes; none where no limit is known.
+    /// Maximum size accepted by the provider, in bytes; `None` if unknown.
     pub limit_bytes: Option<usize>,
-    /// What went wrong while it was made, for people.
+    /// Human-readable problems found while rendering.
     pub warnings: Vec<String>,
-    /// The first template that takes more than rendering may take; the default replaces it.
+    /// The first template that exceeded the rendering limits; the default text replaces it.
     pub exceeded: Option<Exceeded>,
 }
 
-/// Makes the message for the content's kind of destination, to look at.
+/// Renders the message for the content's destination type, for display.
 pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
     with_type!(&content.destination_kind, settings => shown(settings, content, around))
 }
@@ -257,14 +258,13 @@ fn shown<T: DestinationType>(settings: &T, content: &Content, around: &Context<'
     }
 }
 
-/// A message, and what went wrong while it was made.
+/// A message, and the problems found while rendering it.
 struct Made<M> {
     message: M,
     warnings: Vec<String>,
     exceeded: Option<Exceeded>,
 }
 
-/// Makes a message.
 fn made<T: DestinationType>(
     templates: &T,
     content: &Content,
@@ -288,11 +288,11 @@ fn made<T: DestinationType>(
     }
 }
 
-/// Does what needs the templates of a destination, beside the runtime unless they only insert values: for the
-/// client that calls, else for the delivery.
+/// Runs work that renders the templates of a destination, off the runtime unless they only insert
+/// values. Runs on behalf of the calling client if there is one, otherwise of the delivery.
 ///
 /// # Errors
-/// Those of [`Renderers::run`].
+/// Returns an error if [`Renderers::run`] does.
 async fn aside<T: DestinationType, M: Send + 'static>(
     renderers: &Renderers,
     templates: &T,

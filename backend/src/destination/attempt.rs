@@ -1,4 +1,4 @@
-//! What every attempt over HTTP has in common: headers, transcript, time.
+//! Headers, transcript and timing common to all HTTP attempts.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -24,50 +24,43 @@ use crate::{
     message::Context,
 };
 
-/// One attempt: what it is about, and how long it may take.
 #[derive(Debug)]
 pub(crate) struct AttemptContext<'a> {
-    /// The delivery.
     pub(super) id: RecordId,
-    /// The rule that notified; none for a test.
+    /// The rule that notified; `None` for a test.
     pub(super) rule: Option<RecordId>,
-    /// What there is to tell.
     pub(super) content: &'a Content,
-    /// What is reported beside it.
+    /// Data to render besides the content.
     pub(super) around: Context<'a>,
-    /// The language of the templates of the destination as it is now.
+    /// Template language of the destination's current settings.
     pub(super) template_language: TemplateLanguage,
-    /// The first delivery about what this one updates.
+    /// The first delivery of the thread that this one updates.
     pub(super) opening: Option<RecordId>,
-    /// The message in a chat that this one answers.
+    /// The chat message that this one replies to.
     pub(super) thread: Option<&'a ChatThread>,
-    /// The addresses of a mail that get no further attempt.
+    /// Mail addresses that get no further attempt.
     pub(super) recipients: &'a Recipients,
-    /// When the attempt began, in milliseconds since 1970.
+    /// Start of the attempt, in milliseconds since the epoch.
     pub(super) start_ms: i64,
-    /// When the attempt began.
     pub(super) begun: Instant,
-    /// Timeout of the whole attempt, however many requests it needs.
+    /// Timeout of the whole attempt, across all its requests.
     pub(super) timeout: Duration,
-    /// What a receiver's own spans follow from.
+    /// Parent of the receiver's own spans.
     pub(super) trace: Option<TraceContext>,
-    /// Knows the destination's secrets.
     pub(super) masker: Masker,
-    /// What requests go through.
     pub(super) http: HttpClient,
-    /// Whether requests leave; else they are only rendered.
+    /// Whether requests are sent; otherwise they are only rendered.
     pub(super) sends: bool,
-    /// The times of the last exchange.
+    /// Times of the last exchange.
     pub(super) times: Mutex<Option<ExchangeTimes>>,
-    /// What all attempts share.
     pub(super) outlets: &'a Outlets,
 }
 
-/// The outcome of an attempt, before anybody looks at the clock.
+/// The outcome of an attempt, without its timing.
 pub(crate) type Ending = (Verdict, Transcript);
 
 impl AttemptContext<'_> {
-    /// The headers that every message carries: its identity, the time, the sender.
+    /// Returns the headers common to all messages: id, timestamp and sender.
     pub(super) fn headers(&self, content_type: &str) -> HeaderMap {
         let id = HeaderValue::from_str(&self.id.to_string()).expect("letters and digits");
         let agent = HeaderValue::from_static(USER_AGENT);
@@ -89,12 +82,11 @@ impl AttemptContext<'_> {
         own.into_iter().chain(trace).collect()
     }
 
-    /// The attempt's time in seconds since 1970, as signatures state it.
+    /// Returns the start of the attempt in seconds since the epoch, as used in signatures.
     pub(super) fn timestamp_seconds(&self) -> i64 {
         self.start_ms.div_euclid(1000)
     }
 
-    /// Posts a JSON document.
     pub(super) async fn post_json(
         &self,
         url: String,
@@ -114,7 +106,7 @@ impl AttemptContext<'_> {
         .await
     }
 
-    /// Sends a request, and keeps what was sent and what came back.
+    /// Sends a request and records the request and the response.
     pub(super) async fn exchange(
         &self,
         request: HttpRequest,
@@ -158,7 +150,7 @@ impl AttemptContext<'_> {
         (result, transcript)
     }
 
-    /// The verdict when the HTTP status says it all.
+    /// Returns the verdict for services where the HTTP status is conclusive.
     pub(super) fn judge(&self, result: &Result<Answer, SendFailure>) -> Verdict {
         match result {
             Ok(answer) => answer.verdict(&self.masker, self.start_ms),
@@ -166,8 +158,8 @@ impl AttemptContext<'_> {
         }
     }
 
-    /// The verdict on an answer that cannot be the provider's own when it means success: a proxy, a
-    /// login page and a sleeping instance answer 200 too.
+    /// Returns the verdict on a response that is not the provider's own: proxies, login pages and
+    /// sleeping instances also return 200.
     pub(super) fn judge_foreign(&self, answer: &Answer, provider: &str) -> Verdict {
         if !answer.status.is_success() {
             return answer.verdict(&self.masker, self.start_ms);
@@ -179,7 +171,7 @@ impl AttemptContext<'_> {
         Verdict::rejected(explanation, Advice::Mend)
     }
 
-    /// A sentence of a provider for people: masked, and not too long.
+    /// Masks and truncates a provider's error text.
     pub(super) fn explain(&self, text: &str) -> String {
         self.masker.mask(text, EXPLANATION_BYTES_MAX)
     }

@@ -1,4 +1,4 @@
-//! Checks that settings of every type have in common.
+//! Checks common to the settings of all types.
 
 use url::Url;
 
@@ -10,11 +10,10 @@ use crate::{
     message,
 };
 
-/// What is wrong with a destination's settings, so far.
+/// Violations found so far in a destination's settings.
 #[derive(Debug)]
 pub(crate) struct Checks<'a> {
     kind: &'static str,
-    /// The language of its templates.
     pub(super) language: TemplateLanguage,
     guard: Option<&'a Guard>,
     pub(super) found: Vec<Violation>,
@@ -34,31 +33,27 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Where a field is in a destination.
     fn path(&self, field: &str) -> String {
         format!("type.{}.{field}", self.kind)
     }
 
-    /// Adds a wrong field.
     pub(super) fn add(&mut self, field: &str, description: impl Into<String>) {
         self.found
             .push(Violation::new(self.path(field), description));
     }
 
-    /// Checks a template.
     pub(super) fn template(&mut self, field: &str, source: &str) {
         let fault = message::fault(self.path(field), self.language, source);
         self.found.extend(fault);
     }
 
-    /// Checks a text that must be there.
+    /// Checks that a text is not blank.
     pub(super) fn required(&mut self, field: &str, text: &str) {
         if text.trim().is_empty() {
             self.add(field, "is required");
         }
     }
 
-    /// Checks a required setting of one line.
     pub(super) fn setting(&mut self, field: &str, text: &str) {
         self.required(field, text);
         self.one_line(field, text);
@@ -69,7 +64,7 @@ impl<'a> Checks<'a> {
         self.setting(field, secret.reveal());
     }
 
-    /// Checks a text that is sent in one line.
+    /// Checks that a text is a single line within the size limit.
     pub(super) fn one_line(&mut self, field: &str, text: &str) {
         if text.len() > SETTING_BYTES_MAX {
             let bytes = text.len();
@@ -82,8 +77,7 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks an address that messages go to. The address is not repeated in what is wrong with
-    /// it: it may be secret.
+    /// Checks a target URL. Violations do not repeat the URL, because it may be secret.
     pub(super) fn url(&mut self, field: &str, text: &str) {
         if text.is_empty() {
             return self.add(field, "is required: an `http` or `https` address");

@@ -1,4 +1,4 @@
-//! Connecting: the one place that turns a host name into a socket, behind the egress guard.
+//! Connecting: the only place that turns a host name into a socket, behind the egress guard.
 
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,17 +10,15 @@ use crate::destination::{
     times::Dialed,
 };
 
-/// Addresses of one name that are tried.
+/// Maximum number of addresses tried per name.
 const ADDRESSES_MAX: usize = 8;
 
-/// Turns names into addresses.
 #[async_trait]
 pub(crate) trait Resolve: fmt::Debug + Send + Sync + 'static {
-    /// All addresses of a name or of a literal address, with the port.
+    /// Returns all addresses of a name or of a literal address, with the port.
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// Asks the operating system.
 #[derive(Debug)]
 pub(crate) struct SystemResolver;
 
@@ -31,47 +29,30 @@ impl Resolve for SystemResolver {
     }
 }
 
-/// Why there is no connection. Nothing was sent.
+/// A failure to connect. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
-    /// The guard does not allow it.
     #[error(transparent)]
     Blocked(#[from] Refusal),
-    /// The name leads nowhere.
     #[error("the host name `{host}` cannot be resolved")]
     Name {
-        /// The name.
         host: String,
-        /// What the resolver said; none when it gave an empty list.
+        /// Error of the resolver; `None` if it returned an empty list.
         source: Option<io::Error>,
     },
-    /// The other side does not take connections.
     #[error("cannot connect to {address}: {}", reason(source))]
     Connect {
-        /// The last address that was tried.
+        /// The last address tried.
         address: SocketAddr,
-        /// What the operating system said.
         source: io::Error,
     },
-    /// The proxy does not connect.
     #[error("the proxy `{proxy}` {said}")]
-    Proxy {
-        /// The proxy.
-        proxy: String,
-        /// What went wrong with it.
-        said: String,
-    },
-    /// Nothing happened in time.
+    Proxy { proxy: String, said: String },
     #[error("cannot connect to `{host}` within {limit:?}")]
-    Timeout {
-        /// The name.
-        host: String,
-        /// The time that connecting may take.
-        limit: Duration,
-    },
+    Timeout { host: String, limit: Duration },
 }
 
-/// The operating system's word without its error number.
+/// Returns the description of an I/O error without its error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
@@ -82,7 +63,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Opens connections to where the guard allows it.
+/// Opens connections to addresses that the guard allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialer {
     guard: Arc<Guard>,
@@ -99,7 +80,7 @@ impl Dialer {
         }
     }
 
-    /// The time that connecting may take.
+    /// Returns the timeout for connecting.
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }
@@ -108,12 +89,12 @@ impl Dialer {
         &self.guard
     }
 
-    /// Resolves, checks, and connects to the first checked address that answers.
+    /// Resolves the name, checks the addresses, and connects to the first one that accepts.
     pub(crate) async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, DialError> {
         Ok(self.dial(host, port).await?.0)
     }
 
-    /// As [`Self::connect`], with how long that took.
+    /// Like [`Self::connect`], but also returns the times taken.
     pub(crate) async fn dial(
         &self,
         host: &str,
@@ -131,7 +112,7 @@ impl Dialer {
         let resolve = begun.elapsed();
         let mut last_error = timeout();
         for (index, &address) in addresses.iter().enumerate() {
-            // An address that does not answer leaves time for those after it.
+            // Leave time for the remaining addresses if this one does not respond.
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(addresses.len() - index).unwrap_or(1);
             match tokio::time::timeout(share, TcpStream::connect(address)).await {
@@ -149,7 +130,7 @@ impl Dialer {
         Err(last_error)
     }
 
-    /// Resolves and checks: the addresses that may be dialled, at least one.
+    /// Resolves a name and returns the addresses that the guard allows, at least one.
     pub(crate) async fn addresses(
         &self,
         host: &str,

@@ -1,4 +1,4 @@
-//! The egress guard: which addresses a message may go to.
+//! The egress guard: which addresses messages may be sent to.
 
 mod networks;
 #[cfg(test)]
@@ -11,10 +11,10 @@ use url::{Host, Url};
 
 use crate::config::EgressConfig;
 
-/// Decides where messages may go.
+/// Decides which addresses messages may be sent to.
 ///
-/// It is asked with the very addresses that are then dialled, so that a name cannot lead elsewhere
-/// after it was checked.
+/// It checks the very addresses that are then dialled, so that a name cannot resolve to another
+/// address after the check.
 #[derive(Debug, Default)]
 pub struct Guard {
     allow: Vec<IpNet>,
@@ -22,19 +22,19 @@ pub struct Guard {
     own: Vec<SocketAddr>,
 }
 
-/// Why the guard does not let a message out; the message names the rule.
+/// The reason why the guard refuses an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The text is no address.
+    /// The address is invalid.
     #[error("the address cannot be read: {0}")]
     Unreadable(String),
-    /// Another scheme than `http` and `https`.
+    /// A scheme other than `http` or `https`.
     #[error("the egress guard allows `http` and `https` only, not `{0}`")]
     Scheme(String),
-    /// A user name or password in the address.
+    /// The address contains a user name or password.
     #[error("the egress guard refuses addresses that hold a user name or password")]
     UserInfo,
-    /// An address in a network that is not to be reached.
+    /// An address in a denied network.
     #[error(
         "the egress guard refuses {address}: it is in {network} ({reason}), \
          which `egress.allow` does not list"
@@ -42,9 +42,9 @@ pub enum Refusal {
     Network {
         /// The address.
         address: IpAddr,
-        /// The network of the rule.
+        /// The denied network.
         network: IpNet,
-        /// What the network is for.
+        /// The purpose of the network.
         reason: &'static str,
     },
     /// One of this service's own listeners.
@@ -53,7 +53,7 @@ pub enum Refusal {
 }
 
 impl Guard {
-    /// A guard with exceptions, for a service that listens on those addresses.
+    /// Creates a guard with the configured exceptions, for a service that listens on `own`.
     pub fn new(config: &EgressConfig, own: Vec<SocketAddr>) -> Self {
         Self {
             allow: config.allow.clone(),
@@ -62,10 +62,10 @@ impl Guard {
         }
     }
 
-    /// Checks everything about an address that can be determined without resolving its host name.
+    /// Checks everything about a URL that can be checked without resolving its host name.
     ///
     /// # Errors
-    /// The rule that refuses it.
+    /// Returns an error if a rule refuses the URL.
     pub fn check_url(&self, text: &str) -> Result<Url, Refusal> {
         let url = Url::parse(text).map_err(|error| Refusal::Unreadable(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -78,7 +78,7 @@ impl Guard {
         let literal: IpAddr = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
-            // Such names lead to this machine, regardless of the resolver.
+            // These names refer to this machine, regardless of the resolver.
             Some(Host::Domain(name)) if is_local(name) => {
                 self.check(name, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
                 return Ok(url);
@@ -90,10 +90,10 @@ impl Guard {
         Ok(url)
     }
 
-    /// Keeps those of a host's addresses that may be dialled.
+    /// Returns those of a host's addresses that may be dialled.
     ///
     /// # Errors
-    /// The rule that refuses the first of them, when none is left.
+    /// Returns the first refusal if all addresses are refused.
     pub fn filter(
         &self,
         host: &str,
@@ -133,8 +133,9 @@ impl Guard {
         }
     }
 
-    /// A listener on every address is met at each address of this machine, and dialling the
-    /// unspecified address reaches this machine too.
+    /// Whether the address is one of this service's listeners. A listener on the unspecified
+    /// address is reachable at each address of this machine, and dialling the unspecified address
+    /// also reaches this machine.
     fn is_own(&self, address: SocketAddr) -> bool {
         let same_port = self.own.iter().filter(|own| own.port() == address.port());
         same_port.map(SocketAddr::ip).any(|own| {
@@ -150,12 +151,12 @@ fn is_local(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Only an address of this machine can be bound.
+/// Only addresses of this machine can be bound.
 fn is_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Names are compared without regard to letter case and to the dot of the root.
+/// Normalizes a name: case-insensitive, without the trailing dot of the root.
 fn bare(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Mail: a subject of one line, and a body as HTML and as plain text.
+//! Mail: a single-line subject, and a body as HTML and as plain text.
 
 mod classify;
 mod compose;
@@ -19,7 +19,8 @@ use crate::{
     message::Facts,
 };
 
-/// The addresses that a mail goes to, each once. Whatever is wrong with a text was refused before.
+/// Returns the addresses that a mail is sent to, without duplicates. Invalid texts were rejected
+/// when the destination was saved.
 pub(super) fn recipients(email: &Email) -> Vec<String> {
     let mut addresses = Vec::new();
     for text in [&email.to, &email.cc, &email.bcc] {
@@ -33,17 +34,16 @@ pub(super) fn recipients(email: &Email) -> Vec<String> {
     addresses
 }
 
-/// The texts of a mail.
 #[derive(Debug)]
 pub(crate) struct Mail {
-    /// One line, never empty.
+    /// A single line, never empty.
     subject: String,
-    /// The part for programs that show no HTML.
+    /// The plain-text alternative.
     text: String,
     html: String,
 }
 
-/// Checks addresses, and counts them.
+/// Checks a list of addresses and returns their number.
 fn counted(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
     if text.len() > SETTING_BYTES_MAX {
         checks.one_line(field, text);

@@ -1,4 +1,4 @@
-//! Event destinations: a message that becomes a new event of this service.
+//! Event destinations, whose messages become new events of this service.
 
 mod message;
 mod send;

@@ -1,4 +1,4 @@
-//! The HTTP client of all senders: guarded, bounded, without redirects, with honest endings.
+//! The HTTP client of all senders: guarded, bounded, and without redirects.
 
 mod body;
 mod connector;
@@ -50,17 +50,15 @@ use crate::destination::{
 pub(crate) use retry_after::retry_after;
 use retry_after::retry_after_in_body;
 
-/// Bytes of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Bodies below it are never compressed: it would save nothing.
 const COMPRESSED_BYTES_MIN: usize = 1024;
 
-/// Clients that present a certificate and are kept with their connections.
+/// Maximum number of cached clients with certificates.
 const IDENTITIES_MAX: usize = 64;
 
-/// Times that a request which a receiver did not process is sent again within an attempt.
+/// Maximum number of resends per attempt of a request that a receiver did not process.
 const RESENDS_MAX: u32 = 8;
-/// How long to wait before such a request is sent again for the second time; doubled each time.
+/// Pause before the second resend; doubled each time.
 const RESEND_PAUSE: Duration = Duration::from_millis(50);
 
 /// Sends requests. Clones share the connections.
@@ -70,73 +68,63 @@ pub(crate) struct HttpClient {
     trust: Trust,
     route: Arc<Route>,
     origins: Origins,
-    /// Those that present a certificate, the one used last at the end: a connection is good for
-    /// one.
+    /// Clients that present a certificate, most recently used last. Connections are not shared
+    /// between certificates.
     identified: Arc<Mutex<Vec<(Identity, Origins)>>>,
 }
 
-/// One request.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) url: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// Whether a large body is sent compressed.
     pub(crate) compress: bool,
-    /// The certificate that is shown, if any.
     pub(crate) identity: Option<Identity>,
 }
 
-/// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// At most the first 64 kB.
     pub(crate) body: Bytes,
-    /// How the body ended.
     pub(crate) end: BodyEnd,
-    /// How long it took.
     pub(crate) times: ExchangeTimes,
 }
 
-/// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// Automatically.
     Whole,
-    /// It continued beyond what is read.
+    /// Longer than the limit.
     Cut,
-    /// It broke off, or took too long.
+    /// Aborted or timed out.
     Broken,
 }
 
-/// Why nothing came back.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendFailure {
-    /// Nothing was sent: the guard does not allow it.
+    /// Nothing was sent: the guard refused it.
     #[error(transparent)]
     Blocked(#[from] Refusal),
     /// Nothing was sent.
     #[error("{0}")]
     Unreachable(String),
-    /// The request was sent, and no answer came in time.
+    /// The request was sent, but no response arrived in time.
     #[error("no answer within {0:?}; the request was sent")]
     NoAnswer(Duration),
-    /// The time was over before the request was sent.
+    /// The timeout elapsed before the request was sent.
     #[error("the request could not be sent within {0:?}")]
     NotSent(Duration),
-    /// It was sent, and its end is not known.
+    /// The request was sent, and its outcome is unknown.
     #[error("{0}")]
     Unknown(String),
-    /// It was not meant to be sent.
+    /// The request was not supposed to be sent.
     #[error("the request was rendered and not sent")]
     OnlyRendered,
 }
 
 impl HttpClient {
-    /// A client that dials and trusts as configured.
     pub(crate) fn new(dialer: Dialer, trust: Trust, route: Route) -> Self {
         let route = Arc::new(route);
         let config = tls::client_config(&trust);
@@ -149,7 +137,7 @@ impl HttpClient {
         }
     }
 
-    /// Whether the server of an address, or the proxy before it, can be connected to.
+    /// Whether a connection to the server of a URL, or to its proxy, can be opened.
     pub(crate) async fn connects(&self, url: &Url) -> bool {
         let Ok(uri) = url.as_str().parse() else {
             return false;
@@ -159,7 +147,7 @@ impl HttpClient {
         connecting.await.is_ok()
     }
 
-    /// The same without the connections that there are.
+    /// Returns a client with the same settings that does not reuse connections.
     pub(crate) fn fresh(&self) -> Self {
         Self {
             origins: self.origins.fresh(),
@@ -168,7 +156,7 @@ impl HttpClient {
         }
     }
 
-    /// The connections on which that certificate is shown.
+    /// Returns the connections on which a certificate is presented.
     fn shown(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
@@ -191,22 +179,22 @@ impl HttpClient {
         Ok(origins)
     }
 
-    /// Checks an address without resolving its name.
+    /// Checks a URL without resolving its host name.
     ///
     /// # Errors
-    /// The guard does not allow it.
+    /// Returns an error if the guard refuses it.
     pub(crate) fn check(&self, url: &str) -> Result<Url, Refusal> {
         self.dialer.guard().check_url(url)
     }
 
-    /// Sends a request and reads the answer, both within that time.
+    /// Sends a request and reads the response within the timeout.
     ///
-    /// Connections to an origin that did not answer are not used again. A request that the receiver did
-    /// not process is sent again over another connection, and so is one with an `idempotency-key` whose
-    /// connection was kept from an earlier request and closed without an answer.
+    /// Connections to an origin that did not respond are not reused. A request is resent over
+    /// another connection if the receiver did not process it, or if it has an `idempotency-key` and
+    /// its reused connection was closed without a response.
     ///
     /// # Cancel safety
-    /// A dropped call may have sent the request.
+    /// The request may have been sent when the future is dropped.
     pub(crate) async fn send(
         &self,
         request: HttpRequest,
@@ -259,7 +247,7 @@ impl HttpClient {
     }
 }
 
-/// A request as it is handed to a connection, as often as it takes.
+/// Builds a request that can be sent several times.
 fn prepared(
     request: HttpRequest,
     url: &Url,
@@ -288,7 +276,7 @@ fn prepared(
         .map_err(|error| SendFailure::Unreachable(format!("the request cannot be made: {error}")))
 }
 
-/// Sends a request over one connection and reads the answer.
+/// Sends a request over one connection and reads the response.
 async fn once(
     connections: &Connections,
     request: &Request<Bytes>,
@@ -351,12 +339,12 @@ async fn once(
     })
 }
 
-/// How far a request got that was not answered.
+/// Progress of a request without a response.
 #[derive(Debug, Clone, Copy)]
 struct Progress {
-    /// Whether all of it was handed to a connection.
+    /// Whether it was completely handed to a connection.
     is_sent: bool,
-    /// Whether that connection had brought an answer before.
+    /// Whether the connection had received a response before.
     is_kept: bool,
 }
 
@@ -372,7 +360,6 @@ fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
     }
 }
 
-/// Connections that trust and show what that configuration says.
 fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls)
@@ -382,17 +369,15 @@ fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
     Origins::new(connector)
 }
 
-/// What receivers see of who sends.
 pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
 
-/// A body as `content-encoding: gzip` has it.
 fn gzip(body: &[u8]) -> Bytes {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     let written = packed.write_all(body).and_then(|()| packed.finish());
     written.expect("memory takes all that is written").into()
 }
 
-/// Reads until the end, the limit, the deadline or a fault.
+/// Reads the body until its end, the limit, the deadline or an error.
 async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, BodyEnd) {
     let mut read = BytesMut::new();
     loop {
@@ -414,21 +399,20 @@ async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, BodyEnd) {
 }
 
 impl SendFailure {
-    /// The verdict on an attempt that ended so.
     pub(crate) fn verdict(&self, masker: &Masker) -> Verdict {
         let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);
         match self {
             Self::Blocked(_) => Verdict::blocked(explanation),
             Self::Unreachable(_) | Self::NotSent(_) => Verdict::unreachable(explanation),
             Self::NoAnswer(_) | Self::Unknown(_) => Verdict::unknown(explanation),
-            // Nothing is known that keeps it from arriving.
+            // Nothing is known to prevent its delivery.
             Self::OnlyRendered => Verdict::delivered(explanation),
         }
     }
 }
 
 impl Answer {
-    /// The verdict by the HTTP status alone.
+    /// Returns the verdict by the HTTP status alone.
     pub(crate) fn verdict(&self, masker: &Masker, now_ms: i64) -> Verdict {
         let status = self.status;
         if status.is_success() {
@@ -456,7 +440,7 @@ impl Answer {
         Verdict::rejected(explanation + &wish, advice)
     }
 
-    /// What to do when this answer means a failure.
+    /// Returns the advice for a response that means failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
         match self.status.as_u16() {
             403 | 413 if retry_after(&self.headers, now_ms).is_some() => self.again(now_ms),
@@ -468,7 +452,7 @@ impl Answer {
         }
     }
 
-    /// Another try, when the receiver says.
+    /// Returns the advice to retry, after the time that the receiver asks for.
     pub(crate) fn again(&self, now_ms: i64) -> Advice {
         let in_body = || {
             let is_limit = self.status == StatusCode::TOO_MANY_REQUESTS;
@@ -478,7 +462,6 @@ impl Answer {
         asked.map_or(Advice::Again, Advice::AgainAfter)
     }
 
-    /// The first line of the body, for people.
     fn first_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! The mail server that all mails go through.
+//! The mail server that all mails are sent through.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use rustls::ClientConfig;
 
 use crate::config::SmtpConfig;
 
-/// The mail server, and how to verify its certificate.
 pub(crate) struct MailServer {
     pub(super) config: SmtpConfig,
     pub(super) tls: Arc<ClientConfig>,

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl DestinationType for MsTeams {
-    /// A card in the envelope that incoming webhooks take.
+    /// A card in the envelope of incoming webhooks.
     type Message = Value;
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);

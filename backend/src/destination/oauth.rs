@@ -1,4 +1,4 @@
-//! OAuth 2: tokens are asked for, kept while they are good, and asked for again.
+//! OAuth 2 tokens: requested, cached while valid, and renewed.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::domain::{Outcome, Transcript, secret::MASK};
 
-/// A token is renewed so long before it ends.
+/// Time before expiry at which a token is renewed.
 const RENEW_EARLY_MS: i64 = 60_000;
-/// The words by which OAuth refuses a token.
+/// Standard OAuth error codes.
 const ERRORS: [&str; 9] = [
     "access_denied",
     "invalid_client",
@@ -30,40 +30,35 @@ const ERRORS: [&str; 9] = [
     "unauthorized_client",
     "unsupported_grant_type",
 ];
-/// How long a token lives when the server does not say.
+/// Lifetime of a token if the server does not state one.
 const TOKEN_SECONDS_DEFAULT: i64 = 1_800;
 
-/// What a token is asked for with.
+/// Parameters of a token request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grant<'a> {
-    /// Where tokens come from.
     pub(super) token_url: &'a str,
-    /// The client.
     pub(super) client_id: &'a str,
-    /// What the client shows.
     pub(super) client_secret: &'a str,
-    /// A refresh token; empty asks by the client credentials grant.
+    /// A refresh token; if empty, the client credentials grant is used.
     pub(super) refresh_token: &'a str,
-    /// What the token is to be good for; may be empty.
+    /// Requested scope; may be empty.
     pub(super) scope: &'a str,
-    /// The audience of the token; may be empty.
+    /// Audience of the token; may be empty.
     pub(super) audience: &'a str,
-    /// Further parameters.
     pub(super) params: &'a BTreeMap<String, String>,
-    /// How the client shows who it is.
     pub(super) client: ClientShown,
 }
 
-/// How a client shows who it is when it asks for a token.
+/// How a client authenticates to the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientShown {
-    /// In the header `authorization`, which every server has to take, and in the body where one does not.
+    /// In the `authorization` header, which every server must support, or in the body if that
+    /// fails.
     Either,
-    /// In the body.
     InBody,
 }
 
-/// Parameters of a request for a token that are not the author's to give.
+/// Parameters of a token request that authors may not set.
 pub(super) const OWN_PARAMS: [&str; 6] = [
     "audience",
     "client_id",
@@ -73,8 +68,8 @@ pub(super) const OWN_PARAMS: [&str; 6] = [
     "scope",
 ];
 
-/// Sends a request with a token, which is renewed once when it is refused; the ending when there is
-/// none.
+/// Sends a request with a token, which is renewed once if it is refused. Returns the ending of the
+/// attempt if there is no token.
 pub(super) async fn with_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
@@ -85,7 +80,7 @@ pub(super) async fn with_token(
     let was_kept = kept.is_some();
     let bearer = match kept {
         Some(bearer) => bearer,
-        // Its place in the request.
+        // A placeholder if the request is only rendered.
         None if !attempt.sends => MASK.to_owned(),
         None => fetch(attempt, grant).await?,
     };
@@ -103,7 +98,7 @@ pub(super) async fn with_token(
     Ok(made)
 }
 
-/// The request with a token, which no one is to read in a transcript.
+/// Adds a token to a request, and masks it in transcripts.
 fn bearing_of(
     attempt: &mut AttemptContext<'_>,
     request: &HttpRequest,
@@ -119,7 +114,8 @@ fn bearing_of(
     Ok(request)
 }
 
-/// A token for a receiver that is not spoken to over HTTP, kept or asked for; the ending when there is none.
+/// Returns a cached or new token for a receiver that does not use HTTP, or the ending of the
+/// attempt if there is none.
 pub(super) async fn bearer(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
@@ -133,12 +129,12 @@ pub(super) async fn bearer(
     Ok(bearer)
 }
 
-/// Forgets a token that was refused, so that the next attempt asks for another one.
+/// Drops a refused token, so that the next attempt requests another one.
 pub(super) fn forget(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
     attempt.outlets.tokens.drop_token(key_of(grant));
 }
 
-/// Asks for a token; the ending when there is none.
+/// Requests a token; returns the ending of the attempt if there is none.
 async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
     let key = key_of(grant);
     let is_in_body = grant.client == ClientShown::InBody || attempt.outlets.tokens.is_in_body(key);
@@ -150,7 +146,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
             attempt.outlets.tokens.note_in_body(key);
         }
     }
-    // No one is to read in the log what an exchange of tokens answers.
+    // The response may contain a token and must not be logged.
     transcript.response = None;
     let answer = match &result {
         Ok(answer) if answer.status.is_success() => answer,
@@ -161,7 +157,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
                 Err(_) => verdict.explanation,
             };
             verdict.explanation = attempt.explain(&format!("no token: {said}"));
-            // What broke was not the message.
+            // The message itself was not sent.
             if verdict.outcome == Outcome::Unknown {
                 verdict.outcome = Outcome::Unreachable;
             }
@@ -197,7 +193,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
     Ok(bearer.into())
 }
 
-/// What a refusal may tell: the status, and the word that OAuth has for it.
+/// Describes a refusal by its status and OAuth error code only.
 fn refusal(answer: &Answer) -> String {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let word = said["error"].as_str().filter(|word| ERRORS.contains(word));
@@ -205,7 +201,6 @@ fn refusal(answer: &Answer) -> String {
     format!("the receiver answered {}{word}", answer.status)
 }
 
-/// Sends one request for a token.
 async fn ask(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
@@ -218,7 +213,7 @@ async fn ask(
         (header::ACCEPT, accept),
     ]);
     if !is_in_body {
-        // Both are encoded as a form's before they are joined (RFC 6749, 2.3.1).
+        // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = [grant.client_id, grant.client_secret]
             .map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
         let pair = STANDARD.encode(encoded.join(":"));
@@ -237,7 +232,6 @@ async fn ask(
     attempt.exchange(request).await
 }
 
-/// What a token is asked for with.
 fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     match grant.refresh_token {
@@ -259,7 +253,7 @@ fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
     form.finish()
 }
 
-/// What a token is kept under: all that it is asked for with.
+/// Returns the cache key of a token: a hash of all its request parameters.
 fn key_of(grant: Grant<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     let params = grant.params.iter();

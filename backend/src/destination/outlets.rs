@@ -1,4 +1,4 @@
-//! The ways out of the service, and what else all attempts share.
+//! Resources shared by all attempts, such as clients and caches.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{clock::Clock, config::ProviderConfig, domain::SharedSettings, message::Links};
 
-/// The ways out, and what else all attempts share.
+/// Resources shared by all attempts.
 #[derive(Debug)]
 pub(crate) struct Outlets {
     pub(super) clock: Arc<dyn Clock>,
@@ -18,12 +18,12 @@ pub(crate) struct Outlets {
     pub(super) http: HttpClient,
     pub(super) providers: ProviderConfig,
     pub(super) mail_server: Option<MailServer>,
-    /// How long a mail server may take to answer the text of a mail.
+    /// Timeout for a mail server's reply to the text of a mail.
     pub(super) mail_answer_timeout: Duration,
     pub(super) tokens: Tokens,
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) settings: watch::Receiver<Arc<SharedSettings>>,
-    /// Where the links in messages lead: as they are sent, and as they are shown.
+    /// Targets of links in messages: as sent, and as shown to readers.
     pub(super) links: Links,
     pub(super) masked_links: Links,
     pub(super) renderers: Renderers,

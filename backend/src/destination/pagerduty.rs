@@ -1,4 +1,4 @@
-//! PagerDuty: one alert an occurrence, by Events API v2.
+//! PagerDuty: one alert per occurrence, through the Events API v2.
 
 mod classify;
 mod message;

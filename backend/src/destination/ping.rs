@@ -1,21 +1,21 @@
-//! Why an external monitor was not pinged.
+//! Failures to ping an external monitor.
 
 use std::fmt;
 
 use crate::limits::PING_TIMEOUT;
 
-/// Why a monitor was not pinged. The address is in none of them: it may hold a secret.
+/// The reason why a monitor was not pinged. Omits the URL, which may contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PingFailure {
-    /// This service is not healthy, which the monitor is to notice.
+    /// This service is unhealthy, which the monitor is supposed to notice.
     Unhealthy(&'static str),
-    /// The egress guard does not allow the address.
+    /// The egress guard refuses the address.
     Blocked,
     /// Nothing was sent.
     Unreachable,
-    /// No response came in time.
+    /// No response arrived in time.
     NoResponse,
-    /// The response was no success.
+    /// The response has an error status.
     Status(u16),
 }
 
@@ -35,10 +35,10 @@ impl fmt::Display for PingFailure {
 }
 
 impl PingFailure {
-    /// The words of all.
+    /// The metric labels of all variants.
     pub const WORDS: [&str; 4] = ["unhealthy", "blocked", "unreachable", "rejected"];
 
-    /// The word that counts it.
+    /// Returns the metric label.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Unhealthy(_) => "unhealthy",

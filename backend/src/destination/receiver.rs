@@ -1,4 +1,4 @@
-//! A receiver with real sockets for tests: records what it gets and misbehaves on demand.
+//! A receiver with real sockets for tests: records requests and misbehaves on demand.
 
 use std::{
     convert::Infallible,
@@ -27,7 +27,6 @@ use crate::{
 
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
-/// What a receiver got.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) method: Method,
@@ -37,49 +36,43 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// The value of a header; empty when it is absent.
+    /// Returns the value of a header; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The body as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
-/// How a receiver answers.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// With a status, headers and a body.
+    /// Responds with a status, headers and a body.
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// Never.
     Hang,
-    /// By closing the connection.
     Close,
-    /// With 200 and a body of 100 MB.
+    /// Responds with 200 and a body of 100 MB.
     Huge,
-    /// With 200 and a body that breaks off.
+    /// Responds with 200 and a truncated body.
     HalfWay,
-    /// With 200 and a body that never ends.
+    /// Responds with 200 and an endless body.
     Endless,
 }
 
 impl Reply {
-    /// A bare status.
     pub(crate) fn status(status: u16) -> Self {
         Self::Answer(status, Vec::new(), String::new())
     }
 
-    /// 200 with a JSON body.
     pub(crate) fn json(body: &serde_json::Value) -> Self {
         Self::Answer(200, Vec::new(), body.to_string())
     }
 }
 
-/// Listens on a free port of 127.0.0.1 until it is dropped.
+/// Listens on a free port of 127.0.0.1 until dropped.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) addr: SocketAddr,
@@ -88,7 +81,6 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Starts one that answers as configured.
     pub(crate) async fn start(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -102,17 +94,14 @@ impl Receiver {
         }
     }
 
-    /// The address of a path on it.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr)
     }
 
-    /// All it got so far, in order.
     pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
 
-    /// How many requests it got so far.
     pub(crate) fn count(&self) -> usize {
         self.received.lock().unwrap().len()
     }
@@ -134,7 +123,7 @@ async fn serve(
                 received.lock().unwrap().push(request);
                 answer(reply).await
             });
-            // A client that goes away ends its connection.
+            // A client that disconnects ends its connection.
             let _ended = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -177,7 +166,7 @@ async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
         Reply::HalfWay => {
             let start = stream::once(async { Ok(Frame::data("half".into())) });
             let broken = start.chain(stream::once(async {
-                // Lets the start out before the end comes.
+                // Send the start before the error.
                 tokio::task::yield_now().await;
                 Err("broken off as requested")
             }));
@@ -191,12 +180,12 @@ async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
     }
 }
 
-/// Processes what the service would tell itself, and keeps it.
+/// Records the service's own events.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingSink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
 
 impl RecordingSink {
-    /// All it got so far, in order, each with the rules that led to it.
+    /// Returns all events received so far, in order, each with its chain of rules.
     pub(crate) fn events(&self) -> Vec<(IncomingEvent, Vec<RecordId>)> {
         self.0.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! Threads for rendering, so that templates that take long hold up nothing else.
+//! Threads for rendering, so that slow templates block nothing else.
 
 #[cfg(test)]
 mod tests;
@@ -19,10 +19,10 @@ use crate::{
     store::{audit, metrics::Metrics},
 };
 
-/// The reason for rendering, each with separate slots.
+/// The purpose of rendering; each has separate slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A caller looks at a message, or tests a destination or a mapping.
+    /// A preview, or a test of a destination or mapping.
     Preview,
     /// A delivery.
     Delivery,
@@ -31,10 +31,10 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Every purpose.
+    /// All purposes.
     pub const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
 
-    /// Returns the word for it in metrics.
+    /// Returns the metric label.
     pub fn word(self) -> &'static str {
         match self {
             Self::Preview => "preview",
@@ -44,8 +44,8 @@ impl Purpose {
     }
 }
 
-/// Runs CPU-bound work off the runtime, a few jobs of each purpose at a time, with a fair share for each
-/// client. Clones share the slots.
+/// Runs CPU-bound work off the runtime, a few jobs per purpose at a time, with fair shares for
+/// clients. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Renderers {
     shared: Arc<Shared>,
@@ -55,11 +55,11 @@ pub struct Renderers {
 #[derive(Debug)]
 struct Shared {
     slots: [Arc<FairSlots>; 3],
-    /// When the jobs under way began, by their number.
+    /// Start times of running jobs, by their number.
     begun: Mutex<(u64, HashMap<u64, Instant>)>,
 }
 
-/// A job that is under way, until it is dropped.
+/// A running job; removed when dropped.
 struct Begun {
     shared: Arc<Shared>,
     number: u64,
@@ -87,14 +87,15 @@ impl Drop for Begun {
 }
 
 impl Default for Renderers {
-    /// Renderers whose counts no one reads.
+    /// Creates renderers without metrics.
     fn default() -> Self {
         Self::new(Metrics::default())
     }
 }
 
 impl Renderers {
-    /// Renderers that count there: for each purpose half of the processors, the rest accept events and answer.
+    /// Creates renderers that use half of the processors for each purpose, leaving the rest for
+    /// ingestion and requests.
     pub fn new(metrics: Metrics) -> Self {
         let processors = thread::available_parallelism().map_or(1, Into::into);
         Self::of(metrics, (processors / 2).max(1))
@@ -116,13 +117,13 @@ impl Renderers {
         }
     }
 
-    /// Runs the work of the client that is calling, as soon as that client has a slot.
+    /// Runs work for the calling client as soon as it has a slot.
     ///
     /// # Errors
-    /// Those of [`Self::run_for`].
+    /// Returns an error in the same cases as [`Self::run_for`].
     ///
     /// # Cancel safety
-    /// That of [`Self::run_for`].
+    /// The same as [`Self::run_for`].
     pub async fn run<T: Send + 'static>(
         &self,
         purpose: Purpose,
@@ -132,15 +133,15 @@ impl Renderers {
             .await
     }
 
-    /// Runs the work as soon as that client has a slot.
+    /// Runs work for a client as soon as it has a slot.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] when too many wait, [`Error::Unavailable`] while the service stops,
-    /// [`Error::Internal`] when the work panics.
+    /// Returns [`Error::Exhausted`] if too many jobs are waiting, [`Error::Unavailable`] if the
+    /// service is stopping, and [`Error::Internal`] if the work panics.
     ///
     /// # Cancel safety
-    /// A dropped call that waits does not start its work. Work that started keeps its slot until it ends;
-    /// templates in it end at their next step.
+    /// Waiting work is not started after the future is dropped. Running work keeps its slot until
+    /// it ends; its templates stop at their next step.
     pub async fn run_for<T: Send + 'static>(
         &self,
         purpose: Purpose,
@@ -174,7 +175,7 @@ impl Renderers {
         }
     }
 
-    /// How many jobs have been under way for so long that they may never end.
+    /// Returns the number of jobs that have been running for so long that they may never end.
     pub fn stuck(&self) -> usize {
         let begun = self.shared.begun.lock();
         let begun = begun.unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +184,7 @@ impl Renderers {
     }
 }
 
-/// The client whose call this task serves; none for what the service does automatically.
+/// Returns the client whose call this task serves; `None` for the service's own work.
 pub(super) fn calling() -> Option<Arc<str>> {
     let by = || Some(Arc::from(audit::current()?.client.as_str()));
     scan::client().or_else(by)

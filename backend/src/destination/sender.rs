@@ -1,4 +1,4 @@
-//! One attempt from its content to its verdict: the same code for deliveries and for tests.
+//! Performs one attempt, from its content to its verdict; used by deliveries and tests.
 
 #[cfg(test)]
 mod tests;
@@ -45,44 +45,44 @@ use crate::{
     trace::{Span, SpanKind},
 };
 
-/// Warnings about a message that its attempt shows.
+/// Maximum number of rendering warnings shown in an attempt.
 const SHOWN_WARNINGS_MAX: usize = 3;
 
-/// Makes attempts. Clones share connections and tokens.
+/// Performs attempts. Clones share connections and tokens.
 #[derive(Debug, Clone)]
 pub struct Sender(Arc<Outlets>);
 
-/// What an attempt needs to know.
+/// Input of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct SendRequest<'a> {
-    /// The delivery, the same over all attempts.
+    /// Id of the delivery, the same in all attempts.
     pub delivery: RecordId,
-    /// The rule that notified; none for a test.
+    /// The rule that notified; `None` for a test.
     pub rule: Option<RecordId>,
-    /// What there is to tell.
+    /// The content to send.
     pub content: &'a Content,
-    /// The destination's name; empty for the test of a draft without a name.
+    /// Name of the destination; empty when testing a draft without a name.
     pub destination_name: &'a str,
-    /// Where to: the destination as it is now.
+    /// Current settings of the destination.
     pub kind: &'a DestinationKind,
-    /// The language of the templates in it.
+    /// Language of the templates in these settings.
     pub template_language: TemplateLanguage,
-    /// The first delivery about what this one updates, when that arrived.
+    /// The first delivery of the thread that this one updates, if it arrived.
     pub opening: Option<RecordId>,
-    /// The message in a chat that this one answers.
+    /// The chat message that this one replies to.
     pub thread: Option<&'a ChatThread>,
-    /// The addresses of a mail that get no further attempt.
+    /// Mail addresses that get no further attempt.
     pub recipients: &'a Recipients,
-    /// Timeout of the whole attempt, except for the response to the text of a mail.
+    /// Timeout of the whole attempt, except for the reply to the text of a mail.
     pub timeout: Duration,
-    /// Whether it goes over separate connections, as a test does: one that is kept from earlier
-    /// messages may work where a new one would not, and the other way round.
+    /// Whether to use new connections, as in a test: a pooled connection may work although a new
+    /// one would not, and vice versa.
     pub is_fresh: bool,
 }
 
 impl Sender {
-    /// A sender behind that guard, whose messages link to there. Without a sink, event destinations fail with a sentence saying
-    /// so.
+    /// Creates a sender behind a guard. Without a sink, event destinations fail with an
+    /// explanation.
     pub fn new(
         config: &Config,
         settings: watch::Receiver<Arc<SharedSettings>>,
@@ -115,7 +115,7 @@ impl Sender {
         }))
     }
 
-    /// Counts what is rendered there.
+    /// Records rendering in these metrics.
     #[must_use]
     pub fn counting(mut self, metrics: Metrics) -> Self {
         if let Some(outlets) = Arc::get_mut(&mut self.0) {
@@ -124,15 +124,15 @@ impl Sender {
         self
     }
 
-    /// Where its messages are rendered.
+    /// Returns the pool that renders messages.
     pub fn renderers(&self) -> Renderers {
         self.0.renderers.clone()
     }
 
-    /// Makes the message of an attempt without sending it.
+    /// Renders the message of an attempt without sending it.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] while the service stops.
+    /// Returns [`Error::Unavailable`] if the service is stopping.
     pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let shared = Arc::clone(&self.0.settings.borrow());
         let around = self.context(&request, &shared.tenant, false);
@@ -142,10 +142,10 @@ impl Sender {
         })
     }
 
-    /// The event that an event destination creates; none for other types.
+    /// Returns the event that an event destination would create; `None` for other types.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] while the service stops.
+    /// Returns [`Error::Unavailable`] if the service is stopping.
     pub async fn event_of(&self, request: SendRequest<'_>) -> Result<Option<IncomingEvent>, Error> {
         let kind = &request.content.destination_kind;
         let Some(templates) = of_type::<EventTemplates>(kind) else {
@@ -160,8 +160,8 @@ impl Sender {
         Ok(Some(made.await?.message))
     }
 
-    /// What a message says beside its content. Links that are followed without a key are in what leaves the
-    /// service; an event destination makes an event that every reader sees.
+    /// Returns the rendering context. Links that need no key are only included in messages that
+    /// leave the service, not in events, which every reader sees.
     fn context<'a>(
         &'a self,
         request: &SendRequest<'a>,
@@ -181,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// Whether the server of a destination can be connected to from here. Nothing is sent.
+    /// Whether a connection to the server of a destination can be opened. Nothing is sent.
     pub async fn connects(&self, kind: &DestinationKind) -> bool {
         let outlets = &*self.0;
         let address = with_type!(kind, settings => settings.server(outlets));
@@ -194,10 +194,10 @@ impl Sender {
         }
     }
 
-    /// Requests an address of an external monitor; any success is one.
+    /// Requests the URL of an external monitor; any success status counts.
     ///
     /// # Errors
-    /// What went wrong, without the address.
+    /// Returns the failure, without the URL.
     pub(crate) async fn ping(&self, url: &str, timeout: Duration) -> Result<(), PingFailure> {
         let request = HttpRequest {
             method: Method::GET,
@@ -216,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// Says something of this service itself, where something accepts it.
+    /// Reports one of the service's own events, if there is a sink.
     pub(crate) fn report(&self, event: IncomingEvent) {
         let status = event.status.map(Status::word);
         tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");
@@ -225,17 +225,17 @@ impl Sender {
         }
     }
 
-    /// Says something of this service itself that is stored, as [`Sender::report`] does.
+    /// Reports one of the service's own events that is already stored, like [`Sender::report`].
     pub(crate) fn report_stored(&self, event: OwnEvent) {
         if let Some(sink) = &self.0.sink {
             sink.report_stored(event);
         }
     }
 
-    /// Performs one attempt. It never fails: the report contains errors.
+    /// Performs one attempt. It never fails: errors are part of the report.
     ///
     /// # Cancel safety
-    /// A dropped call may have sent the message.
+    /// The message may have been sent when the future is dropped.
     pub async fn send(&self, request: SendRequest<'_>) -> Report {
         let begun = Instant::now();
         let mut span = Span::of(
@@ -256,7 +256,7 @@ impl Sender {
         }
         Report {
             verdict,
-            // As precise as it is stored.
+            // The precision with which it is stored.
             duration: Duration::from_micros(
                 begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX),
             ),
@@ -265,8 +265,8 @@ impl Sender {
         }
     }
 
-    /// Makes the request of an attempt as [`Self::send`] does, and sends nothing. The verdict is what would keep
-    /// it from being sent: it is delivered where nothing would.
+    /// Builds the request of an attempt like [`Self::send`], but sends nothing. The verdict tells
+    /// what would prevent it from being sent, and is "delivered" if nothing would.
     pub async fn request_of(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
         let begun = Instant::now();
         let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, None), false).await);
@@ -286,7 +286,7 @@ impl Sender {
             if let Some(templates) = of_type(&request.content.destination_kind) {
                 (request.content, templates)
             } else {
-                // The destination is of another type than when the notification was decided.
+                // The type of the destination has changed since the notification was decided.
                 current = Content {
                     destination_kind: request.kind.clone(),
                     template_language: request.template_language,
@@ -339,7 +339,7 @@ impl Sender {
         if request.is_fresh && is_sent {
             verdict.explanation.push_str(" (over a new connection)");
         }
-        // A template that gave way to the default must not go unseen.
+        // Make visible that a template was replaced by the default.
         if !warnings.is_empty() {
             let start = warnings.len().min(SHOWN_WARNINGS_MAX);
             let shown = attempt.explain(&warnings[..start].join("; "));
@@ -349,7 +349,7 @@ impl Sender {
     }
 }
 
-/// Masks every secret of a destination, and the signatures of the links in a message.
+/// Returns a masker for the secrets of a destination, and for the signatures of links in a message.
 fn masker(kind: &DestinationKind, content: &Content, around: &Context<'_>) -> Masker {
     let mut masker = Masker::default();
     kind.clone()

@@ -1,4 +1,4 @@
-//! ServiceNow: `em_event` records through the table API, behind an OAuth token.
+//! ServiceNow: `em_event` records through the table API, with an OAuth token.
 
 mod message;
 mod send;
@@ -33,7 +33,7 @@ impl DestinationType for ServiceNow {
         checks.one_line("refreshToken", self.refresh_token.reveal());
     }
 
-    /// The instance gets the tokens that the secrets are exchanged for.
+    /// The instance receives the tokens that the secrets are exchanged for.
     fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         let token_url = match self.token_url.as_str() {
             "" => &self.instance_url,

@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks 1.0.0 describes them.
+//! Signatures according to Standard Webhooks 1.0.0.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
@@ -7,19 +7,16 @@ use sha2::Sha256;
 
 use crate::domain::{RecordId, Secret};
 
-/// The header of the signature.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("webhook-signature");
-/// Its value in a request that is shown and not sent.
+/// Its value in a request that is shown but not sent.
 pub(crate) const SET_WHEN_SENT: HeaderValue = HeaderValue::from_static("(set when sent)");
-/// What signing secrets begin with.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// A signing secret that is not `whsec_` and base64.
 #[derive(Debug, thiserror::Error)]
 #[error("the signing secret is not `whsec_` followed by base64")]
 pub(crate) struct BadSecret;
 
-/// The value of `webhook-signature`: one signature for each secret, separated by a space.
+/// Returns the value of `webhook-signature`: one signature per secret, separated by spaces.
 pub(crate) fn sign(
     secrets: &Secret,
     id: RecordId,

@@ -1,4 +1,4 @@
-//! Where events go that this service makes itself.
+//! The sink for the service's own events.
 
 use std::fmt::Debug;
 
@@ -9,19 +9,19 @@ use crate::{
     error::Error,
 };
 
-/// Ingests events that this service makes itself.
+/// Ingests the service's own events.
 #[async_trait]
 pub trait EventSink: Debug + Send + Sync + 'static {
-    /// Ingests an event that the given rules led to, oldest first; returns once it is on disk.
+    /// Ingests an event caused by the given rules, oldest first; returns once it is on disk.
     ///
     /// # Errors
-    /// Why it was not accepted.
+    /// Returns an error if the event was not accepted.
     async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error>;
 
-    /// Ingests an event about this service itself, without waiting; it may be lost.
+    /// Ingests an event about this service without waiting; it may be lost.
     fn report(&self, event: IncomingEvent);
 
-    /// Ingests an event about this service itself that is stored, without waiting.
+    /// Ingests an already stored event about this service without waiting.
     fn report_stored(&self, event: OwnEvent) {
         self.report(event.event);
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl DestinationType for Slack {
-    /// `chat.postMessage` without `channel`.
+    /// The body of `chat.postMessage` without `channel`.
     type Message = Value;
 
     const THREADS: bool = true;

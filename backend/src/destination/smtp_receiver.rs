@@ -1,4 +1,4 @@
-//! A small mail server for tests: speaks enough SMTP, records mails, refuses on demand.
+//! A small mail server for tests: speaks basic SMTP, records mails, and refuses on demand.
 
 use std::{
     net::SocketAddr,
@@ -11,16 +11,15 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What a mail server got in one conversation.
+/// A recorded conversation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mail {
-    /// The commands, in order.
     pub(crate) commands: Vec<String>,
-    /// The mail with its headers; empty when it did not come to that.
+    /// The mail with its headers; empty if none was sent.
     pub(crate) data: String,
 }
 
-/// Listens on a free port of 127.0.0.1 until it is dropped.
+/// Listens on a free port of 127.0.0.1 until dropped.
 #[derive(Debug)]
 pub(crate) struct SmtpReceiver {
     pub(crate) addr: SocketAddr,
@@ -29,9 +28,9 @@ pub(crate) struct SmtpReceiver {
 }
 
 impl SmtpReceiver {
-    /// Starts one that answers each command that begins so with that line instead of taking it; an
-    /// empty line closes the connection, and `...` never comes. `.` stands for the end of the mail, `HI`
-    /// for the greeting.
+    /// Starts a server that replies to commands with the given prefixes with the given lines
+    /// instead of accepting them. An empty line closes the connection, and `...` never replies. `.`
+    /// is the end of the mail, `HI` the greeting.
     pub(crate) async fn start(refuse: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -56,7 +55,6 @@ impl SmtpReceiver {
         }
     }
 
-    /// The conversations that ended, in order.
     pub(crate) fn mails(&self) -> Vec<Mail> {
         self.mails.lock().unwrap().clone()
     }
@@ -79,7 +77,7 @@ async fn converse(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
             (None, true, ".") => "250 taken",
             (None, true, _) => "",
             (None, false, command) => match command.get(..4).unwrap_or_default() {
-                // What answers the error of a token.
+                // The response to a token error.
                 "" => "535 5.7.3 Authentication unsuccessful",
                 "EHLO" => "250-hello\r\n250 AUTH PLAIN",
                 "AUTH" => "235 welcome",

@@ -1,4 +1,4 @@
-//! Messages about one occurrence: documents, mails, and what holds for every kind of destination.
+//! Messages about one occurrence: documents, mails, and properties common to all destination types.
 
 mod digests;
 mod providers;
@@ -585,7 +585,7 @@ fn a_link_leads_where_the_setting_says_with_its_values_escaped() {
     );
 }
 
-/// Signs without a key, for tests of where links stand.
+/// Signs links without a key, for tests of where links appear.
 #[derive(Debug)]
 struct Unsigned;
 

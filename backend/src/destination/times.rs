@@ -1,33 +1,34 @@
-//! How long the parts of an exchange over HTTP took.
+//! Durations of the parts of an HTTP exchange.
 
 use std::time::Duration;
 
-/// How long a connection took to be opened.
+/// Time taken to open a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Dialed {
-    /// Resolving the name; none where a proxy does.
+    /// Name resolution; `None` if a proxy does it.
     pub(crate) resolve: Option<Duration>,
-    /// Connecting, after that.
+    /// Connecting, after name resolution.
     pub(crate) connect: Duration,
 }
 
-/// How long the parts of an exchange took.
+/// Durations of the parts of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExchangeTimes {
-    /// Resolving the name; none through a proxy and over a kept connection.
+    /// Name resolution; `None` through a proxy or over a reused connection.
     pub resolve: Option<Duration>,
-    /// Connecting, after that; none over a kept connection.
+    /// Connecting, after name resolution; `None` over a reused connection.
     pub connect: Option<Duration>,
-    /// The TLS handshake, after that; none without TLS and over a kept connection.
+    /// TLS handshake, after connecting; `None` without TLS or over a reused connection.
     pub tls: Option<Duration>,
-    /// Until the first byte of the answer, from the start.
+    /// Time from the start to the first byte of the response.
     pub first_byte: Duration,
-    /// Until the end of the answer, from the start.
+    /// Time from the start to the end of the response.
     pub total: Duration,
 }
 
 impl ExchangeTimes {
-    /// Notes how long the connection took that was opened for it, and with TLS until when.
+    /// Records the times of the connection opened for the exchange; `secured` is the time until TLS
+    /// was established.
     pub(super) fn open(&mut self, dialed: Dialed, secured: Option<Duration>) {
         (self.resolve, self.connect) = (dialed.resolve, Some(dialed.connect));
         let before = dialed.resolve.unwrap_or_default() + dialed.connect;

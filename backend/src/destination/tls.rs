@@ -1,5 +1,4 @@
-//! The authorities trusted for messages: the machine's certificate authorities, and those that the
-//! installation adds; and the certificates by which receivers know who sends.
+//! TLS configuration for messages: trusted certificate authorities, and client certificates.
 
 use std::sync::Arc;
 
@@ -13,23 +12,21 @@ use rustls::{
 
 use crate::domain::Secret;
 
-/// A certificate that is shown to receivers, and its key.
+/// A client certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The certificate and those that it rests on, in PEM.
+    /// The certificate chain, in PEM.
     pub(crate) certificate: String,
-    /// Its key, in PEM.
     pub(crate) private_key: Secret,
 }
 
-/// Why a certificate cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadIdentity {
-    /// There is no certificate in the text.
+    /// The text contains no certificate.
     Certificate,
-    /// There is no key in the text that can be used.
+    /// The text contains no usable key.
     Key,
-    /// The key is not the certificate's.
+    /// The key does not belong to the certificate.
     Pair,
 }
 
@@ -37,12 +34,12 @@ pub(crate) enum BadIdentity {
 #[derive(Debug, Clone)]
 pub(crate) struct Trust {
     roots: Arc<RootCertStore>,
-    /// Certificates that the installation names, each of which is good for the server that shows it.
+    /// Configured certificates, which are also trusted as server certificates.
     named: Arc<[CertificateDer<'static>]>,
 }
 
 impl Trust {
-    /// The machine's authorities and these.
+    /// Trusts the machine's authorities and the given ones.
     pub(crate) fn new(authorities: &[CertificateDer<'static>]) -> Self {
         let machine = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
@@ -62,15 +59,15 @@ impl Trust {
     }
 }
 
-/// Trusts these authorities, and presents no certificate.
+/// Returns a configuration without a client certificate.
 pub(crate) fn client_config(trust: &Trust) -> ClientConfig {
     builder(trust).with_no_client_auth()
 }
 
-/// Trusts these authorities, and shows that certificate.
+/// Returns a configuration with a client certificate.
 ///
 /// # Errors
-/// When it cannot be used.
+/// Returns an error if the certificate cannot be used.
 pub(crate) fn client_config_of(
     trust: &Trust,
     identity: &Identity,
@@ -92,10 +89,6 @@ pub(crate) fn client_config_of(
     })
 }
 
-/// Looks for what is wrong with a certificate that is to be shown.
-///
-/// # Errors
-/// When it cannot be used.
 pub(crate) fn check_identity(identity: &Identity) -> Result<(), BadIdentity> {
     let trust = Trust {
         roots: Arc::new(RootCertStore::empty()),
@@ -104,7 +97,7 @@ pub(crate) fn check_identity(identity: &Identity) -> Result<(), BadIdentity> {
     client_config_of(&trust, identity).map(drop)
 }
 
-/// The provider is named, since a process can hold only one default.
+/// Names the provider explicitly, because a process can have only one default.
 fn builder(trust: &Trust) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -115,7 +108,7 @@ fn builder(trust: &Trust) -> ConfigBuilder<ClientConfig, WantsClientCert> {
         Ok(verifier) => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier)),
-        // Without an authority there is nothing to verify by: no server is trusted.
+        // Without authorities nothing can be verified: no server is trusted.
         Err(_no_authorities) => builder.with_root_certificates(Arc::clone(&trust.roots)),
     }
 }

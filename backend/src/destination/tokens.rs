@@ -1,24 +1,24 @@
-//! OAuth tokens that were given out, kept while they are good.
+//! A cache of OAuth tokens.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
-/// Tokens that are kept; above that the cache starts again.
+/// Maximum number of cached tokens; the cache is cleared beyond it.
 const TOKENS_MAX: usize = 1_000;
-/// Tokens that were given out, by what they were asked with.
+/// Cached tokens, by their request parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
     given: Mutex<HashMap<[u8; 32], Token>>,
-    /// Those whose server takes the client's secret in the body alone.
+    /// Keys whose server only accepts the client's secret in the body.
     in_body: Mutex<HashSet<[u8; 32]>>,
 }
 
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) bearer: String,
-    /// In milliseconds since 1970.
+    /// Expiry in milliseconds since the epoch.
     pub(super) good_until_ms: i64,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Token {
 }
 
 impl Tokens {
-    /// Whether a token is asked for with the client's secret in the body.
+    /// Whether the token request has the client's secret in the body.
     pub(super) fn is_in_body(&self, key: [u8; 32]) -> bool {
         let in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
         in_body.contains(&key)

@@ -1,4 +1,4 @@
-//! What an attempt sent and got back, made fit for readers: secrets masked, lengths cut.
+//! The request and response of an attempt for readers: secrets masked, and truncated.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -15,35 +15,32 @@ use url::{Position, Url, form_urlencoded};
 
 use crate::domain::secret::MASK;
 
-/// Bytes of a body that are kept.
+/// Bytes of a body that are stored.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of one header's value that are kept.
 const HEADER_BYTES_MAX: usize = 1024;
-/// Headers that are kept.
 const HEADERS_MAX: usize = 64;
-/// Bytes of an explanation.
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
-/// Bytes that a text has at least for its derived spellings to be distinguished from chance. A
-/// shorter one is masked where it stands as a separate word.
+/// Minimum bytes of a text for masking its encoded forms without chance matches. Shorter ones are
+/// masked only as separate words.
 const DERIVED_BYTES_MIN: usize = 6;
 
-/// What is in an address as `%XX`.
+/// Characters that are percent-encoded in URLs.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Bytes of a signature that stand together by no chance: what a template, a limit or a line break leaves
-/// of one is masked from so many on.
+/// Length of a substring of a signature that does not occur by chance. Parts left by a template,
+/// limit or line break are masked from this length on.
 const SIGNATURE_RUN_BYTES: usize = 12;
 
-/// Replaces secrets by the mask, in every spelling in which a message can hold them.
+/// Masks secrets in every encoding in which a message may contain them.
 #[derive(Clone, Default)]
 pub(crate) struct Masker {
     needles: Vec<String>,
-    /// Every run of [`SIGNATURE_RUN_BYTES`] of every signature.
+    /// All substrings of [`SIGNATURE_RUN_BYTES`] of all signatures.
     runs: HashSet<[u8; SIGNATURE_RUN_BYTES]>,
 }
 
@@ -54,8 +51,8 @@ impl std::fmt::Debug for Masker {
 }
 
 impl Masker {
-    /// Masks one more secret: the whole, the words in it (`Bearer TOKEN`, two signing secrets), and
-    /// of an address what follows the host, which is no secret itself.
+    /// Adds a secret: the whole text, the words in it (`Bearer TOKEN`, two signing secrets), and
+    /// the part of a URL after the host, which is not secret itself.
     pub(crate) fn add(&mut self, secret: &str) {
         let address = Url::parse(secret).ok().filter(Url::has_host);
         let address = address.as_ref().map(|url| {
@@ -67,7 +64,7 @@ impl Masker {
         let parts = words.chain(address.into_iter().flatten());
         for text in [secret.trim()].into_iter().chain(parts) {
             self.add_spellings(text);
-            // Credentials of the scheme `Basic`, and signing secrets.
+            // `Basic` credentials, and signing secrets.
             let encoded = text.strip_prefix("whsec_").unwrap_or(text);
             let decoded = STANDARD.decode(encoded).map(String::from_utf8);
             if let Ok(Ok(decoded)) = decoded {
@@ -79,12 +76,12 @@ impl Masker {
                 }
             }
         }
-        // A secret that is part of another one must not break the longer one up.
+        // Longest first: a secret that is part of another must not break it up.
         self.needles
             .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
     }
 
-    /// Masks one more signature of a link, and each part of it.
+    /// Adds the signature of a link, including its parts.
     pub(crate) fn add_signature(&mut self, signature: &str) {
         self.add(signature);
         let runs = signature.as_bytes().windows(SIGNATURE_RUN_BYTES);
@@ -92,7 +89,7 @@ impl Masker {
         self.runs.extend(runs);
     }
 
-    /// Masks what a secret template became, where its author wrote a secret between the variables.
+    /// Adds the rendered form of a secret template that contains a secret between its variables.
     pub(crate) fn add_filled(&mut self, template: &str, filled: &str) {
         let own = template.split("{{").enumerate().map(|(at, part)| match at {
             0 => part,
@@ -102,7 +99,7 @@ impl Masker {
         for text in own.iter().copied() {
             self.add(text);
         }
-        // The whole, and not the words in it: those of the event are no secret.
+        // Only the whole text, because words from the event are not secret.
         if !own.is_empty() {
             self.add_spellings(filled);
         }
@@ -135,11 +132,11 @@ impl Masker {
         }
     }
 
-    /// The text without secrets, at most so many bytes of it.
+    /// Returns the text without secrets, at most `limit_bytes` long.
     pub(crate) fn mask(&self, text: &str, limit_bytes: usize) -> String {
         let longest = self.needles.first().map_or(0, String::len);
-        // What lies further on cannot show, not even the end of a secret that begins before; `%XX` makes
-        // three bytes of one.
+        // Text further on cannot become visible, not even the end of a secret that begins before;
+        // `%XX` triples the length.
         let mut text = cut(text, limit_bytes.saturating_add(3 * longest)).to_owned();
         for needle in &self.needles {
             text = masked(text, needle);
@@ -150,13 +147,13 @@ impl Masker {
         text
     }
 
-    /// Masks what is left of signatures.
+    /// Masks remaining parts of signatures.
     fn mask_runs(&self, text: String) -> String {
         if self.runs.is_empty() {
             return text;
         }
         let (mut masked, mut kept, mut end) = (String::new(), 0, 0);
-        // A run is of ASCII, so that its ends are those of characters.
+        // Substrings are ASCII, so their bounds are character boundaries.
         for (at, run) in text.as_bytes().windows(SIGNATURE_RUN_BYTES).enumerate() {
             if !self.runs.contains(run) {
                 continue;
@@ -172,13 +169,13 @@ impl Masker {
         masked
     }
 
-    /// Masks secrets of which some characters are written as `%XX`, whichever they are.
+    /// Masks secrets with an arbitrary subset of their characters percent-encoded.
     fn mask_percent(&self, text: String) -> String {
         if !text.contains('%') || self.needles.is_empty() {
             return text;
         }
         let mut read = Vec::with_capacity(text.len());
-        // Where each byte that was read is in the text.
+        // Offset in the text of each decoded byte.
         let mut from = Vec::with_capacity(text.len() + 1);
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -209,12 +206,12 @@ impl Masker {
         masked
     }
 
-    /// A body without secrets; bytes that are no text are replaced.
+    /// Masks a body; invalid UTF-8 is replaced.
     pub(crate) fn mask_body(&self, body: &[u8]) -> String {
         self.mask(&String::from_utf8_lossy(body), BODY_BYTES_MAX)
     }
 
-    /// Headers without secrets, repeated ones joined by a comma.
+    /// Masks headers, joining repeated ones with a comma.
     pub(crate) fn mask_headers(&self, headers: &HeaderMap) -> BTreeMap<String, String> {
         let mut masked = BTreeMap::<String, String>::new();
         for (name, value) in headers.iter().take(HEADERS_MAX) {
@@ -232,7 +229,6 @@ impl Masker {
     }
 }
 
-/// A text without that secret.
 fn masked(text: String, secret: &str) -> String {
     let mut kept = 0;
     let mut masked = String::new();
@@ -250,15 +246,15 @@ fn masked(text: String, secret: &str) -> String {
     masked
 }
 
-/// Whether a secret that is found there is meant: a short one is part of many words by chance.
+/// Whether a match is a secret: short ones occur in many words by chance.
 fn is_meant(text: &[u8], at: usize, length: usize) -> bool {
     let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     length >= DERIVED_BYTES_MIN
         || !(is_inside(text[..at].last()) || is_inside(text.get(at + length)))
 }
 
-/// How a text is in base64 of something longer that has so many bytes before it, but for the
-/// letters that what is around it has a part in.
+/// Returns the base64 form of a text within longer data, `offset` bytes after a multiple of three,
+/// without characters shared with the surrounding data.
 fn within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
     let before = [&b"\0\0"[..offset], text.as_bytes()].concat();
     let whole = before.len() / 3 * 3;
@@ -266,7 +262,7 @@ fn within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
     written[offset.div_ceil(3) * 4..].to_owned()
 }
 
-/// The words of a secret that are secret themselves. A scheme such as `Bearer` is not.
+/// Returns the words of a secret that are secret themselves, excluding schemes such as `Bearer`.
 fn words_of(secret: &str) -> impl Iterator<Item = &str> {
     let is_scheme = |word: &&str| ["basic", "bearer", "token"].contains(&&*word.to_lowercase());
     secret
@@ -274,7 +270,7 @@ fn words_of(secret: &str) -> impl Iterator<Item = &str> {
         .filter(move |word| !is_scheme(word))
 }
 
-/// The start of a text, at most so many bytes, whole characters.
+/// Truncates a text to `limit_bytes` at a character boundary.
 fn cut(text: &str, limit_bytes: usize) -> &str {
     let mut end = limit_bytes.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,46 +1,46 @@
-//! Judging: the outcome of an attempt, and what is to be done about it.
+//! The outcome of an attempt, and what to do next.
 
 use std::time::Duration;
 
 use super::times::ExchangeTimes;
 use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
-/// The outcome of an attempt.
+/// The report on an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// What is to be believed of it, and what is to be done.
+    /// The outcome and the advice.
     pub verdict: Verdict,
-    /// How long it took.
+    /// Duration of the attempt.
     pub duration: Duration,
-    /// What was sent and what came back, secrets masked.
+    /// Request and response, with secrets masked.
     pub transcript: Transcript,
-    /// The times of the last exchange over HTTP that was answered.
+    /// Times of the last HTTP exchange with a response.
     pub times: Option<ExchangeTimes>,
 }
 
-/// What is to be believed of an attempt, and what is to be done.
+/// The outcome of an attempt, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Its outcome.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The same in a sentence for people, secrets masked.
+    /// A readable explanation, with secrets masked.
     pub explanation: String,
-    /// What to do next when it was not delivered.
+    /// What to do next if it was not delivered.
     pub advice: Advice,
-    /// Of a mail: the addresses that a mail server answered about.
+    /// For a mail: the mail server's replies about its addresses.
     pub recipients: Vec<RecipientAnswer>,
 }
 
-/// A mail server's answer about one address of a mail.
+/// A mail server's reply about one address of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecipientAnswer {
-    /// The mail server took the mail for this address.
+    /// The mail server accepted the mail for this address.
     Reached(String),
     /// The mail server refused the address.
     Refused {
         /// The address.
         address: String,
-        /// The answer, secrets masked.
+        /// The reply, with secrets masked.
         said: String,
         /// Whether it is permanent (5xx).
         is_permanent: bool,
@@ -50,33 +50,33 @@ pub enum RecipientAnswer {
 /// What to do after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// Try again as the schedule says.
+    /// Retry on schedule.
     Again,
-    /// Try this message again as the schedule says; others may go.
+    /// Retry this message on schedule; other messages are not affected.
     Later,
-    /// Try again, not before that much time has passed: the receiver asked for it, for all messages.
+    /// Retry after the given time, which the receiver asks for on behalf of all messages.
     AgainAfter(Duration),
-    /// Try again as the schedule says; it helps once the destination is fixed.
+    /// Retry on schedule; the destination needs to be fixed.
     Mend,
-    /// The receiver will hardly change its mind about this message: give up after a few tries.
+    /// The receiver is unlikely to accept this message: give up after a few retries.
     FewMore,
-    /// Another try would end the same way.
+    /// Do not retry: the result would be the same.
     GiveUp,
 }
 
-/// What a failed attempt speaks against.
+/// The cause that a failed attempt points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The receiver, which is unwell: it is not reached, does not answer in time, or reports it.
+    /// The receiver is unhealthy: unreachable, too slow, or reporting an error.
     Receiver,
-    /// The destination, which is wrong: access is denied, or nothing is there.
+    /// The destination is misconfigured: access is denied, or it does not exist.
     Destination,
-    /// The message, which this receiver does not take; others may go.
+    /// The receiver does not accept this message; others may succeed.
     Message,
 }
 
 impl Verdict {
-    /// What a failed attempt speaks against; none when the message was taken.
+    /// Returns the cause of the failure; `None` if the message was delivered.
     pub(crate) fn fault(&self) -> Option<Fault> {
         match (self.outcome, self.advice) {
             (Outcome::Delivered, _) => None,
@@ -86,18 +86,18 @@ impl Verdict {
         }
     }
 
-    /// Whether the message arrived; of a mail, at one address at least.
+    /// Whether the message arrived; for a mail, at one address at least.
     pub(crate) fn arrives(&self) -> bool {
         let is_reached = |it: &RecipientAnswer| matches!(it, RecipientAnswer::Reached(_));
         self.outcome == Outcome::Delivered || self.recipients.iter().any(is_reached)
     }
 
-    /// Whether it is about some addresses of a mail, and says nothing of their destination.
+    /// Whether it concerns only some addresses of a mail, not the destination.
     pub(crate) fn is_about_addresses(&self) -> bool {
         !self.recipients.is_empty() && !self.arrives() && self.fault() == Some(Fault::Message)
     }
 
-    /// The addresses of a mail that get no further attempt after this one.
+    /// Returns the addresses of a mail that get no further attempt after this one.
     pub(crate) fn settled(&self, before: &Recipients) -> Recipients {
         let mut after = before.clone();
         for answer in &self.recipients {
@@ -112,7 +112,7 @@ impl Verdict {
             }
         }
         if after.reached.is_empty() {
-            // Whatever is wrong may be the destination's.
+            // The destination itself may be wrong.
             after.refused.clear();
         }
         after

@@ -1,4 +1,4 @@
-//! Webhooks: an HTTP request of the author's making, signed.
+//! Webhooks: a configurable, signed HTTP request.
 
 mod address;
 mod check;
@@ -23,23 +23,21 @@ use crate::{
 
 pub use check::{is_credential, is_plain_header, is_secret_header};
 
-/// What is sent, and where.
+/// The rendered request.
 #[derive(Debug)]
 pub(crate) struct Body {
-    /// The address for a look, when it is built from a template. It is made again for each attempt,
-    /// since messages go where the destination leads then.
+    /// The URL for previews, if it is a template. Attempts render it again with the current
+    /// settings of the destination.
     url: Option<String>,
-    /// Its `content-type`.
     content_type: String,
-    /// For a look, as the address: headers that are built from templates and not secret.
+    /// For previews, like the URL: non-secret headers rendered from templates.
     headers: BTreeMap<String, String>,
     text: String,
 }
 
-/// Variables by which receivers keep incidents.
+/// Variables by which receivers identify incidents.
 const KEYS: [&str; 3] = ["thread_id", "labels", "occurrence_id"];
 
-/// Whether a text of a webhook is a template.
 fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -47,8 +45,8 @@ fn is_template(text: &str) -> bool {
 impl DestinationType for Webhook {
     type Message = Body;
 
-    /// Where a closing is sent otherwise than an opening, the receiver keeps what was opened; so it does
-    /// where templates have a key and say when it is over, unless they know digests.
+    /// The receiver keeps state if closings have a different request, or if templates use a key and
+    /// `is_over` without supporting digests.
     fn keeps_state(&self) -> bool {
         let texts = [&self.payload, &self.url, self.secret_url.reveal()];
         let asks = |word: &str| {
@@ -65,7 +63,7 @@ impl DestinationType for Webhook {
             "" => self.secret_url.reveal(),
             url => url,
         };
-        // No variable stands before the path.
+        // There are no variables before the path.
         address.split("{{").next().map(str::to_owned)
     }
 
@@ -75,7 +73,7 @@ impl DestinationType for Webhook {
 
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         let mut templates = vec![("payload".into(), self.payload.as_str())];
-        // Without braces these are texts of any kind, and need not be templates.
+        // Without braces these are arbitrary texts, not templates.
         let mut if_template = |field, text| {
             if is_template(text) {
                 templates.push((field, text));

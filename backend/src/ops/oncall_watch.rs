@@ -1,4 +1,4 @@
-//! Reports hand-offs of schedules, and times at which no one will be on call.
+//! Reports hand-offs of schedules, and upcoming times at which no one is on call.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,20 +20,18 @@ use crate::{
     store::{Changes, EngineError, Store},
 };
 
-/// The type of these events.
 const KIND: &str = "on-call";
-/// Their names.
 const CHANGED: &str = "on call changed";
 const NOBODY: &str = "no one on call";
-/// The metadata field with the contacts that are on call.
+/// The metadata field that contains the contacts on call.
 const CONTACTS: &str = "contacts";
 
-/// Reports on schedules; on the node that leads.
+/// Reports on schedules; runs on the leader.
 #[derive(Debug)]
 pub struct OnCallWatch {
     deciding: Deciding,
     intake: Intake,
-    /// When to look at a schedule again, in milliseconds since 1970, and what was looked at.
+    /// Schedules checked, with the time of their next check in milliseconds since the epoch.
     looked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
 }
 
@@ -47,12 +45,12 @@ impl OnCallWatch {
         }
     }
 
-    /// Looks now and then until shutdown.
+    /// Checks periodically until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 if let Err(error) = self.pass().await {
-                    // What is due is found by the next pass.
+                    // The next pass catches up.
                     log_failure("failed to check schedules", &error);
                 }
                 let clock = &self.deciding.clock;
@@ -66,11 +64,11 @@ impl OnCallWatch {
         }
     }
 
-    /// Looks once: compares the newest events with the schedules, so that nothing is reported twice
-    /// and nothing is missed, whatever stopped in between.
+    /// Compares the newest events with the schedules, so that nothing is reported twice or missed
+    /// across restarts.
     ///
     /// # Errors
-    /// Those of the store and the intake.
+    /// Returns an error if the store or the intake fails.
     pub async fn pass(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let schedules = &snapshot.responders().schedules;
@@ -94,7 +92,7 @@ impl OnCallWatch {
         Ok(())
     }
 
-    /// Opens an event for others who are on call now.
+    /// Opens an event if the contacts on call have changed.
     async fn hand_off(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
         let name = &schedule.schedule.name;
         let contacts = schedule.at(now_ms).contacts;
@@ -117,7 +115,7 @@ impl OnCallWatch {
             ..event(CHANGED, name, now_ms)
         };
         let closed = closing(CHANGED, name, now_ms);
-        // Each hand-off is a separate occurrence, so that rules announce it.
+        // Each hand-off is a separate occurrence, so that rules notify of it.
         let events = match said {
             Some(_) => vec![closed, opened],
             None => vec![opened],
@@ -128,7 +126,7 @@ impl OnCallWatch {
         Ok(())
     }
 
-    /// Opens an event for a time to come at which no one is on call, and closes it when there is none.
+    /// Opens an event if there is an upcoming gap, and closes it when there is none.
     async fn gap(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
         let Schedule {
             name, gaps_allowed, ..
@@ -163,10 +161,10 @@ impl OnCallWatch {
     }
 }
 
-/// Closes the events about a schedule with the change that deletes it.
+/// Closes the events about a schedule in the change that deletes it.
 ///
 /// # Errors
-/// Returns any error of the store.
+/// Returns an error if the store fails.
 pub async fn close_for_deleted(
     store: &Store,
     schedule: &Name,
@@ -236,7 +234,7 @@ mod tests {
             overrides: Vec::new(),
             ..full::schedule("nights")
         };
-        // The clock begins on 15 January 2027 at 08:00.
+        // The clock starts on 15 January 2027 at 08:00.
         schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
         schedule.layers[0].calendar = None;
         let mut changes = deciding.store.changes();
@@ -250,7 +248,7 @@ mod tests {
             (first.number, &*first.summary),
             (1, "ana is on call by nights now")
         );
-        // A process that begins again says nothing twice.
+        // A restarted process does not report again.
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
         watch.pass().await.unwrap();
         assert_eq!(newest(&deciding, CHANGED).await.unwrap().count, 1);
@@ -262,7 +260,7 @@ mod tests {
             (2, "ben, cleo is on call by nights now")
         );
         assert!(newest(&deciding, NOBODY).await.is_none());
-        // From the day after tomorrow on no one is on call.
+        // No one is on call from the day after tomorrow on.
         let key = schedule.name.as_str().into();
         let stored = deciding.store.get::<Schedule>(key).await.unwrap().unwrap();
         let now_ms = deciding.clock.now_ms();

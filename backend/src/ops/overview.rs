@@ -26,60 +26,58 @@ use crate::{
     },
 };
 
-/// Destinations that are looked at.
 const DESTINATIONS_MAX: usize = 1_000;
-/// An hour in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
-/// Records read at a time.
 const PAGE: usize = 1_000;
 
 /// The state of the service.
 #[derive(Debug, Clone)]
 pub struct Overview {
-    /// Occurrences that are open or suppressed, by severity.
+    /// Number of occurrences that are open or suppressed, by severity.
     pub open: BTreeMap<Severity, usize>,
-    /// How many of these were opened in the last hour, by severity.
+    /// Number of these opened in the last hour, by severity.
     pub opened: BTreeMap<Severity, usize>,
-    /// What the service itself takes.
+    /// Resource usage of the service itself.
     pub footprint: Footprint,
-    /// The state of the store.
+    /// Condition of the store.
     pub condition: Condition,
-    /// Since when nothing is sent, in milliseconds since 1970; none while the service works.
+    /// Start of quiet mode, in which nothing is sent, in milliseconds since the epoch; `None` if it
+    /// is off.
     pub quiet_since_ms: Option<i64>,
-    /// The nodes that share the store, the oldest first.
+    /// The nodes that share the store, oldest first.
     pub nodes: Vec<NodeOverview>,
-    /// The newest place in the change log.
+    /// The newest position in the change log.
     pub log_head: LogPosition,
-    /// How many of these are acknowledged; none when there are too many to look at.
+    /// Number of these that are acknowledged; `None` if there are too many to count.
     pub acknowledged: Option<usize>,
     /// Events accepted per minute, for the last 60 minutes, oldest first.
     pub events_per_minute: Vec<i64>,
-    /// Each destination with traffic in the last 24 hours or trouble, by name.
+    /// Destinations that had traffic in the last 24 hours or are unhealthy, by name.
     pub destinations: Vec<DestinationOverview>,
-    /// Since when deliveries and events are counted, in milliseconds since 1970.
+    /// Start of the statistics of deliveries and events, in milliseconds since the epoch.
     pub counted_since_ms: Option<i64>,
-    /// When the oldest delivery that has not ended was decided, in milliseconds since 1970.
+    /// Creation time of the oldest unfinished delivery, in milliseconds since the epoch.
     pub oldest_undelivered_ms: Option<i64>,
-    /// How many triggers are stored.
+    /// Number of stored triggers.
     pub triggers: usize,
-    /// How many destinations are stored.
+    /// Number of stored destinations.
     pub destinations_stored: usize,
-    /// How many rules are stored.
+    /// Number of stored rules.
     pub rules: usize,
-    /// How many of the rules are enabled.
+    /// Number of enabled rules.
     pub enabled_rules: usize,
 }
 
-/// A node, and what it reports about its settings.
+/// A node, and the settings that it reports.
 #[derive(Debug, Clone)]
 pub struct NodeOverview {
     /// The node.
     pub seen: NodeSeen,
-    /// The shared settings of its file that are not applied.
+    /// Shared settings in the node's file that are not applied.
     pub ignored_settings: Vec<String>,
-    /// The sections of its file that differ from those of the leader.
+    /// Sections of the node's file that differ from the leader's.
     pub differing_sections: Vec<String>,
-    /// A digest of its settings.
+    /// Digest of the node's settings.
     pub settings_digest: String,
 }
 
@@ -102,22 +100,22 @@ fn nodes(seen: Vec<NodeSeen>) -> Vec<NodeOverview> {
 /// The health of one destination's deliveries.
 #[derive(Debug, Clone)]
 pub struct DestinationOverview {
-    /// Its name.
+    /// Name of the destination.
     pub name: String,
-    /// The health of its deliveries.
+    /// Health of its deliveries.
     pub health_summary: destination::HealthSummary,
-    /// Deliveries given up in the last 24 hours.
+    /// Deliveries that failed for good in the last 24 hours.
     pub dead: i64,
-    /// Deliveries made in the last 24 hours.
+    /// Successful deliveries in the last 24 hours.
     pub delivered: i64,
-    /// Whether it fails, and the event about that is sent to failing destinations only.
+    /// Whether it is failing and the event about the failure goes to failing destinations only.
     pub is_silent: bool,
 }
 
-/// Looks at the whole service.
+/// Returns the state of the whole service.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
@@ -166,7 +164,7 @@ async fn open_by_severity(store: &Store) -> Result<BTreeMap<Severity, usize>, Er
     Ok(open)
 }
 
-/// How many of those that continue were opened since a moment, in milliseconds since 1970.
+/// Counts the open and suppressed occurrences opened since a time in milliseconds since the epoch.
 async fn opened_by_severity(
     store: &Store,
     since_ms: i64,
@@ -251,8 +249,8 @@ async fn destinations(
     Ok(overviews)
 }
 
-/// Deliveries are keyed in the order in which they were decided, so the first one of each state
-/// that has not ended is the oldest.
+/// Delivery keys are ordered by creation time, so the first one of each unfinished state is the
+/// oldest.
 async fn oldest_undelivered_ms(store: &Store) -> Result<Option<i64>, Error> {
     let mut oldest: Option<u64> = None;
     let ranges = [1_u8, 2, 3].map(|state| Range::under(&[state]));

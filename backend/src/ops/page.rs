@@ -1,4 +1,4 @@
-//! Pages of lists: how large they are, and the opaque tokens that lead from one to the next.
+//! Pages of lists: sizes, and opaque tokens that continue with the next page.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
@@ -8,25 +8,25 @@ use crate::{
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
 };
 
-/// The first byte of every token; raised when their layout changes.
+/// The first byte of every token; incremented when the layout changes.
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 const SCOPE_BYTES: usize = 8;
 
-/// Which page a caller asks for.
+/// The page that a caller requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageRequest {
-    /// How many records; 0 means the default, and more than the most means the most.
+    /// Number of records; 0 means the default, and larger values are capped at the maximum.
     pub size: i32,
-    /// Where to continue; empty for the first page.
+    /// Token of the page; empty for the first page.
     pub token: String,
 }
 
 impl PageRequest {
-    /// How many records to answer.
+    /// Returns the number of records to return.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when the size is negative.
+    /// Returns [`Error::Invalid`] if the size is negative.
     pub fn limit(&self) -> Result<usize, Error> {
         match usize::try_from(self.size) {
             Ok(0) => Ok(PAGE_SIZE_DEFAULT),
@@ -46,9 +46,9 @@ impl PageRequest {
 pub struct Page<T> {
     /// The records.
     pub items: Vec<T>,
-    /// Leads to the next page; empty at the end.
+    /// Token of the next page; empty at the end.
     pub next_page_token: String,
-    /// How many records pass the filters, over all pages.
+    /// Number of records that match the filters, over all pages.
     pub total: usize,
 }
 
@@ -57,7 +57,7 @@ pub struct Page<T> {
 pub struct Scope(Sha256);
 
 impl Scope {
-    /// A list without filters.
+    /// Creates the scope of a list without filters.
     pub fn new(list: &str) -> Self {
         Self(Sha256::new()).with("list", [list])
     }
@@ -73,12 +73,12 @@ impl Scope {
         for value in values {
             self.add(value.as_ref());
         }
-        // No text is that long, so what follows cannot be taken for a value.
+        // No text has this length, so the next filter cannot be mistaken for a value.
         self.0.update(u64::MAX.to_be_bytes());
         self
     }
 
-    /// The token of the page after a key.
+    /// Returns the token of the page after a key.
     pub fn token(&self, last_key: &[u8]) -> String {
         let mut bytes = vec![VERSION];
         let tail = [&self.hash()[..], last_key].concat();
@@ -87,10 +87,10 @@ impl Scope {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The key that a token's page continues after; none for an empty token.
+    /// Returns the key after which the page of a token starts; `None` for an empty token.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when the token was not made here, or for other filters.
+    /// Returns [`Error::Invalid`] if the token is malformed or belongs to other filters.
     pub fn last_key(&self, token: &str) -> Result<Option<Vec<u8>>, Error> {
         if token.is_empty() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Cancels the pages that no one needs any more: those that wait when someone acknowledges, or when the response
-//! ends, and what would report to receivers that none of them has reached.
+//! Cancels pages that are no longer needed: those still waiting when someone acknowledges or the
+//! response ends, and reports of this to receivers that no page has reached.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// Deliveries that are read at a time.
 const PAGE: usize = 64;
-/// How long a page waits for its first attempt before it counts as one that is not sent now, in milliseconds.
+/// Time within which a page is expected to get its first attempt, in milliseconds. Afterwards it
+/// counts as waiting.
 const FRESH_MS: i64 = 5_000;
 
 /// A receiver of pages: a destination, and the contact that it belongs to.
@@ -32,11 +32,8 @@ fn contact(delivery: &Delivery) -> Option<Name> {
     contact.map(|it| it.name.clone())
 }
 
-/// Cancels what no one needs any more once a change of an occurrence is stored; `new` are the deliveries that it
-/// causes.
-///
-/// # Errors
-/// Those of the store.
+/// Cancels the deliveries that a change of an occurrence makes unnecessary; `new` are the
+/// deliveries that the change causes.
 pub(crate) async fn cancel_pages(
     store: &Store,
     (before, after): (&Occurrence, &Occurrence),
@@ -74,12 +71,12 @@ fn state_of(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
     response.map(|it| it.state)
 }
 
-/// The receivers of a response at one destination, and what they have.
+/// The receivers of a response at one destination, and which of them have been reached.
 struct Receivers {
     destination: RecordId,
-    /// By contact, the newest page.
+    /// The newest page by contact.
     paged: BTreeMap<Option<Name>, RecordId>,
-    /// Those that have a page, or may.
+    /// Contacts that have, or may have, received a page.
     reached: BTreeSet<Option<Name>>,
 }
 
@@ -103,7 +100,7 @@ impl Receivers {
         all
     }
 
-    /// Notes that a receiver has a delivery or may have it, if that is a page.
+    /// Records that a receiver has, or may have, received a delivery, if it is a page.
     fn note(&mut self, delivery: &Delivery) {
         let contact = contact(delivery);
         if !delivery.content.clear && self.paged.contains_key(&contact) {
@@ -116,8 +113,8 @@ impl Receivers {
     }
 }
 
-/// Cancels the pages of a response that wait, and what waits to report to receivers that have none; returns the
-/// receivers that have none.
+/// Cancels the waiting pages of a response, and waiting reports to receivers that no page reached.
+/// Returns the receivers that no page reached.
 #[expect(clippy::too_many_lines, reason = "one commit")]
 async fn cancel_waiting(
     store: &Store,
@@ -179,7 +176,7 @@ async fn cancel_waiting(
             }
         }
         if !to.are_reached() {
-            // The thread of what an earlier version ended is not noted.
+            // Deliveries that ended in earlier versions are missing from the thread index.
             let newest = to.paged.values().map(|it| it.to_bytes().into());
             let (newest, _) = store.get_readable::<Delivery>(newest.collect()).await?;
             let newest = newest.into_iter().flatten().map(|it| it.value);
@@ -199,7 +196,7 @@ async fn cancel_waiting(
     Ok(missed)
 }
 
-/// Reads the next deliveries of a range of a thread; `None` after the last.
+/// Reads the next deliveries of a range of a thread; `None` at the end.
 async fn next_page(
     store: &Store,
     range: &mut Range,
@@ -218,10 +215,7 @@ async fn next_page(
     Ok(Some(found.into_iter().flatten().collect()))
 }
 
-/// Whether a delivery is a page of a response that someone acknowledged, or that has ended.
-///
-/// # Errors
-/// Those of the store.
+/// Whether a delivery is a page of a response that was acknowledged or has ended.
 pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bool, EngineError> {
     let contact = delivery.content.contact.as_ref();
     let Some(contact) = contact.filter(|_| !delivery.content.clear && !delivery.test) else {
@@ -236,7 +230,7 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
     Ok(found.await?.iter().any(|it| !it.is_empty()))
 }
 
-/// Returns a page as it is when no one needs it any more.
+/// Returns a delivery with the state of one that is no longer needed.
 pub(crate) fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,

@@ -1,4 +1,4 @@
-//! What waits until nothing holds it back: listed, sent by hand, and re-evaluated.
+//! Held notifications and digests: listing, sending by hand, and re-evaluation.
 
 pub mod digests;
 pub mod look;
@@ -22,32 +22,31 @@ use crate::{
     store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
 
-/// Entries read at a time.
 const BATCH: usize = 200;
 
-/// Which of what waits to list. What is empty does not filter.
+/// Filter for held notifications and digests. Empty fields do not filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only these kinds.
+    /// Kinds to include.
     pub kinds: Vec<Kind>,
-    /// Only of these rules.
+    /// Names of rules to include.
     pub rule_names: Vec<String>,
-    /// Only what this silence holds.
+    /// Only those held by this silence.
     pub silence_name: String,
-    /// Only about this event.
+    /// Only those about this event.
     pub event: Option<EventId>,
-    /// Only what is re-evaluated before, in milliseconds since 1970.
+    /// Only those re-evaluated before this time, in milliseconds since the epoch.
     pub before_ms: Option<i64>,
 }
 
-/// What kind of thing waits.
+/// The kind of a held message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The first message of a rule about an occurrence.
     Opening = 1,
-    /// A repeat, or that an occurrence changed.
+    /// A repeat, or an update about a changed occurrence.
     Update = 2,
-    /// What is beyond the budget of a destination.
+    /// A digest of messages beyond the budget of a destination.
     Digest = 3,
 }
 
@@ -84,27 +83,27 @@ impl Filter {
     }
 }
 
-/// Something that waits.
+/// A held message.
 #[derive(Debug, Clone)]
 pub enum Waits {
-    /// To be re-evaluated.
+    /// A notification to be re-evaluated.
     Decision {
-        /// What waits.
+        /// The held notification.
         pending: Box<Pending>,
-        /// The occurrence it is about.
+        /// The occurrence that it is about.
         occurrence: Box<Occurrence>,
-        /// Who would be notified.
+        /// The destinations that would be notified.
         destinations: Vec<Name>,
     },
-    /// A delivery, for the end of the window of a budget.
+    /// A delivery to be sent at the end of a budget window.
     Digest(Box<Delivery>),
 }
 
-/// Lists what waits, what is re-evaluated first coming first; answers the token of the next page,
-/// empty at the end.
+/// Lists held messages in the order of their re-evaluation. Also returns the token of the next
+/// page, empty at the end.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
+/// Returns [`Error::Invalid`] if the page size or token is invalid, or an error if the store fails.
 pub async fn list(
     deciding: &Deciding,
     filter: &Filter,
@@ -158,11 +157,12 @@ pub async fn list(
     }
 }
 
-/// Sends what waits of one rule about one occurrence, whatever holds it; answers the deliveries.
+/// Sends the held notification of a rule about an occurrence, regardless of what holds it. Returns
+/// the deliveries.
 ///
 /// # Errors
-/// [`Error::NotFound`] when nothing of the rule waits there, and [`Error::FailedPrecondition`] when
-/// something else stands against it.
+/// Returns [`Error::NotFound`] if no notification of the rule is held, and
+/// [`Error::FailedPrecondition`] if it cannot be sent.
 pub async fn release(
     (deciding, intake): (&Deciding, &Intake),
     rule: &str,
@@ -178,13 +178,13 @@ pub async fn release(
     Ok(ids)
 }
 
-/// Whether news of what was notified of with a group waits for the group's next message.
+/// Whether an update of a group member waits for the group's next message.
 fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
     let mut waiting = occurrence.pending.iter().filter(|it| it.rule == rule);
     waiting.any(|it| !it.is_opening && it.group_hold().is_some())
 }
 
-/// What is sent of what waits of a rule, as far as the causes are known that hold back the rest.
+/// Decides what to send of a held notification, given the causes resolved so far.
 async fn released(
     deciding: &Deciding,
     rule: &str,

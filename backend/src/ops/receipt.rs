@@ -1,4 +1,4 @@
-//! Receipts: which request a key stands for, and when the answer to it is forgotten.
+//! Receipts: idempotency keys of requests, and their expiry.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,21 +16,20 @@ use crate::{
     store::{Direction, Index, Lane, Store, engine::Range, record::bytes::Key},
 };
 
-/// What a request is remembered under.
+/// Identity of an idempotent request.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// Who sends it.
+    /// The client that sent it.
     pub client: RecordId,
     /// Its idempotency key.
     pub key: String,
-    /// SHA-256 of it.
+    /// SHA-256 of the request.
     pub fingerprint: [u8; 32],
-    /// Its events that are not submitted, because they cannot be accepted.
+    /// Events of the request that were refused as invalid.
     pub refused: Vec<Refusal>,
 }
 
 impl Claim {
-    /// The receipt of the request when it is carried out at that time.
     pub(super) fn receipt(&self, now_ms: i64) -> Receipt {
         Receipt {
             client: self.client,
@@ -42,12 +41,12 @@ impl Claim {
     }
 }
 
-/// What stands for the reasons that have no room in a receipt.
+/// Replaces the reasons that do not fit into a receipt.
 const NO_ROOM: &str = "cannot be accepted; send it without an idempotency key to get the reason";
 
-/// Refusals as a receipt has room for them: after [`RECEIPT_REASON_BYTES_MAX`] of reasons, events
-/// are refused without theirs. The first answer is built from them too, so that later ones are
-/// equal.
+/// Truncates refusals to fit into a receipt: beyond [`RECEIPT_REASON_BYTES_MAX`] bytes, reasons are
+/// replaced by a placeholder. The first response is built from the result too, so that repeated
+/// responses are equal.
 pub fn fitting(mut refused: Vec<Refusal>) -> Vec<Refusal> {
     let mut room = RECEIPT_REASON_BYTES_MAX;
     for refusal in &mut refused {
@@ -61,7 +60,7 @@ pub fn fitting(mut refused: Vec<Refusal>) -> Vec<Refusal> {
     refused
 }
 
-/// Forgets receipts: the old ones, and the oldest when there are too many.
+/// Deletes expired receipts, and the oldest ones if there are too many.
 #[derive(Debug)]
 pub struct ReceiptSweep {
     store: Store,
@@ -69,28 +68,28 @@ pub struct ReceiptSweep {
     tally: ReceiptTally,
 }
 
-/// How many receipts there are up to a place in their index, and how many bytes they have.
+/// Number and size of the receipts up to a position in their index.
 #[derive(Debug, Default)]
 struct ReceiptTally {
-    /// Where to continue counting.
+    /// Position at which to continue counting.
     next: Vec<u8>,
     count: usize,
     bytes: usize,
-    /// When the counting began.
+    /// Time at which counting began.
     since_ms: i64,
 }
 
-/// What is kept at the most.
+/// Limits for stored receipts.
 #[derive(Debug, Clone, Copy)]
 pub struct Most {
-    /// Receipts.
+    /// Maximum number of receipts.
     pub count: usize,
-    /// Their bytes.
+    /// Maximum total size in bytes.
     pub bytes: usize,
 }
 
 impl ReceiptSweep {
-    /// Sweeps the receipts in a store.
+    /// Creates a sweep for the receipts of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -120,11 +119,11 @@ impl ReceiptSweep {
         }
     }
 
-    /// Forgets what is old enough, and as many more of the oldest as are above `most`; answers how
-    /// many. What came within the last minute is not counted yet.
+    /// Deletes expired receipts, and the oldest ones beyond the limits `most`. Returns the number
+    /// of deleted receipts. Receipts of the last minute are not counted yet.
     ///
     /// # Errors
-    /// Those of the store; what was forgotten before stays forgotten.
+    /// Returns an error if the store fails; earlier deletions are kept.
     pub async fn sweep(&mut self, most: Most) -> Result<usize, Error> {
         let now_ms = self.clock.now_ms();
         let old = until(now_ms - millis(RECEIPT_TIME));
@@ -147,7 +146,7 @@ impl ReceiptSweep {
         }
         loop {
             let over = self.tally.bytes.saturating_sub(most.bytes);
-            // All of the average size at the most, so that none is forgotten for nothing.
+            // Assume the average size, so that no receipt is deleted unnecessarily.
             let for_bytes = over.saturating_mul(self.tally.count) / self.tally.bytes.max(1);
             let excess = self.tally.count.saturating_sub(most.count);
             let excess = excess.max(for_bytes).max(usize::from(over > 0));
@@ -156,15 +155,15 @@ impl ReceiptSweep {
             }
             let step = self.forget(Range::under(&[]), excess.min(RECEIPT_BATCH));
             match step.await? {
-                // The tally was wrong; it is made again the next time.
+                // The tally was wrong; it is rebuilt by the next sweep.
                 0 => self.tally = ReceiptTally::default(),
                 step => forgotten += step,
             }
         }
     }
 
-    /// Counts the receipts that came since the last time; all of them once a day, should the clock
-    /// have been set meanwhile.
+    /// Counts the receipts added since the last call. Recounts all of them once a day, in case the
+    /// clock was set.
     async fn count(&mut self, now_ms: i64) -> Result<(), Error> {
         if !(0..millis(RECEIPT_TIME)).contains(&(now_ms - self.tally.since_ms)) {
             self.tally = ReceiptTally {
@@ -172,7 +171,7 @@ impl ReceiptSweep {
                 ..ReceiptTally::default()
             };
         }
-        // One that is under way has its time already.
+        // Receipts in flight already have their time, so skip the most recent interval.
         let settled = until(now_ms - millis(RECEIPT_SWEEP_INTERVAL));
         loop {
             let found = self.store.page_by::<Receipt>(
@@ -195,7 +194,7 @@ impl ReceiptSweep {
         }
     }
 
-    /// Forgets the first receipts of a stretch of the index.
+    /// Deletes the first receipts of a range of the index.
     async fn forget(&mut self, range: Range, limit: usize) -> Result<usize, Error> {
         let decide = async || {
             let found = self.store.page_by::<Receipt>(
@@ -205,7 +204,7 @@ impl ReceiptSweep {
                 limit,
             );
             let mut found = found.await?;
-            // What is indexed by the time before the clock was set may not be old.
+            // Entries indexed before the clock was set may not be old.
             found.retain(|(_, it)| !it.is_shifted());
             let mut changes = self.store.changes();
             for (_, receipt) in &found {
@@ -223,7 +222,7 @@ impl ReceiptSweep {
     }
 }
 
-/// The receipts that are older than that.
+/// Returns the range of receipts older than the given time.
 fn until(ms: i64) -> Range {
     Range {
         start: Vec::new(),
@@ -259,7 +258,7 @@ mod tests {
         all.into_iter().map(|receipt| receipt.key).collect()
     }
 
-    /// Four receipts, an hour between each two; the last is an hour old.
+    /// Returns a store with four receipts, one hour apart; the last is one hour old.
     async fn four() -> (Store, Arc<ManualClock>, ReceiptSweep) {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
@@ -285,7 +284,7 @@ mod tests {
         assert_eq!(sweep.sweep(most(4)).await.unwrap(), 0);
         assert_eq!(sweep.sweep(most(3)).await.unwrap(), 1);
         assert_eq!(keys(&store).await, ["a", "b", "c"]);
-        // Four hours have passed; the second one was made in the first of them.
+        // Four hours have passed; receipt `c` was created one hour after `d`.
         clock.advance(21 * hour);
         assert_eq!(sweep.sweep(most(4)).await.unwrap(), 0);
         clock.advance(Duration::from_millis(1));
@@ -307,7 +306,7 @@ mod tests {
         assert_eq!(sweep.sweep(most(4 * each)).await.unwrap(), 0);
         assert_eq!(sweep.sweep(most(4 * each - 1)).await.unwrap(), 1);
         assert_eq!(keys(&store).await, ["a", "b", "c"]);
-        // What comes later is counted when it has settled.
+        // Later receipts are counted once they have settled.
         clock.advance(Duration::from_secs(3600));
         remember(&store, &clock, "e").await;
         assert_eq!(sweep.sweep(most(3 * each)).await.unwrap(), 0);

@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// Where counting notifications stops.
+/// Limit up to which notifications are counted.
 pub const RECENT_MAX: usize = 10_000;
 
-/// Counts notifications, which the indexes keep in the order of time. Tests are not counted.
+/// Counts notifications by the time-ordered indexes. Test deliveries are not counted.
 #[derive(Debug, Clone)]
 pub struct Recent {
     store: Store,
@@ -24,48 +24,53 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Counts what that store holds.
+    /// Creates a counter for the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// Notifications that a rule caused in the last 24 hours, at most [`RECENT_MAX`].
+    /// Returns the number of notifications that a rule caused in the last 24 hours, at most
+    /// [`RECENT_MAX`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn of_rule(&self, rule: RecordId) -> Result<usize, Error> {
         self.count(Index::DeliveryByRule, rule).await
     }
 
-    /// Messages that a shadow rule only recorded in the last 24 hours, at most [`RECENT_MAX`].
+    /// Returns the number of messages that a shadow rule recorded in the last 24 hours, at most
+    /// [`RECENT_MAX`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn shadows_of_rule(&self, rule: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByTrigger, rule).await
     }
 
-    /// Notifications that a trigger caused in the last 24 hours, at most [`RECENT_MAX`].
+    /// Returns the number of notifications that a trigger caused in the last 24 hours, at most
+    /// [`RECENT_MAX`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn of_trigger(&self, trigger: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByTrigger, trigger).await
     }
 
-    /// Notifications for a destination in the last 24 hours, at most [`RECENT_MAX`].
+    /// Returns the number of notifications for a destination in the last 24 hours, at most
+    /// [`RECENT_MAX`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn of_destination(&self, destination: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByDestination, destination)
             .await
     }
 
-    /// When a rule notified last, in milliseconds since 1970; none when nothing of it is kept.
+    /// Returns the time of a rule's last notification, in milliseconds since the epoch; `None` if
+    /// none is stored.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn last_of_rule(&self, rule: RecordId) -> Result<Option<i64>, Error> {
         let range = Range::under(&rule.to_bytes());
         let entries = self

@@ -1,4 +1,4 @@
-//! References between resources: the rules, contacts, schedules and others that name one.
+//! References between resources, such as the rules that use a trigger.
 
 use crate::{
     domain::{Name, Revised, Rule, Silence, Stage},
@@ -8,15 +8,13 @@ use crate::{
     store::{Changes, Direction, Index, Kind, Record, Store, Stored, engine::Range, record::uses},
 };
 
-/// Rules that a message names; a longer list helps no one.
+/// Maximum number of names in an error message.
 const NAMED_MAX: usize = 10;
 
-/// What rules use.
+/// A resource used by rules.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Used<'a> {
-    /// A trigger.
     Trigger(&'a Name),
-    /// A destination.
     Destination(&'a Name),
 }
 
@@ -53,12 +51,12 @@ impl Used<'_> {
     }
 }
 
-/// Returns the names of the rules that use it, in order; the first [`PAGE_SIZE_MAX`] of them.
+/// Returns the names of the rules that use a resource, in order; at most [`PAGE_SIZE_MAX`].
 pub(super) async fn rules_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
     names(store, (used.index(), used.kind()), used.name()).await
 }
 
-/// The names of what an index leads to from something.
+/// Returns the names that an index lists as users of a resource.
 async fn names(
     store: &Store,
     (index, kind): (Index, Kind),
@@ -71,15 +69,11 @@ async fn names(
     Ok(found.await?.into_iter().filter_map(name).collect())
 }
 
-/// What uses something, each after the word for its kind; the first [`PAGE_SIZE_MAX`] of each kind.
+/// Users of a resource, each with its kind; at most [`PAGE_SIZE_MAX`] per kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct References(Vec<(&'static str, Name)>);
 
 impl References {
-    /// What uses the one of a kind with that name.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub(super) async fn of(store: &Store, kind: Kind, name: &Name) -> Result<Self, Error> {
         let backs: &[(Index, &str)] = match kind {
             Kind::Destination => &[
@@ -110,38 +104,34 @@ impl References {
         Ok(Self(all))
     }
 
-    /// Whether one of that kind is among them.
     pub(super) fn first(&self, word: &str) -> Option<&Name> {
         let mut all = self.0.iter();
         all.find(|it| it.0 == word).map(|it| &it.1)
     }
 
-    /// All of them, each after the word for its kind.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Name)> {
         self.0.iter().map(|(word, name)| (*word, name))
     }
 
-    /// Takes all of them out, each after the word for its kind.
     pub(super) fn take_all(&mut self) -> Vec<(&'static str, Name)> {
         std::mem::take(&mut self.0)
     }
 
-    /// Adds one of a kind.
     pub(super) fn add(&mut self, word: &'static str, name: Name) {
         self.0.push((word, name));
     }
 
-    /// Bytes that they have on the wire.
+    /// Returns their size on the wire in bytes.
     pub(super) fn bytes(&self) -> usize {
-        /// Beside each name: the word for its kind, numbers of fields and lengths.
+        /// Overhead per name: the kind, field numbers and lengths.
         const AROUND: usize = 20;
         self.all().map(|(_, it)| it.as_str().len() + AROUND).sum()
     }
 
-    /// Refuses to delete what they use.
+    /// Refuses to delete a resource that is in use.
     ///
     /// # Errors
-    /// [`Error::Refused`], naming them, where there is one.
+    /// Returns [`Error::Refused`] with the names of the users if there are any.
     pub(super) fn refuse(&self, what: &str, name: &Name) -> Result<(), Error> {
         let named = self.all().take(NAMED_MAX);
         let named: Vec<_> = named
@@ -164,17 +154,17 @@ impl References {
     }
 }
 
-/// Bytes that names of rules have on the wire.
+/// Returns the size of rule names on the wire in bytes.
 pub(super) fn bytes_of(names: &[Name]) -> usize {
-    /// Beside each text: its field's number and its length.
+    /// Overhead per text: field number and length.
     const AROUND: usize = 4;
     names.iter().map(|name| name.as_str().len() + AROUND).sum()
 }
 
-/// Takes it out of every rule that uses it, as part of `changes`.
+/// Removes a resource from all rules that use it, as part of `changes`.
 ///
 /// # Errors
-/// Without `force`, [`Error::FailedPrecondition`] when a rule uses it.
+/// Returns [`Error::FailedPrecondition`] if a rule uses it and `force` is not set.
 pub(super) async fn release(
     store: &Store,
     used: Used<'_>,
@@ -215,11 +205,8 @@ pub(super) async fn release(
     }
 }
 
-/// Takes a rule out of every silence that is for it, as part of `changes`. A silence whose
-/// last rule that is ends.
-///
-/// # Errors
-/// Those of the store.
+/// Removes a rule from all silences limited to it, as part of `changes`. A silence whose last rule
+/// is removed ends.
 pub(super) async fn release_rule(
     store: &Store,
     rule: &Name,
@@ -243,7 +230,7 @@ pub(super) async fn release_rule(
             let mut silence = stored.value.clone();
             silence.rule_names.retain(|other| other != rule);
             if silence.rule_names.is_empty() {
-                // Without names it would be for all rules, which no one has asked for.
+                // Without rule names the silence would apply to all rules.
                 silence.end_ms = silence.end_ms.min(now_ms);
                 silence.start_ms = silence.start_ms.min(now_ms);
             }

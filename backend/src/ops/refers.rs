@@ -14,22 +14,20 @@ use crate::{
     store::{Changes, Kind, Record, Store, Stored},
 };
 
-/// What a draft refers to by name: it must be there, its author must be allowed to refer to it, and it
-/// stays there until the draft is stored.
+/// Checks the references of a draft: the resource must exist, its author must be allowed to refer
+/// to it, and it must not be deleted before the draft is stored.
 #[derive(Debug)]
 pub(super) struct Refers<'a> {
     store: &'a Store,
-    /// The limits of its author.
     scope: Option<TagScope>,
-    /// What the stored definition refers to already: an edit may leave it there.
+    /// References of the stored definition, which an edit may keep.
     kept: Vec<(Kind, Name)>,
-    /// What is wrong with the draft.
     pub(super) faults: &'a mut Faults,
     changes: &'a mut Changes,
 }
 
 impl<'a> Refers<'a> {
-    /// Of a draft that takes the place of a stored definition, or is new.
+    /// Creates the checks for a draft that replaces `stored`, or is new.
     pub(super) fn of<K, T: Record>(
         all: &'a Resources<K>,
         stored: Option<&T>,
@@ -45,10 +43,12 @@ impl<'a> Refers<'a> {
         }
     }
 
-    /// Returns the resources of those names, without repeats; each name of nothing is a violation.
+    /// Returns the resources with the given names, without duplicates; unknown names are
+    /// violations.
     ///
     /// # Errors
-    /// [`Error::PermissionDenied`] for one that the author may not refer to, and those of the store.
+    /// Returns [`Error::PermissionDenied`] if the author may not refer to one of them, or an error
+    /// if the store fails.
     pub(super) async fn many<T: Resource>(
         &mut self,
         field: &str,
@@ -78,10 +78,10 @@ impl<'a> Refers<'a> {
         Ok(found)
     }
 
-    /// Returns the resource of that name; no name, and one of nothing, is a violation.
+    /// Returns the resource with the given name; an empty or unknown name is a violation.
     ///
     /// # Errors
-    /// As [`Self::many`].
+    /// Returns an error in the same cases as [`Self::many`].
     pub(super) async fn one<T: Resource>(
         &mut self,
         field: &str,
@@ -94,10 +94,11 @@ impl<'a> Refers<'a> {
         self.if_any(field, text).await
     }
 
-    /// Returns the resource of that name, unless the name is empty; one of nothing is a violation.
+    /// Returns the resource with the given name, or `None` for an empty name; an unknown name is a
+    /// violation.
     ///
     /// # Errors
-    /// As [`Self::many`].
+    /// Returns an error in the same cases as [`Self::many`].
     pub(super) async fn if_any<T: Resource>(
         &mut self,
         field: &str,
@@ -130,7 +131,7 @@ impl<'a> Refers<'a> {
     }
 }
 
-/// Whether definitions of a kind only select events or times, so that everyone may refer to them.
+/// Whether definitions of a kind only select events or times, so that anyone may refer to them.
 fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }

@@ -1,10 +1,9 @@
-//! What would have been reported about stored occurrences under other definitions: a service
-//! without a disk and without a dispatcher replays them, and its clock goes from one moment at
-//! which something happens to the next.
+//! Replays stored occurrences under other definitions, to find out what would have been sent. Uses
+//! a service without disk and dispatcher, whose clock jumps from one due time to the next.
 //!
-//! What is stored of an occurrence are its changes and how often it was sent, not each event:
-//! repeats are taken to have come evenly. Messages are counted when they are decided, and every
-//! destination is taken to have accepted its own.
+//! The store contains the changes of an occurrence and its event count, not each event, so repeats
+//! are assumed to be evenly spaced. Messages are counted when they are decided, and every
+//! destination is assumed to accept them.
 
 mod timeline;
 
@@ -35,37 +34,37 @@ use crate::{
     store::{Lane, Record, Store, engine::Range},
 };
 
-/// What happened to occurrences is what is replayed: in a replay they neither age nor are forgotten.
+/// In a replay occurrences neither age nor expire; their recorded changes are replayed instead.
 const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// What was reported in a replay.
+/// The result of a replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// The messages, by destination, that would have been sent.
+    /// The messages that would have been sent, one per destination.
     pub messages: Vec<Message>,
-    /// The occurrences with notifications, each with the time of the first, in milliseconds since
-    /// 1970.
+    /// The notified occurrences, each with the time of its first notification, in milliseconds
+    /// since the epoch.
     pub notified: HashMap<Opening, i64>,
-    /// Everything up to this moment was replayed, in milliseconds since 1970.
+    /// Time up to which everything was replayed, in milliseconds since the epoch.
     pub until_ms: i64,
 }
 
 /// A message to one destination.
 #[derive(Debug)]
 pub struct Message {
-    /// When it was decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// The rule's name; empty for a digest.
+    /// Name of the rule; empty for a digest.
     pub rule: String,
-    /// The destination's name.
+    /// Name of the destination.
     pub destination: String,
 }
 
-/// Replays a timeline up to a moment, in milliseconds since 1970, under the definitions of a store,
-/// until a time of the clock that passes for everybody.
+/// Replays a timeline up to `until_ms`, in milliseconds since the epoch, under the definitions of a
+/// store. Stops early when the monotonic clock reaches `end`.
 ///
 /// # Errors
-/// Those of the store of the definitions.
+/// Returns an error if the store fails.
 pub async fn replay(
     (definitions, like): (&Store, &Deciding),
     timeline: &Timeline,
@@ -79,7 +78,7 @@ pub async fn replay(
         let is_over = || like.clock.passed() >= end;
         let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_ROWS_MAX);
         if is_to_look && (is_over() || is_full().await?) {
-            // Of that moment some may be done.
+            // This moment may be incomplete.
             return world.replayed(step.at_ms - 1).await;
         }
         if !world.pass_until(step.at_ms, end).await? {
@@ -98,15 +97,15 @@ pub async fn replay(
     world.replayed(reached_ms).await
 }
 
-/// A service without a wire.
+/// A service in memory.
 struct World {
-    /// The clock of those who wait for the time that passes, which none does here.
+    /// The real clock, which limits the duration of the replay.
     real: Arc<dyn Clock>,
     clock: Arc<ManualClock>,
     deciding: Deciding,
     intake: Intake,
     reviewer: Reviewer,
-    /// Up to when everything that was due is done.
+    /// Time up to which everything due is done.
     looked_ms: i64,
     _stop: DropGuard,
     _workers: JoinSet<()>,
@@ -150,8 +149,8 @@ impl World {
         Ok(world)
     }
 
-    /// Does all that is due before a moment, and lets time pass up to it; answers whether it came so
-    /// far in time.
+    /// Processes everything due up to `at_ms` and advances the clock to it. Returns whether it
+    /// finished before `end`.
     async fn pass_until(&mut self, at_ms: i64, end: Duration) -> Result<bool, Error> {
         while let Some(due_ms) = self.reviewer.next_due_ms(self.looked_ms).await?
             && due_ms <= at_ms
@@ -194,7 +193,8 @@ impl World {
                     change: change.clone(),
                 };
                 let by = (&self.deciding, &self.intake);
-                // What cannot be done again, as the occurrence is not there, was not seen to begin.
+                // Changes that fail because the occurrence is missing are skipped; its opening was
+                // not in the timeline.
                 set_status(by, &[item], author).await?;
             }
         }
@@ -202,7 +202,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits until what the service said of itself is accepted.
+    /// Waits until the service's own events are accepted.
     async fn settled(&self) {
         while self.intake.queued().1 > 0 {
             tokio::task::yield_now().await;
@@ -213,7 +213,7 @@ impl World {
         Ok(self.deciding.store.engine().row_count().await?)
     }
 
-    /// What was reported, of which what was reported up to a moment is all.
+    /// Returns what was reported up to `until_ms`.
     async fn replayed(self, until_ms: i64) -> Result<Replayed, Error> {
         let store = &self.deciding.store;
         let mut replayed = Replayed {
@@ -244,14 +244,13 @@ impl World {
     }
 }
 
-/// When an occurrence was first notified of, in milliseconds since 1970.
 fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     let notified = occurrence.notified.iter().filter(|it| !it.shadow);
     let opened = notified.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));
     opened.min()
 }
 
-/// The settings in force, but nothing ages.
+/// Returns the current settings with aging disabled.
 async fn without_age(definitions: &Store) -> Result<Settings, Error> {
     let values = SharedSettings {
         info_age_max: NO_AGE,

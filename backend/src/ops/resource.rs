@@ -1,4 +1,5 @@
-//! What triggers, destinations and rules have in common: being named, found, stored and listed.
+//! Common operations on resources such as triggers, destinations and rules: create, find, list,
+//! update and delete.
 
 mod list;
 mod name_index;
@@ -32,17 +33,17 @@ pub use list::Filter;
 
 pub use crate::ops::named::Resource;
 
-/// What describes a resource, as its author sends it: not checked yet.
+/// A resource as described by its author, not validated yet.
 pub trait Described: Send + Sync {
-    /// Its name.
+    /// The name.
     fn name(&self) -> &str;
-    /// Its labels.
+    /// The tags.
     fn tags(&self) -> &[String];
-    /// The etag that must be current; empty asks for no check.
+    /// The etag that must be current; empty disables the check.
     fn etag(&self) -> &str;
 }
 
-/// What names, describes and counts a kind whose fields are called so, and its message.
+/// Implements [`Described`] and [`Resource`] for types with the common field names.
 macro_rules! resource {
     ($kind:ty, $draft:ty, $word:literal, $was:expr) => {
         impl $crate::ops::resource::Described for $draft {
@@ -93,7 +94,7 @@ pub(super) use resource;
 /// Reads a resource by name.
 ///
 /// # Errors
-/// [`Error::NotFound`], also for a text that is no name.
+/// Returns [`Error::NotFound`] if there is none or the name is invalid.
 pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, Error> {
     let found = match Name::parse(name) {
         Ok(name) => store.get(name.as_str().into()).await?,
@@ -108,10 +109,7 @@ pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, E
     })
 }
 
-/// Refuses a name that is taken.
-///
-/// # Errors
-/// [`Error::AlreadyExists`].
+/// Returns [`Error::AlreadyExists`] if a name is taken.
 async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error> {
     match store.get::<T>(name.as_str().into()).await? {
         None => Ok(()),
@@ -122,16 +120,13 @@ async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error
     }
 }
 
-/// Refuses a change whose caller has read another revision.
-///
-/// # Errors
-/// [`Error::Aborted`].
+/// Returns [`Error::Aborted`] if the caller's etag is not current.
 fn check_etag<T: Resource>(given: &str, stored: &T) -> Result<(), Error> {
     let what = format!("{} `{}`", T::WORD, stored.name());
     etag::check(given, stored.id(), stored.revision(), &what)
 }
 
-/// What an edit does not decide: who a resource is, and which revision it becomes.
+/// Identity, revision and timestamps of a resource, which an edit does not decide.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
     pub(super) id: RecordId,
@@ -141,7 +136,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A resource that is made now.
+    /// The origin of a resource created now.
     pub(super) fn new(now_ms: i64) -> Self {
         Self {
             id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
@@ -151,7 +146,7 @@ impl Origin {
         }
     }
 
-    /// A stored resource as it is.
+    /// The origin of a stored resource, unchanged.
     fn as_is<T: Resource>(stored: &T) -> Self {
         Self {
             id: stored.id(),
@@ -161,7 +156,7 @@ impl Origin {
         }
     }
 
-    /// The next revision of a stored resource.
+    /// The origin of the next revision of a stored resource.
     pub(super) fn of<T: Resource>(stored: &T, now_ms: i64) -> Self {
         Self {
             id: stored.id(),
@@ -172,19 +167,20 @@ impl Origin {
     }
 }
 
-/// A resource as its authors define it: what a draft must hold, and what is known about its use.
+/// A resource defined by its authors in drafts.
 pub trait Drafted: Resource + PartialEq {
-    /// It as its author describes it.
+    /// The form in which authors describe it.
     type Draft: Described;
-    /// The form that readers get. Built only from the resource, it lacks what is known about its use.
+    /// The form that readers get. Built from the resource alone, it lacks information about its
+    /// use.
     type View: Shows<Self> + Send;
 
-    /// The resource that a draft describes, and what else changes with it; `stored` is what it
-    /// takes the place of. What it refers to is touched in the changes, so that it cannot be
-    /// deleted at the same moment.
+    /// Returns the resource that a draft describes, and the other changes that come with it;
+    /// `stored` is the version that it replaces. Referenced resources are touched in the changes,
+    /// so that they cannot be deleted concurrently.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Returns [`Error::Invalid`] with all violations.
     fn checked(
         all: &Resources<Self>,
         draft: &Self::Draft,
@@ -192,10 +188,11 @@ pub trait Drafted: Resource + PartialEq {
         origin: Origin,
     ) -> impl Future<Output = Result<(Self, Changes), Error>> + Send;
 
-    /// What else changes when it is deleted; with `force`, it is taken out of what uses it.
+    /// Returns the other changes that come with deleting it; with `force`, it is removed from its
+    /// users.
     ///
     /// # Errors
-    /// [`Error::FailedPrecondition`] when it is in use, without `force`.
+    /// Returns [`Error::FailedPrecondition`] if it is in use and `force` is not set.
     fn released(
         all: &Resources<Self>,
         _resource: &Self,
@@ -204,10 +201,10 @@ pub trait Drafted: Resource + PartialEq {
         async move { Ok(all.store.changes()) }
     }
 
-    /// What readers are shown, and how many bytes that adds to the resource itself.
+    /// Returns the view for readers, and the bytes that it adds to the resource itself.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     fn view(
         _all: &Resources<Self>,
         resource: Self,
@@ -215,10 +212,10 @@ pub trait Drafted: Resource + PartialEq {
         async move { Ok((Shows::of(resource), 0)) }
     }
 
-    /// What its author may not have meant.
+    /// Returns warnings about settings that its author may not have intended.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     fn warnings(
         &self,
         _all: &Resources<Self>,
@@ -226,49 +223,49 @@ pub trait Drafted: Resource + PartialEq {
         async { Ok(Vec::new()) }
     }
 
-    /// The secrets that differ from those it had, as paths; none for a kind without secrets.
+    /// Returns the paths of secrets that differ from those of `before`; empty for kinds without
+    /// secrets.
     fn new_secrets(&self, _before: &Self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A resource that is stored, or that could be.
+/// A resource that was stored, or validated for storing.
 #[derive(Debug)]
 pub struct Saved<T: Drafted> {
     /// The resource.
     pub resource: T,
-    /// It as readers are shown it.
+    /// Its view for readers.
     pub view: T::View,
-    /// What its author may not have meant.
+    /// Warnings about settings that its author may not have intended.
     pub warnings: Vec<String>,
 }
 
-/// What happened to a resource that was put.
+/// The effect of putting a resource.
 #[derive(Debug)]
 pub enum Put<T> {
-    /// It is stored so already.
+    /// It was already stored like this.
     Unchanged(T),
-    /// It is new.
+    /// It was created.
     Created(T),
-    /// It took the place of what was stored.
+    /// It replaced an earlier version.
     Updated {
-        /// As it was.
+        /// The earlier version.
         before: T,
-        /// As it is.
+        /// The new version.
         after: T,
     },
 }
 
-/// The resources of one kind: made, read, listed, edited and deleted.
+/// The resources of one kind: created, read, listed, updated and deleted.
 #[derive(Debug, Clone)]
 pub struct Resources<T> {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recent: Recent,
     pub(super) fields: FieldsSeen,
-    /// Where destinations may lead.
     pub(super) guard: Arc<Guard>,
-    /// Held while one is made, so that no two that look alike are created concurrently.
+    /// Locked during creation, so that no two similar-looking names are created concurrently.
     names: Arc<Mutex<NameIndex>>,
     kind: PhantomData<fn() -> T>,
 }
@@ -287,27 +284,24 @@ impl<T: Drafted> Resources<T> {
         }
     }
 
-    /// Lets destinations lead to where the guard lets messages go.
+    /// Restricts destinations to addresses that the guard allows.
     #[must_use]
     pub fn behind(mut self, guard: Arc<Guard>) -> Self {
         self.guard = guard;
         self
     }
 
-    /// Stores a new resource; with `validate_only`, only checks that it could.
+    /// Stores a new resource; with `validate_only`, only validates it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, and [`Error::AlreadyExists`] when the name
-    /// is taken, or when a name is that cannot be distinguished from it.
+    /// Returns [`Error::Invalid`] with all violations, and [`Error::AlreadyExists`] if the name or
+    /// one that looks the same is taken.
     pub async fn create(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
         let new = self.store_new(draft, validate_only).await?;
         self.saved(new).await
     }
 
-    /// Refuses a further one where there are that many.
-    ///
-    /// # Errors
-    /// [`Error::Exhausted`].
+    /// Returns [`Error::Exhausted`] if creating another one would exceed the limit.
     pub(super) async fn check_room(&self, stored: Option<&T>, most: usize) -> Result<(), Error> {
         let all = Range::under(&[]);
         let page = self.store.page::<T>(all, Direction::Ascending, most);
@@ -351,18 +345,19 @@ impl<T: Drafted> Resources<T> {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Reads the resource of a name.
+    /// Reads the resource with the given name.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// Returns [`Error::NotFound`] if there is none.
     pub async fn find(&self, name: &str) -> Result<T, Error> {
         Ok(find::<T>(&self.store, name).await?.value)
     }
 
-    /// Reads the resource of a name that the caller acts on.
+    /// Reads a resource that the caller acts on.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::PermissionDenied`] when it carries none of the caller's tags.
+    /// Returns [`Error::NotFound`] if there is none, and [`Error::PermissionDenied`] if it has none
+    /// of the caller's tags.
     pub async fn find_own(&self, name: &str) -> Result<T, Error> {
         let found = self.find(name).await?;
         if let Some(scope) = TagScope::of_caller() {
@@ -371,10 +366,10 @@ impl<T: Drafted> Resources<T> {
         Ok(found)
     }
 
-    /// The resource of a name, as readers are shown it.
+    /// Returns the view of the resource with the given name.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, name: &str) -> Result<T::View, Error> {
         Ok(T::view(self, self.find(name).await?).await?.0)
     }
@@ -382,17 +377,17 @@ impl<T: Drafted> Resources<T> {
     /// Lists resources by name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+    /// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
         list::list(&self.store, filter, page, &|_| true, view).await
     }
 
-    /// The same, leaving out those that do not pass; what decides that belongs into
+    /// Like [`Self::list`], with an additional predicate. The values that it depends on must be in
     /// [`Filter::others`].
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// Returns an error in the same cases as [`Self::list`].
     pub(super) async fn list_where(
         &self,
         filter: &Filter,
@@ -403,12 +398,12 @@ impl<T: Drafted> Resources<T> {
         list::list(&self.store, filter, page, passes, view).await
     }
 
-    /// Replaces the resource of the draft's name and keeps what it was; with `validate_only`, only
-    /// checks that it could.
+    /// Replaces the resource with the draft's name and stores the previous revision; with
+    /// `validate_only`, only validates the draft.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
-    /// [`Error::Aborted`] when the draft's etag is not current.
+    /// Returns [`Error::Invalid`] with all violations, [`Error::NotFound`] if there is none, and
+    /// [`Error::Aborted`] if the draft's etag is not current.
     pub async fn update(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
         let new = self.store_edited(draft, validate_only).await?;
         self.saved(new).await
@@ -430,12 +425,12 @@ impl<T: Drafted> Resources<T> {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Makes the resource of the draft's name what the draft says: stored again, edited, or left as
-    /// it is when it is so already. With `must_be_new`, nothing may be stored under the name.
+    /// Creates or updates the resource with the draft's name, or leaves it unchanged if it already
+    /// matches the draft. With `must_be_new`, the name must not exist.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, and [`Error::Aborted`] when it is not stored
-    /// as the draft's etag or `must_be_new` expects.
+    /// Returns [`Error::Invalid`] with all violations, and [`Error::Aborted`] if the draft's etag
+    /// or `must_be_new` does not match the stored state.
     pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<Put<T>, Error> {
         let (text, etag) = (draft.name(), draft.etag());
         let stored = match Name::parse(text) {
@@ -467,21 +462,23 @@ impl<T: Drafted> Resources<T> {
         })
     }
 
-    /// Deletes the resource of a name and keeps what it was; with `force`, takes it out of what
-    /// uses it in the same commit. What it has caused is still delivered.
+    /// Deletes the resource with the given name and stores its last revision; with `force`, removes
+    /// it from its users in the same commit. Its pending deliveries are still sent.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Aborted`] when the etag is not current, and
-    /// [`Error::FailedPrecondition`], which names what uses it, without `force`.
+    /// Returns [`Error::NotFound`] if there is none, [`Error::Aborted`] if the etag is not current,
+    /// and [`Error::FailedPrecondition`] with the names of its users if it is in use and `force` is
+    /// not set.
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
-            // Before its users, which are of no concern to who may not delete it.
+            // Checked before its users, which callers without permission must not learn about.
             if let Some(scope) = TagScope::of_caller() {
                 scope.check("name", &stored.value)?;
             }
             check_etag(etag, &stored.value)?;
-            // The resource before what uses it: what takes it up in between touches it.
+            // Read the resource before its users: a user added in between touches it, so the commit
+            // conflicts.
             let mut changes = T::released(self, &stored.value, force).await?;
             if let Some(was) = stored.value.was() {
                 let now_ms = self.clock.now_ms();
@@ -495,10 +492,10 @@ impl<T: Drafted> Resources<T> {
     }
 }
 
-/// The changes, or none where they are only to be checked.
+/// Returns the changes, or an empty set with `validate_only`.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`] where they could not be made.
+/// Returns [`Error::PermissionDenied`] if the changes are outside the caller's scope.
 fn unless(validate_only: bool, store: &Store, changes: Changes) -> Result<Changes, Error> {
     if !validate_only {
         return Ok(changes);

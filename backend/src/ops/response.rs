@@ -1,4 +1,4 @@
-//! Responses: listed, read, escalated by hand, and acknowledged by a link.
+//! Responses: listing, reading, manual escalation, and acknowledgement by link.
 
 use std::sync::Arc;
 
@@ -34,17 +34,16 @@ use crate::{
     },
 };
 
-/// Entries read at a time.
 const BATCH: usize = 200;
 
-/// Which responses to list. What is empty does not filter.
+/// Filter for responses. Empty fields do not filter.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseFilter {
-    /// Only in these states; empty for all that have not ended.
+    /// States to include; empty for all that have not ended.
     pub states: Vec<ResponseState>,
-    /// Only of these rules.
+    /// Names of rules to include.
     pub rule_names: Vec<String>,
-    /// Only of this event.
+    /// Only responses about this event.
     pub event: Option<EventId>,
 }
 
@@ -81,16 +80,17 @@ impl ResponseFilter {
 }
 
 impl Responses {
-    /// Those of a store; what the service has to say goes through the intake.
+    /// Manages the responses of a store; the service's own events go through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
-    /// Lists responses by state, and the newest first; answers the token of the next page, empty at the
-    /// end.
+    /// Lists responses by state, newest first. Also returns the token of the next page, empty at
+    /// the end.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
+    /// Returns [`Error::Invalid`] if the page size or token is invalid, or an error if the store
+    /// fails.
     pub async fn list(
         &self,
         filter: &ResponseFilter,
@@ -106,7 +106,7 @@ impl Responses {
                 if range.end.as_ref().is_some_and(|end| end <= last) {
                     continue;
                 }
-                // From the newest down: what comes before the last one is left.
+                // In descending order, entries before the last key remain.
                 if range.start <= *last {
                     range.end = Some(last.clone());
                 }
@@ -139,10 +139,10 @@ impl Responses {
         Ok((found, String::new()))
     }
 
-    /// One response.
+    /// Returns a response.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
         let (stored, id) = self.find(id).await?;
         let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
@@ -168,8 +168,8 @@ impl Responses {
         Err(gone(text))
     }
 
-    /// A response on the wire: a contact who acknowledged by its client or as a user is named as one who did
-    /// by a link.
+    /// Converts a response for the wire. A contact who acknowledged as a client or user is named
+    /// like one who used a link.
     fn shown(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
         let snapshot = self.deciding.ruleset.current();
         let by = acknowledged_by(occurrence);
@@ -183,12 +183,13 @@ impl Responses {
         shown(occurrence, of, contact.as_ref().or(by))
     }
 
-    /// Takes the next step of a response now; `seen` are the round and the step that the caller has seen as
-    /// the last ones.
+    /// Runs the next step of a response now; `seen` are the round and the step that the caller
+    /// considers the last ones.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::FailedPrecondition`] when no step follows, or something holds it, and
-    /// [`Error::Aborted`] when another step was taken since.
+    /// Returns [`Error::NotFound`] if there is no such response, [`Error::FailedPrecondition`] if
+    /// no step follows or the response is held, and [`Error::Aborted`] if another step has run
+    /// since.
     pub async fn escalate(
         &self,
         id: &str,
@@ -272,12 +273,13 @@ impl Responses {
         Ok((changes, (found, reports)))
     }
 
-    /// Acknowledges an occurrence as a contact, with the others of its group; without `confirm`, only reads it.
-    /// Answers with it, and how many others of its group no one acknowledged before. Histories name the
-    /// author as [`Name::of_contact`] does.
+    /// Acknowledges an occurrence as a contact, together with the others of its group; without
+    /// `confirm`, only reads it. Returns the occurrence, and the number of others in its group that
+    /// were not acknowledged before. Histories name the author as [`Name::of_contact`] does.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::FailedPrecondition`] when that response has ended.
+    /// Returns [`Error::NotFound`] if there is no such occurrence, and
+    /// [`Error::FailedPrecondition`] if the response has ended.
     pub async fn acknowledge(
         &self,
         (id, response, contact): (&str, &str, &str),
@@ -328,7 +330,7 @@ impl Responses {
         let others = items.len() - 1;
         for (at, items) in items.chunks(ITEMS_PER_REQUEST_MAX).enumerate() {
             let mut done = set_status((&self.deciding, &self.intake), items, &author).await?;
-            // Another member may be gone or closed by now.
+            // Other members may have been deleted or closed by now.
             if at == 0 {
                 done.swap_remove(0)?;
             }
@@ -336,7 +338,7 @@ impl Responses {
         Ok((read(target).await?, others))
     }
 
-    /// The same change of the other members of a group that no one acknowledged.
+    /// Returns the same change for the other unacknowledged members of a group.
     async fn others(
         &self,
         group: RecordId,
@@ -368,20 +370,20 @@ fn number(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// The responses about an occurrence, each with what its rule notified.
+/// Returns the responses about an occurrence, each with the notification state of its rule.
 fn responses(occurrence: &Occurrence) -> impl Iterator<Item = (&Notified, &Response)> {
     let notified = occurrence.notified.iter();
     notified.filter_map(|it| Some((it, it.response.as_deref()?)))
 }
 
-/// Who acknowledged an occurrence last; none where it is not acknowledged.
+/// Returns the author of the last acknowledgement; `None` if the occurrence is not acknowledged.
 pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
     let mut history = occurrence.history.iter().rev();
     let last = history.find(|it| it.field == Field::Acknowledged)?;
     last.author.as_ref().filter(|_| occurrence.acknowledged)
 }
 
-/// A response on the wire; who acknowledged is `by`.
+/// Converts a response for the wire, acknowledged by `by`.
 fn shown(
     occurrence: &Occurrence,
     (notified, response): (&Notified, &Response),

@@ -1,5 +1,5 @@
-//! What is due of occurrences: each node ages those that it owns; the one that leads evaluates what is
-//! held, and forgets silences, groups and revisions that were over for long.
+//! The review loops: each node ages the occurrences that it owns; the leader evaluates held
+//! notifications, and deletes expired silences, groups and revisions.
 
 mod ageing;
 
@@ -20,7 +20,7 @@ use crate::{
     store::LogPosition,
 };
 
-/// Evaluates what is held when that is due, and forgets what was over for long.
+/// Evaluates held notifications when they are due, and deletes expired definitions.
 #[derive(Debug)]
 pub struct Reviewer {
     deciding: Deciding,
@@ -30,7 +30,7 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Reviews what that store holds; what the service has to say of it goes through the intake.
+    /// Reviews the given store; the service's own events go through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         let looks = PendingReview::new(deciding.clone(), intake.clone());
         let ageing = Ageing::new(&deciding, intake.clone());
@@ -46,7 +46,7 @@ impl Reviewer {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                // What is committed while it reviews is news to it.
+                // Subscribe first, so that commits during the review are noticed.
                 let log = self.deciding.store.engine().log_signal();
                 let since_ms = self.deciding.clock.now_ms();
                 let latest = if self.evaluate().await {
@@ -68,14 +68,14 @@ impl Reviewer {
         }
     }
 
-    /// Does everything that is due now, also what each node does for what it owns. What cannot be done is
-    /// left for the next pass, which is to come soon when this answers false.
+    /// Processes everything that is due now, including the work that each node does for what it
+    /// owns. Failed work is left for the next pass, which should come soon if this returns false.
     pub async fn pass(&self) -> bool {
         let is_evaluated = self.evaluate().await;
         self.ageing.pass().await && is_evaluated
     }
 
-    /// Reports on silences that begin and end, and re-evaluates what waits.
+    /// Reports silences that begin and end, and re-evaluates held notifications.
     async fn evaluate(&self) -> bool {
         let held = self.holds().await;
         if let Err(error) = &held {
@@ -84,11 +84,11 @@ impl Reviewer {
                 error,
             );
         }
-        // A damaged record stays damaged: there is no hurry.
+        // Damaged records stay damaged, so an early retry is pointless.
         matches!(held, Ok(()) | Err(Error::Internal(_)))
     }
 
-    /// Each of these is done whatever happened to the others; answers the first fault.
+    /// A failure of one part does not stop the others. Returns the first error.
     async fn holds(&self) -> Result<(), Error> {
         let resumed = self.intake.resume(&self.deciding.store).await;
         let said = lifecycle::say(&self.deciding, &self.intake).await;
@@ -97,7 +97,7 @@ impl Reviewer {
         resumed.and(said).and(looked).and(ended)
     }
 
-    /// Forgets silences and groups that were over for long; there is no hurry.
+    /// Deletes expired silences and groups.
     async fn sweep(&self) {
         if let Err(error) = lifecycle::forget(&self.deciding).await {
             log_failure("failed to delete old silences", &error);
@@ -107,8 +107,8 @@ impl Reviewer {
         }
     }
 
-    /// Waits until something is due that was not at that time, also when it is made due meanwhile.
-    /// That long at most.
+    /// Waits until something becomes due after `since_ms`, including by concurrent commits, for at
+    /// most `most`.
     async fn wait(&self, mut log: watch::Receiver<LogPosition>, since_ms: i64, most: Duration) {
         let clock = &self.deciding.clock;
         let latest_ms = since_ms.saturating_add(millis(most));
@@ -122,20 +122,18 @@ impl Reviewer {
                     return clock.wait_until(next_ms).await;
                 }
             }
-            // What was committed may be due earlier; one look finds that for many commits.
+            // Commits may have made something due earlier; one check covers many commits.
             let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
             clock.wait_until(look_ms.min(next_ms)).await;
-            // An edit may free what no time ends.
+            // Edits may release notifications that no time would.
             if self.looks.is_outdated().await.unwrap_or(true) {
                 return;
             }
         }
     }
 
-    /// When the first thing is due that was not at that time, in milliseconds since 1970.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Returns the first time after `since_ms` at which something is due, in milliseconds since the
+    /// epoch.
     pub(crate) async fn next_due_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let held = self.next_held_ms(since_ms).await?;
         let aged = self.ageing.next_ms(since_ms).await?;

@@ -1,5 +1,5 @@
-//! Triggers and rules as they were: kept when they are edited or deleted, as long as there is an
-//! occurrence that may have been evaluated by them.
+//! Earlier revisions of definitions: stored when these are edited or deleted, as long as
+//! occurrences may have been evaluated with them.
 
 use crate::{
     clock::millis,
@@ -17,11 +17,11 @@ use crate::{
     },
 };
 
-/// Keeps a trigger or rule that `changes` replace or, when `deleted`, remove at that time. The
-/// oldest revision beyond [`REVISIONS_OF_ONE_MAX`] goes.
+/// Stores a definition that `changes` replace at `until_ms` or, with `deleted`, remove. The oldest
+/// revision beyond [`REVISIONS_OF_ONE_MAX`] is deleted.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn keep(
     store: &Store,
     was: Revised,
@@ -46,10 +46,11 @@ pub async fn keep(
     Ok(())
 }
 
-/// Reads every kept revision of a name, also of others that had it before, oldest first.
+/// Reads all stored revisions of a name, including those of earlier definitions with the same name,
+/// oldest first.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn of_name(
     store: &Store,
     of: RevisionOf,
@@ -64,11 +65,11 @@ pub async fn of_name(
         .collect())
 }
 
-/// When the newest edit or deletion of which a revision is kept took place, in milliseconds since
-/// 1970.
+/// Returns the time of the newest edit or deletion with a stored revision, in milliseconds since
+/// the epoch.
 ///
 /// # Errors
-/// Those of the engine.
+/// Returns an error if the engine fails.
 pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
     let all = Range::under(&[]);
     let engine = store.engine();
@@ -76,11 +77,12 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
     Ok(newest.await?.first().and_then(|(key, _)| moment_at(key, 0)))
 }
 
-/// Deletes revisions that ended before any stored occurrence was opened, and the oldest ones beyond
-/// [`REVISIONS_MAX`]. Those of schedules stay for the time of which shifts are listed.
+/// Deletes revisions that ended before the oldest stored occurrence was opened, and the oldest ones
+/// beyond [`REVISIONS_MAX`]. Revisions of schedules are kept for the time over which shifts are
+/// listed.
 ///
 /// # Errors
-/// Those of the store; what was deleted before stays deleted.
+/// Returns an error if the store fails; earlier deletions are kept.
 pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
     let engine = store.engine();
     let all = || Range::under(&[]);
@@ -90,7 +92,7 @@ pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
         let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
         let first = first.await?;
         let opened_ms = first.first().and_then(|(key, _)| moment_at(key, 0));
-        // A sender's clock may run ahead by that much.
+        // A sender's clock may be ahead by this much.
         let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
         let needed_ms = opened_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(ahead_ms));
         let count = engine.count(Index::RevisionByEnd, all(), REVISIONS_MAX + REVISIONS_STEP);
@@ -129,11 +131,11 @@ pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
     }
 }
 
-/// Reads the definitions that the updates of these occurrences may have to report on and that are
-/// not in force any more.
+/// Reads the definitions no longer in force that updates of these occurrences may have to report
+/// on.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn past(
     store: &Store,
     snapshot: &Snapshot,
@@ -163,10 +165,10 @@ pub async fn past(
     Ok(past)
 }
 
-/// Reads the newest kept revision of a trigger or rule that is not in force any more.
+/// Reads the newest stored revision of a definition that is no longer in force.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn last(
     store: &Store,
     of: RevisionOf,

@@ -1,5 +1,4 @@
-//! Where occurrences would be sent now: the rules that match, their destinations, and the silences that
-//! cover them.
+//! Routes of occurrences: matching rules, their destinations, and the silences that cover them.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +7,20 @@ use crate::{
     domain::{Name, Occurrence, OccurrenceId},
 };
 
-/// Where one occurrence would be sent now.
+/// The route that an occurrence would take now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The occurrence.
     pub occurrence: OccurrenceId,
     /// The enabled rules that match it, by name.
     pub rules: Vec<Name>,
-    /// The destinations of these rules, by name, each once.
+    /// The destinations of these rules, by name, without duplicates.
     pub destinations: Vec<Name>,
-    /// The active silences that hold back the messages of all these rules, the last to end first.
+    /// The active silences that hold the messages of all these rules, the last to end first.
     pub silences: Vec<Name>,
 }
 
-/// Routes an occurrence by a snapshot of the definitions.
+/// Returns the route of an occurrence according to a snapshot of the definitions.
 pub fn route(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route {
     let matches = snapshot.matches(occurrence);
     let rules: Vec<_> = matches.iter().map(|it| it.rule.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! Rules: stored, edited and deleted, and never pointing at what is not there.
+//! Rules: validation, storage and views; they never refer to missing definitions.
 
 mod preview;
 
@@ -125,7 +125,7 @@ impl Drafted for Rule {
 }
 
 impl Shows<Rule> for v1::Rule {
-    /// What is known about its use is left out.
+    /// Leaves out information about its use.
     fn of(rule: Rule) -> Self {
         let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
         Self {

@@ -1,4 +1,4 @@
-//! The triggers, rules, destinations, calendars, inhibitions and silences in force, ready for matching.
+//! The definitions in force, ready for matching.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// The kinds whose changes matter here.
+/// Kinds whose changes are followed.
 const FOLLOWED: [Kind; 12] = [
     Kind::Trigger,
     Kind::Rule,
@@ -38,8 +38,7 @@ const FOLLOWED: [Kind; 12] = [
     Kind::Policy,
     Kind::Revision,
 ];
-/// Those whose edits decide nothing about what waits, or are followed closer: beats, and contacts, schedules
-/// and policies before the next step is due.
+/// Kinds whose edits do not affect held notifications, or are tracked separately.
 const APART: [Kind; 6] = [
     Kind::Silence,
     Kind::Inhibition,
@@ -48,15 +47,15 @@ const APART: [Kind; 6] = [
     Kind::Schedule,
     Kind::Policy,
 ];
-/// Records and commits read at a time.
+/// Records and log entries read at a time.
 const PAGE: usize = 1_000;
 
-/// The rules in force, kept up with the change log.
+/// The rules in force, kept up to date with the change log.
 ///
-/// An edit that was answered is in the log, and [`Ruleset::refreshed`] reads the log as far as this
-/// process knows it. What is decided shows how far that was ([`Snapshot::position`]), and conflicts
-/// where another process has edited since: so an edit is in force for every event that is accepted
-/// after its answer.
+/// Once an edit is acknowledged it is in the log, and [`Ruleset::refreshed`] reads the log up to
+/// the head known to this process. Decisions carry this position ([`Snapshot::position`]) and
+/// conflict if another process has edited since. An edit therefore applies to every event accepted
+/// after its acknowledgement.
 #[derive(Debug)]
 pub struct Ruleset {
     store: Store,
@@ -66,44 +65,44 @@ pub struct Ruleset {
     loaded: Mutex<Loaded>,
 }
 
-/// What the snapshot is built from, and up to which commit.
+/// The data that snapshots are built from, and its position in the log.
 #[derive(Debug, Default)]
 struct Loaded {
     position: LogPosition,
-    /// The last place in the log at which a trigger, rule, destination, calendar or inhibition changed.
+    /// Position of the last change that affects held notifications.
     edition: u64,
     triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
     rules: BTreeMap<Name, Arc<Rule>>,
     destinations: BTreeMap<Name, Arc<Destination>>,
     newest_end_ms: Option<i64>,
     calendars: BTreeMap<Name, Arc<Calendar>>,
-    /// The same, ready to be asked.
+    /// The calendars, loaded for queries.
     asked: Arc<Calendars>,
-    /// Those that are enabled.
+    /// Enabled inhibitions.
     inhibitions: BTreeMap<Name, Arc<LoadedInhibition>>,
-    /// The same, ready for matching.
+    /// The inhibitions, ready for matching.
     inhibiting: Arc<Inhibitions>,
-    /// Those that are enabled.
+    /// Enabled heartbeats.
     heartbeats: BTreeMap<Name, Arc<LoadedHeartbeat>>,
-    /// The same, ready for matching.
+    /// The heartbeats, ready for matching.
     beating: Heartbeats,
     contacts: BTreeMap<Name, Arc<Contact>>,
     schedules: BTreeMap<Name, Arc<Schedule>>,
     policies: BTreeMap<Name, Arc<EscalationPolicy>>,
-    /// The same, ready to be asked.
+    /// Contacts, schedules and policies, loaded for queries.
     responders: Arc<Responders>,
     settings: Arc<SharedSettings>,
-    /// Those that are not over.
+    /// Silences that have not ended.
     silences: BTreeMap<Name, Arc<LoadedSilence>>,
-    /// The same, ready for matching.
+    /// The silences, ready for matching.
     matched: Arc<Silences>,
 }
 
 impl Ruleset {
-    /// Reads all triggers, rules and destinations.
+    /// Reads all definitions.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns an error if the engine fails.
     pub async fn load(store: Store) -> Result<Self, EngineError> {
         let loaded = Loaded::read(&store).await?;
         Ok(Self {
@@ -115,23 +114,23 @@ impl Ruleset {
         })
     }
 
-    /// The rules as they were when a user asked for them refreshed.
+    /// Returns the rules as of the last refresh.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 
-    /// The settings that all nodes share, as they were when a user asked for the rules refreshed.
+    /// Returns the settings shared by all nodes, as of the last refresh.
     pub fn settings(&self) -> watch::Receiver<Arc<SharedSettings>> {
         self.settings.subscribe()
     }
 
-    /// The rules with every edit that has been answered.
+    /// Returns the rules with all acknowledged edits.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns an error if the engine fails.
     ///
     /// # Cancel safety
-    /// A dropped call loses nothing; the next one reads the same edits again.
+    /// Dropping the future loses nothing; the next call reads the same edits again.
     pub async fn refreshed(&self) -> Result<Arc<Snapshot>, EngineError> {
         let head = *self.head.borrow();
         let mut loaded = self.loaded.lock().await;
@@ -153,7 +152,7 @@ impl Ruleset {
 
 impl Loaded {
     async fn read(store: &Store) -> Result<Self, EngineError> {
-        // The place in the log comes first: what is edited meanwhile is read again from there.
+        // Read the log position first, so that concurrent edits are read again from there.
         let mut loaded = Self {
             position: store.engine().log_head().await?,
             ..Self::default()
@@ -227,7 +226,7 @@ impl Loaded {
         }
     }
 
-    /// Takes an inhibition as it is now; answers whether decisions are others by it.
+    /// Replaces an inhibition; returns whether decisions are affected.
     fn put_inhibition(&mut self, name: Name, inhibition: Option<Inhibition>) -> bool {
         let identity = |it: &Arc<LoadedInhibition>| (it.inhibition.id, it.inhibition.revision);
         let enabled = inhibition.filter(|it| it.enabled);
@@ -258,7 +257,7 @@ impl Loaded {
         self.inhibiting = Arc::new(Inhibitions::new(all));
     }
 
-    /// Takes inhibitions as they are now; answers whether decisions are others by them.
+    /// Replaces inhibitions; returns whether decisions are affected.
     fn take_inhibitions(&mut self, found: Vec<(Name, Option<Inhibition>)>) -> bool {
         let mut is_other = false;
         for (name, found) in found {
@@ -283,7 +282,7 @@ impl Loaded {
         }
     }
 
-    /// Takes contacts, schedules or policies as they are now.
+    /// Reloads contacts, schedules or policies.
     async fn take_responders(
         &mut self,
         kind: Kind,
@@ -337,7 +336,7 @@ impl Loaded {
         snapshot.of_edition(self.edition)
     }
 
-    /// Reads the change log to its end; answers whether anything that is in force changed.
+    /// Reads the change log to its end; returns whether any definition in force changed.
     async fn catch_up(&mut self, store: &Store) -> Result<bool, EngineError> {
         let mut changed = false;
         loop {

@@ -1,4 +1,4 @@
-//! Values that tests of operations start from.
+//! Fixtures for tests of operations.
 
 pub(crate) mod world;
 
@@ -25,7 +25,7 @@ use crate::{
 
 pub(crate) use crate::testing::samples::plain::*;
 
-/// A clock that stands at [`START_MS`], and by which six seconds pass with every look.
+/// A clock fixed at [`START_MS`] whose monotonic time advances six seconds per read.
 #[derive(Debug, Default)]
 pub(crate) struct HurriedClock(AtomicU64);
 
@@ -42,13 +42,13 @@ impl Clock for HurriedClock {
     async fn wait_until(&self, _at_ms: i64) {}
 }
 
-/// What decisions need, on a store, with a clock that stands at [`START_MS`].
+/// Returns the dependencies of decisions on a store, with a clock at [`START_MS`].
 pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(START_MS));
     (deciding_at(store, &clock).await, clock)
 }
 
-/// The same with a clock that there is.
+/// Like [`deciding`], with an existing clock.
 pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Deciding {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     Deciding {
@@ -59,7 +59,7 @@ pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Decid
     }
 }
 
-/// An intake that works until the guard is dropped.
+/// Returns an intake that runs until the guard is dropped.
 pub(crate) fn intake(deciding: &Deciding) -> (Intake, DropGuard) {
     let (intake, workers) = Intake::new(deciding.clone());
     let shutdown = CancellationToken::new();
@@ -71,7 +71,7 @@ pub(crate) fn intake(deciding: &Deciding) -> (Intake, DropGuard) {
     (intake, shutdown.drop_guard())
 }
 
-/// What the service says of that kind, once it is on disk.
+/// Waits for one of the service's own events of the given kind.
 pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
     for _ in 0..1_000 {
         let mut all = all::<Occurrence>(store).await.into_iter();
@@ -83,7 +83,7 @@ pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
     panic!("the service reported no event of type {kind}")
 }
 
-/// Makes a record one that no one can read.
+/// Overwrites a record so that it is unreadable.
 pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
     let stored = store.get::<T>(key.clone()).await.unwrap();
     let expect = Expect::Version(stored.expect("a record").version);
@@ -92,27 +92,25 @@ pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
     applied.await.unwrap();
 }
 
-/// All records of a kind, by key.
 pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
     let range = Range::under(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100_000).await;
     page.unwrap().into_iter().map(|it| it.value).collect()
 }
 
-/// An empty store.
 pub(crate) fn store() -> Store {
     let engine = Arc::new(MemoryEngine::new());
     Store::new(engine, Arc::new(Sealer::ephemeral()))
 }
 
-/// Stores settings, where none are stored.
+/// Stores settings in a store that has none.
 pub(crate) async fn save_settings(store: &Store, values: SharedSettings) {
     let mut changes = store.changes();
     changes.insert(&settings::first(values, 0).unwrap());
     store.apply(Lane::Admin, changes).await.unwrap();
 }
 
-/// Stores a rule, with its triggers and destinations where they are missing.
+/// Stores a rule, and its triggers and destinations if they are missing.
 pub(crate) async fn save_rule(store: &Store, rule: &Rule) {
     let mut changes = store.changes();
     for name in &rule.trigger_names {

@@ -1,4 +1,4 @@
-//! Views: stored, edited and deleted. Nothing here looks by them.
+//! Saved views: validation and storage.
 
 use bellwether_proto::{
     filter::{self, Now},
@@ -65,7 +65,6 @@ impl Drafted for SavedView {
 }
 
 impl Shows<SavedView> for v1::View {
-    /// What is known about its use is left out.
     fn of(view: SavedView) -> Self {
         Self {
             name: view.name.to_string(),
@@ -88,7 +87,7 @@ fn group_by(draft: &v1::View) -> Option<&str> {
     Some(draft.group_by.trim()).filter(|it| !it.is_empty())
 }
 
-/// A filter is kept as text, and has to mean something now.
+/// Filters are stored as text but must be valid when saved.
 fn check_filter(text: &str, now_ms: i64, faults: &mut Faults) {
     if text.trim().is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Schedules: stored, edited, asked who is on call, and overridden for a while.
+//! Schedules: validation, storage, on-call queries and overrides.
 
 mod feed;
 mod history;
@@ -122,7 +122,7 @@ impl Drafted for Schedule {
 }
 
 impl Shows<Schedule> for v1::Schedule {
-    /// Who is on call is left out.
+    /// Leaves out who is on call.
     fn of(schedule: Schedule) -> Self {
         let layer = |it: Layer| {
             let hand_offs = it.hand_offs.text();
@@ -175,8 +175,7 @@ impl Shows<Override> for v1::ScheduleOverride {
     }
 }
 
-/// A schedule with the calendars that it names, ready to be asked; none when this machine does not know
-/// its zone any more.
+/// Loads a schedule with its calendars; `None` if this machine no longer knows its time zone.
 async fn loaded(store: &Store, schedule: Schedule) -> Result<Option<LoadedSchedule>, Error> {
     let read = async |names: Vec<&Name>| {
         let keys = names.into_iter().map(|it| it.as_str().into());
@@ -196,7 +195,6 @@ fn missing_zone(zone: &str) -> Error {
     Error::FailedPrecondition(format!("its time zone `{zone}` is not known here any more"))
 }
 
-/// Names as the wire carries them.
 fn texts(names: &[Name]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }

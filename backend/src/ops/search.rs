@@ -1,4 +1,4 @@
-//! Finding, counting and spreading occurrences over time.
+//! Search for occurrences: pages, counts, groups, and frequency over time.
 
 mod count;
 mod cursor;
@@ -28,36 +28,36 @@ use crate::{
     store::{Direction, Store},
 };
 
-/// Occurrences read to find out how many there are in all.
+/// Maximum number of occurrences read to determine the total.
 const TOTAL_SCANNED_MAX: usize = 10_000;
-/// Occurrences read at a time, and the first time.
+/// Occurrences read at a time, and in the first read.
 const BATCH_MAX: usize = 256;
 const BATCH_FIRST: usize = 64;
-/// Bytes of occurrences after which a page ends, though more were asked for.
+/// Bytes of occurrences after which a page ends, even if more were requested.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The order in which lists show occurrences by default.
+/// The default order of occurrences.
 pub(crate) const NEWEST_FIRST: Sort = Sort {
     field: SortField::LastSeen,
     direction: Direction::Descending,
 };
 
-/// A page of occurrences that is asked for.
+/// A request for a page of occurrences.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
-    /// Which occurrences.
+    /// The filter for occurrences.
     pub filter: Filter,
-    /// What to sort by; what is alike in it follows by start, then by id, which never change.
+    /// The sort field; ties are ordered by start and id, which never change.
     pub sort: SortField,
-    /// Whether the smallest or oldest comes first.
+    /// Whether to sort in ascending order.
     pub ascending: bool,
-    /// How many; at least one.
+    /// Number of occurrences; at least one.
     pub limit: usize,
-    /// Where to continue; empty for the first page.
+    /// Cursor to continue from; empty for the first page.
     pub cursor: String,
-    /// Whether to go towards what precedes the cursor.
+    /// Whether to page backward from the cursor.
     pub backward: bool,
-    /// Tells this query from others, so that a cursor of another one is refused.
+    /// Identifies the query, so that cursors of other queries are refused.
     pub fingerprint: Vec<u8>,
 }
 
@@ -66,24 +66,25 @@ pub struct SearchRequest {
 pub struct SearchPage {
     /// The occurrences, in order.
     pub occurrences: Vec<Occurrence>,
-    /// How many there are in all, when that is cheap to know.
+    /// Total number of occurrences, if it is cheap to determine.
     pub total: Option<usize>,
-    /// Whether there may be more in the direction that was asked for.
+    /// Whether there may be more in the requested direction.
     pub has_next: bool,
-    /// The cursor of the first occurrence.
+    /// Cursor of the first occurrence.
     pub start_cursor: String,
-    /// The cursor of the last occurrence, or of the place where the search ended early.
+    /// Cursor of the last occurrence, or of the position where the search stopped early.
     pub end_cursor: String,
 }
 
-/// Finds a page of occurrences. It is filled as long as [`PAGE_TIME_MAX`] allows.
+/// Finds a page of occurrences, filling it for at most [`PAGE_TIME_MAX`].
 ///
-/// A walk from page to page, each beginning at the end of the one before, ends, and shows every
-/// occurrence that is meant all the time at least once, whatever is written meanwhile; none stands
-/// twice on a page. What moved in the order meanwhile is shown at the end.
+/// Paging forward terminates and returns every occurrence that matches throughout at least once,
+/// regardless of concurrent writes; a page contains no duplicates. Occurrences that moved in the
+/// order during the walk are returned at the end.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a cursor that is not of this query, else those of the store.
+/// Returns [`Error::Invalid`] if the cursor does not belong to this query, or an error if the store
+/// fails.
 pub async fn search(
     store: &Store,
     clock: &dyn Clock,
@@ -113,7 +114,7 @@ pub async fn search(
     let (begun, newest_ms) = (cursor.begun, cursor.newest_ms);
     let mut page = Filling::new(store, request, (clock, end));
     let filled = if request.backward {
-        // What moved comes after everything else, so that all of the order precedes it.
+        // Moved occurrences come last, so the whole order precedes them.
         let place = match &cursor.at {
             Position::InOrder(place) => &place[..],
             Position::Moved { .. } | Position::Everything(_) => &[],
@@ -159,9 +160,9 @@ pub async fn search(
     })
 }
 
-/// Where a walk that begins now stands.
+/// Returns the cursor of a walk that begins now.
 async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> {
-    // The log before the order: what moves in between counts as moved.
+    // Read the log position first: occurrences that move in between count as moved.
     let begun = store.engine().log_head().await?;
     let newest_ms = Walk::newest_ms(store, &request.filter, request.sort).await?;
     Ok(Cursor {
@@ -171,7 +172,7 @@ async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> 
     })
 }
 
-/// How many there are in all; none when that takes more than [`TOTAL_SCANNED_MAX`] reads.
+/// Returns the total; `None` if that takes more than [`TOTAL_SCANNED_MAX`] reads.
 async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Option<usize>, Error> {
     let mut walk = Walk::narrow(store, &request.filter, sort, None, None).await?;
     if request.filter.is_answered_by(sort.field) {

@@ -1,4 +1,4 @@
-//! What was sent in the last days, and would have been held by something that is tried.
+//! Messages of the last days that a tested definition would have held.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,40 +11,38 @@ use crate::{
     store::{Direction, Record, Store, engine::Range},
 };
 
-/// Days whose messages are looked at.
 const DAYS: i64 = 7;
-/// Records read at a time.
 const BATCH: usize = 500;
 
-/// Messages that would have been held back.
+/// Messages that would have been held.
 #[derive(Debug, Clone, Default)]
 pub struct HeldMessages {
-    /// Days whose messages were looked at.
+    /// Number of days whose messages were checked.
     pub days: i64,
-    /// How many.
+    /// Number of messages.
     pub count: usize,
-    /// The same by rule.
+    /// Number of messages by rule.
     pub by_rule: Vec<RuleMessages>,
-    /// Whether not everything was looked at.
+    /// Whether the check stopped before the end.
     pub stopped_early: bool,
 }
 
 /// Messages of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleMessages {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule_name: String,
-    /// How many.
+    /// Number of messages.
     pub messages: usize,
 }
 
-/// From when on messages are looked at, in milliseconds since 1970.
+/// Returns the time from which messages are checked, in milliseconds since the epoch.
 pub(super) fn since_ms(now_ms: i64) -> i64 {
     now_ms.saturating_sub(DAYS * DAY_MS)
 }
 
-/// Counts the messages that would have been held: of those that reported something that was not
-/// closed, without tests, what was sent again, digests, and what a shadow rule recorded.
+/// Counts messages that would have been held. Ignores tests, retries, digests, shadow rules and
+/// messages about closed occurrences.
 pub(super) async fn held_messages(
     store: &Store,
     clock: &dyn Clock,
@@ -94,11 +92,10 @@ pub(super) async fn held_messages(
     })
 }
 
-/// Until when something is looked at.
 pub(super) struct Deadline(Duration);
 
 impl Deadline {
-    /// As long from now as a try may take.
+    /// Returns a deadline after the maximum time for a test.
     pub(super) fn of(clock: &dyn Clock) -> Self {
         Self(clock.passed() + TRIGGER_TEST_TIME_MAX)
     }

@@ -1,4 +1,4 @@
-//! Setting status, acknowledgement and assignee of occurrences, as operators do.
+//! Setting status, acknowledgement and assignee of occurrences on behalf of operators.
 
 use std::collections::HashSet;
 
@@ -21,41 +21,42 @@ use crate::{
     store::{Changes, Lane, Store},
 };
 
-/// One occurrence to change, and how.
+/// A change of one occurrence.
 #[derive(Debug, Clone)]
 pub struct StatusItem {
     /// The occurrence.
     pub target: OccurrenceTarget,
-    /// The status, the flag and the assignee to set.
+    /// The status, acknowledgement and assignee to set.
     pub change: StateChange,
 }
 
-/// An occurrence that was changed.
+/// A changed occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
-    /// Which one.
+    /// Id of the occurrence.
     pub id: OccurrenceId,
-    /// Whether it was closed while its sender had not closed it, and may report it again.
+    /// Whether it was closed although its sender had not closed it, and may report it again.
     pub may_reopen: bool,
 }
 
-/// Changes occurrences in order, in one commit together with the notifications that follow from it;
-/// answers for each item which occurrence it was. What is wrong with an item is that item's error: an
-/// unknown occurrence or assignee, or an occurrence to reopen while another one of the event is open.
-/// What the service has to say of it goes through the intake.
+/// Changes occurrences in order, in one commit together with the resulting notifications. Returns a
+/// result per item, which is an error if the occurrence or assignee is unknown, or if the
+/// occurrence cannot be reopened because another one of the event is open. The service's own events
+/// go through the intake.
 ///
 /// # Errors
-/// Those of the store: then nothing was changed.
+/// Returns an error if the store fails; nothing was changed then.
 ///
 /// # Cancel safety
-/// A dropped call may still be carried out.
+/// The changes may still be committed after the future is dropped.
 pub async fn set_status(
     (deciding, intake): (&Deciding, &Intake),
     items: &[StatusItem],
     author: &Name,
 ) -> Result<Vec<Result<Changed, Error>>, Error> {
     let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
-    // Behind the items: the newest occurrence of each event of which one may be reopened.
+    // Followed by the newest occurrence of each event, for checking whether an older one may be
+    // reopened.
     targets.extend(
         items
             .iter()
@@ -75,7 +76,7 @@ pub async fn set_status(
 
 type Answers = Vec<Result<Changed, Error>>;
 
-/// What happens to the items, as far as causes are known.
+/// Decides the results of the items, given the causes resolved so far.
 async fn decided(
     deciding: &Deciding,
     items: &[StatusItem],
@@ -143,7 +144,6 @@ async fn decided(
     Ok((changes, (answers, reports)))
 }
 
-/// Assignees that are no clients.
 async fn unknown_assignees(store: &Store, items: &[StatusItem]) -> Result<HashSet<Name>, Error> {
     let mut unknown: HashSet<Name> = HashSet::new();
     for item in items {

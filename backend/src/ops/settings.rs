@@ -1,4 +1,4 @@
-//! The settings that all nodes share: stored at the first start, edited by calls.
+//! Settings shared by all nodes: stored at the first start, edited over the API.
 
 mod watch;
 
@@ -33,35 +33,35 @@ pub use watch::SettingsWatch;
 /// The settings of an installation.
 pub type InstallationSettings = Resources<Settings>;
 
-/// What the audit log calls what stores the settings of a file at start.
+/// Author in the audit log for settings stored from a file at start.
 pub(super) const FILE: &str = "settings file";
 
-/// The settings that are stored; none before the first start.
+/// Returns the stored settings; `None` before the first start.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn stored(store: &Store) -> Result<Option<Stored<Settings>>, Error> {
     Ok(store.get(Settings::NAME.into()).await?)
 }
 
-/// The values in force.
+/// Returns the values in force.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn in_force(store: &Store) -> Result<SharedSettings, Error> {
     Ok(values_of(stored(store).await?.as_ref()))
 }
 
-/// The values of what is stored; the defaults where nothing is.
+/// Returns the values of stored settings, or the defaults.
 pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
     stored.map(|it| it.value.values.clone()).unwrap_or_default()
 }
 
-/// Stores the settings of the file where none are stored. In a store that one process has to itself,
-/// the file applies whenever it starts; where it is shared, what is stored applies.
+/// Stores the settings of the file if none are stored. In a store used by one process only, the
+/// file applies at every start; in a shared store, the stored settings apply.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
 pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
@@ -96,7 +96,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
         time_ms: now_ms,
         scope: Arc::new(KeyScope::default()),
     };
-    // The first ones are no edit.
+    // The initial settings are not an edit.
     let (before, position) = match stored(store).await? {
         None => commit(store, Lane::Admin, decide).await?,
         Some(_) => by(author, commit(store, Lane::Admin, decide)).await?,
@@ -137,10 +137,10 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
     Ok(())
 }
 
-/// Settings that are stored for the first time.
+/// Creates settings to be stored for the first time.
 ///
 /// # Errors
-/// None that is expected: their name is a name.
+/// Returns an error only if the name of settings is invalid, which is a bug.
 pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
     let name = Name::parse(Settings::NAME).map_err(|fault| Error::Internal(fault.into()))?;
     let origin = Origin::new(now_ms);
@@ -150,8 +150,8 @@ pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Err
     })
 }
 
-/// The stored settings as the file of the only node changes them: what it gives, and the default of
-/// what it gave at the last start and gives no longer.
+/// Applies the file of the only node to the stored settings: sets the values in the file, and
+/// resets values that were in the file at the last start but no longer are.
 fn of_file(stored: &Settings, config: &Config) -> Settings {
     let mut next = stored.clone();
     for key in &stored.from_file {
@@ -172,7 +172,7 @@ fn edited(settings: Settings, origin: Origin) -> Settings {
     }
 }
 
-/// What the file of this node gives otherwise than what is in force.
+/// Returns the values in this node's file that differ from those in force.
 fn ignored(config: &Config, in_force: &SharedSettings) -> Vec<SettingDifference> {
     let mut differences = config.shared.differences(in_force);
     differences.retain(|it| config.given.iter().any(|key| key == it.key));
@@ -276,10 +276,10 @@ impl Drafted for Settings {
 }
 
 impl InstallationSettings {
-    /// Makes the service quiet, or ends that.
+    /// Turns quiet mode on or off.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn set_quiet(&self, is_quiet: bool) -> Result<v1::Settings, Error> {
         let decide = async || {
             let now_ms = self.clock.now_ms();
@@ -299,7 +299,7 @@ impl InstallationSettings {
     }
 }
 
-/// What messages call a setting.
+/// Returns the name of a setting in messages.
 fn field(key: &str) -> &'static str {
     let mut all = SharedSettings::KEYS.iter();
     all.find(|(it, _)| *it == key)
@@ -314,7 +314,7 @@ fn given(it: &SettingDifference) -> String {
     )
 }
 
-/// The values of a draft; what it leaves out has its default.
+/// Returns the values of a draft; omitted ones get their default.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
 fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     let defaults = SharedSettings::default();

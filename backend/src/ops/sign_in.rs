@@ -1,4 +1,4 @@
-//! The states of sign-ins by browsers: signed here, and checked before the provider is asked for anything.
+//! States of browser sign-ins: signed here, and checked before the provider is called.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use rand::RngCore as _;
 
 use crate::{clock::Clock, error::Error, limits::BROWSER_SIGN_IN, store::Store};
 
-/// What the proof of a state is for.
+/// Purpose of the proof of a state.
 const PURPOSE: &str = "sign-in";
-/// Bytes of a state before its proof: when it ends, and random ones.
+/// Bytes of a state before its proof: expiry and random bytes.
 const HEAD_BYTES: usize = 8 + 16;
 
-/// Makes states, and knows those that it made, on every node of the store.
+/// Creates and verifies states, on every node of the store.
 #[derive(Debug)]
 pub struct SignInStates {
     store: Store,
@@ -20,12 +20,12 @@ pub struct SignInStates {
 }
 
 impl SignInStates {
-    /// Signs with the key of that store.
+    /// Signs states with the key of the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// A state for the browser that keeps this verifier.
+    /// Returns a state for the browser with the given verifier.
     pub fn make(&self, verifier: &str) -> String {
         let lifetime_ms = i64::try_from(BROWSER_SIGN_IN.as_millis()).unwrap_or(i64::MAX);
         let until_ms = self.clock.now_ms().saturating_add(lifetime_ms);
@@ -37,10 +37,10 @@ impl SignInStates {
         URL_SAFE_NO_PAD.encode(state)
     }
 
-    /// Refuses a state that was not made here for that verifier, or is too old.
+    /// Checks that a state was issued for the verifier and has not expired.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] with a sentence for people.
+    /// Returns [`Error::Unauthenticated`] with a readable message otherwise.
     pub fn check(&self, state: &str, verifier: &str) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
         let state = URL_SAFE_NO_PAD.decode(state).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Silences: stored, edited, extended, ended, and never broader than their author means.
+//! Silences: validation, editing, extension, expiry, and checks against overly broad ones.
 
 mod act;
 mod breadth;
@@ -36,64 +36,67 @@ use crate::{
 pub use act::{Extension, SilenceFilter, Silencing};
 pub use preview::Preview;
 
-/// Where the query is in a request.
+/// Path of the query in a request.
 pub const QUERY_PATH: &str = "query";
 
-/// A silence as its author describes it, not checked yet.
+/// A silence as described by its author, not validated yet.
 #[derive(Debug, Clone)]
 pub struct SilenceDraft {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// For people.
+    /// A description for users.
     pub description: String,
-    /// Labels.
+    /// The tags.
     pub tags: Vec<String>,
-    /// Why there is quiet.
+    /// The reason for the silence.
     pub reason: String,
-    /// The events it covers.
+    /// Query for the events that it covers.
     pub query: Option<Query>,
-    /// The rules it covers.
+    /// Names of the rules that it covers.
     pub rule_names: Vec<String>,
-    /// The calendar inside whose windows it holds; empty for none.
+    /// Name of the calendar during whose windows it is active; empty for none.
     pub calendar: String,
-    /// When it begins, in milliseconds since 1970.
+    /// Start, in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// When it ends, in milliseconds since 1970.
+    /// End, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// How long it may cover nothing, in milliseconds.
+    /// Time without covered events after which it expires, in milliseconds.
     pub expire_when_idle_ms: Option<i64>,
-    /// How long before its end it warns, in milliseconds.
+    /// Time before its end at which to warn, in milliseconds.
     pub warn_before_ms: Option<i64>,
-    /// The event it is made from.
+    /// The event it is created from.
     pub from_event: Option<EventId>,
-    /// Who asks for it.
+    /// The caller.
     pub editor: Name,
-    /// For an update: the etag that must be current; empty asks for no check.
+    /// For an update: the etag that must be current; empty disables the check.
     pub etag: String,
-    /// What was wrong with how the draft was written.
+    /// Violations found while parsing the draft.
     pub faults: Vec<Violation>,
 }
 
-/// A silence, and what is known about its effect.
+/// A silence with information about its effect.
 #[derive(Debug, Clone)]
 pub struct SilenceView {
     /// The silence.
     pub silence: Silence,
-    /// Where it stands.
+    /// Its current state.
     pub state: SilenceState,
-    /// When it ceases to hold, in milliseconds since 1970; none when no time ends it.
+    /// Time at which it stops being active, in milliseconds since the epoch; `None` if it never
+    /// does.
     pub ends_ms: Option<i64>,
-    /// When it begins to hold, in milliseconds since 1970; none when it does, is over or never will.
+    /// Time at which it becomes active, in milliseconds since the epoch; `None` if it already is or
+    /// never will be.
     pub begins_ms: Option<i64>,
-    /// Open events that it covers.
+    /// Number of open events that it covers.
     pub covered: usize,
-    /// Events of which it holds something back.
+    /// Number of events with notifications that it holds.
     pub pending: usize,
-    /// Events of which something that it held became pointless.
+    /// Number of events with held notifications that became obsolete.
     pub skipped: usize,
-    /// Whether everything open was looked at since it was edited; the numbers above are of before.
+    /// Whether all open events were scanned since the last edit; otherwise the counts above are
+    /// from before it.
     pub is_counted: bool,
-    /// What its author may not have meant; reported only when it is stored.
+    /// Warnings about settings that its author may not have intended; only set when it is saved.
     pub warnings: Vec<String>,
 }
 
@@ -176,7 +179,7 @@ impl Drafted for Silence {
             if is_in_force {
                 count(standing).await
             } else {
-                // What it covered before is freed at the next look.
+                // Events it covered before are released by the next pass.
                 Ok(0)
             }
         };
@@ -206,10 +209,10 @@ impl Drafted for Silence {
 }
 
 impl Shows<Silence> for SilenceView {
-    /// What is known about its effect is left out.
+    /// Leaves out information about its effect.
     fn of(silence: Silence) -> Self {
         Self {
-            // Its progress is read when there is time.
+            // The progress is filled in later.
             state: silence.state(silence.update_ms),
             ends_ms: silence.ends_ms(),
             begins_ms: None,
@@ -223,7 +226,7 @@ impl Shows<Silence> for SilenceView {
     }
 }
 
-/// The calendar of a silence, with those that it takes out.
+/// Returns the calendar of a silence, with the calendars that it excludes.
 async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Error> {
     let Some(name) = &silence.calendar else {
         return Ok(Calendars::default());
@@ -239,7 +242,7 @@ async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Err
     Ok(Calendars::new(all.iter()))
 }
 
-/// How many occurrences stand so to a silence.
+/// Counts the occurrences with a given standing towards a silence.
 async fn counted(
     store: &Store,
     standing: SilenceStanding,
@@ -252,7 +255,6 @@ async fn counted(
         .await
 }
 
-/// Refuses to change what is over.
 fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     if silence.state(now_ms) != SilenceState::Expired {
         return Ok(());
@@ -281,7 +283,6 @@ fn covers_something(draft: &SilenceDraft, faults: &mut Faults) {
     }
 }
 
-/// The start and the end of a draft.
 fn span(
     draft: &SilenceDraft,
     stored: Option<&Silence>,
@@ -361,7 +362,7 @@ fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) 
     }
 }
 
-/// A length for people, in days and minutes, rounded up to a minute.
+/// Formats a length in days and minutes, rounded up to a minute.
 fn days(ms: i64) -> String {
     let minutes = (ms + MINUTE_MS - 1) / MINUTE_MS;
     let minutes_per_day = DAY_MS / MINUTE_MS;
@@ -385,7 +386,7 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A name for a silence that was given none.
+/// Generates a name for a silence created without one.
 pub fn made_name() -> String {
     let mut chance = rand::rng();
     let characters = (0..8).map(|_| char::from(chance.sample(Alphanumeric)));
@@ -393,7 +394,7 @@ pub fn made_name() -> String {
     format!("silence-{}", characters.to_ascii_lowercase())
 }
 
-/// The event that reports on a silence.
+/// Returns the id of the event about a silence.
 pub fn event_of(silence: &Name) -> EventId {
     let (name, dimensions) = own_event(silence);
     EventId::derive(name, &dimensions)

@@ -1,4 +1,4 @@
-//! What the service counted, in columns of time.
+//! Statistics of the service, in columns of time.
 
 mod aging;
 
@@ -17,24 +17,23 @@ use crate::{
     store::{EngineError, Store},
 };
 
-/// The minutes of a day.
 const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
-/// How many minutes a column may have.
+/// Possible lengths of a column, in minutes.
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 
-/// Columns of time, oldest first; the last one continues.
+/// Columns of time, oldest first; the last one is still in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
-    /// The first minute, counted from 1970.
+    /// First minute, counted from the epoch.
     start: u32,
-    /// The minutes of one.
+    /// Length of a column in minutes.
     step: u32,
-    /// How many there are.
     count: usize,
 }
 
 impl Columns {
-    /// Columns that reach back so many minutes, as short as they can be without being too many.
+    /// Returns columns that cover the given number of minutes, as short as the maximum number of
+    /// columns allows.
     fn back(now_ms: i64, minutes: u32) -> Self {
         let fits = |step: &u32| minutes.div_ceil(*step) <= STATISTICS_COLUMNS_MAX;
         let step = STEPS.into_iter().find(fits);
@@ -48,12 +47,12 @@ impl Columns {
         }
     }
 
-    /// When the first one begins, in milliseconds since 1970.
+    /// Returns the start of the first column, in milliseconds since the epoch.
     pub fn start_ms(&self) -> i64 {
         i64::from(self.start) * MINUTE_MS
     }
 
-    /// How long one is.
+    /// Returns the length of a column, in milliseconds.
     pub fn step_ms(&self) -> i64 {
         i64::from(self.step) * MINUTE_MS
     }
@@ -63,7 +62,6 @@ impl Columns {
         Some(at as usize).filter(|at| *at < self.count)
     }
 
-    /// Reads what happened to a subject.
     async fn read(&self, store: &Store, subject: Subject) -> Result<Vec<Numbers>, EngineError> {
         let mut columns = vec![Numbers::default(); self.count];
         let from = [
@@ -89,23 +87,23 @@ impl Columns {
     }
 }
 
-/// The health of deliveries.
+/// Counts of deliveries.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryCounts {
-    /// What there is now.
+    /// Current counts.
     pub now: Numbers,
-    /// What happened, by column.
+    /// Counts of past events, by column.
     pub happened: Vec<Numbers>,
 }
 
 impl DeliveryCounts {
-    /// How often something happened in all columns.
+    /// Returns the total of a tally over all columns.
     pub fn total(&self, tally: Tally) -> i64 {
         self.happened.iter().map(|column| column.of(tally)).sum()
     }
 
-    /// How many waited at the end of each column: those that wait now, less what came and more what
-    /// ended since.
+    /// Returns the number of waiting deliveries at the end of each column, computed backward from
+    /// the current number.
     pub fn waited(&self) -> Vec<i64> {
         let mut waiting = self.now.of(Tally::Waiting);
         let mut waited = Vec::with_capacity(self.happened.len());
@@ -119,36 +117,36 @@ impl DeliveryCounts {
         waited
     }
 
-    /// Whether nothing waits, and nothing happened.
+    /// Whether nothing is waiting and nothing happened.
     pub fn is_idle(&self) -> bool {
         self.now.of(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
     }
 
-    /// What comes first: what waits, then what happened most.
+    /// Sort key: waiting deliveries first, then activity.
     fn rank(&self) -> (i64, i64) {
         let happened = [Tally::Decided, Tally::Failed].map(|tally| self.total(tally));
         (self.now.of(Tally::Waiting), happened.into_iter().sum())
     }
 }
 
-/// What the service counted.
+/// Statistics of the service.
 #[derive(Debug, Clone)]
 pub struct Statistics {
-    /// Since when is counted, in milliseconds since 1970.
+    /// Time at which counting began, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
     /// The columns.
     pub columns: Columns,
     /// Events accepted, by severity and column.
     pub events: BTreeMap<Severity, Vec<i64>>,
-    /// All deliveries.
+    /// Counts of all deliveries.
     pub deliveries: DeliveryCounts,
-    /// Those of destinations, the busiest first.
+    /// Counts by destination, the busiest first.
     pub destinations: Vec<(String, DeliveryCounts)>,
-    /// Those of rules, the busiest first.
+    /// Counts by rule, the busiest first.
     pub rules: Vec<(String, DeliveryCounts)>,
 }
 
-/// Counts what happened in the time before now.
+/// Reads statistics of the recent past.
 #[derive(Debug, Clone)]
 pub struct Counting {
     store: Store,
@@ -156,15 +154,15 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Counts what that store holds.
+    /// Creates a reader for the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// What was counted in the last so many milliseconds.
+    /// Returns the statistics of the last `span_ms` milliseconds.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a span that is not kept; those of the store.
+    /// Returns [`Error::Invalid`] if the span is out of range, or an error if the store fails.
     pub async fn statistics(&self, span_ms: i64, rules: &Snapshot) -> Result<Statistics, Error> {
         let columns = Columns::back(self.clock.now_ms(), minutes(span_ms)?);
         let destinations = rules
@@ -185,10 +183,10 @@ impl Counting {
         })
     }
 
-    /// Events accepted per minute, for the last 60 minutes, oldest first.
+    /// Returns the number of events accepted per minute, for the last 60 minutes, oldest first.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn events_per_minute(&self) -> Result<Vec<i64>, EngineError> {
         let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
         let minutes = columns.read(&self.store, Subject::Events).await?;
@@ -197,20 +195,20 @@ impl Counting {
         Ok(minutes.into_iter().map(sum).collect())
     }
 
-    /// The results of deliveries of a destination in the last hour.
+    /// Returns the counts of deliveries of a destination in the last hour.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn last_hour(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
         self.delivery_counts(&columns, Subject::Destination(destination))
             .await
     }
 
-    /// The results of deliveries of a destination in the last 24 hours.
+    /// Returns the counts of deliveries of a destination in the last 24 hours.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn last_day(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns {
             start: minute(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),
@@ -262,7 +260,6 @@ impl Counting {
     }
 }
 
-/// The minutes of a span.
 fn minutes(span_ms: i64) -> Result<u32, Error> {
     let max_ms = crate::clock::millis(STATISTICS_SPAN_MAX);
     if !(MINUTE_MS..=max_ms).contains(&span_ms) {

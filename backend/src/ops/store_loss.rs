@@ -1,4 +1,4 @@
-//! Says, as an event of the service's own, that the database has lost what was committed to it.
+//! Reports that the database has lost commits, as one of the service's own events.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::{
     domain::{IncomingEvent, Severity, Status},
 };
 
-/// Before an event that the store did not accept is reported again.
+/// Time before an event that the store did not accept is submitted again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The event about a loss. Every node that notices it reports the same one.
+/// Returns the event about a loss. Every node that notices it reports the same one.
 pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("the database has lost commits: {}", losses.why),
@@ -29,7 +29,8 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Reports the event until it is stored: a database that has lost commits may be away again.
+/// Reports the event until it is stored: a database that has lost commits may become unreachable
+/// again.
 pub async fn report(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
     let reported = async {
         while let Err(error) = intake.submit(vec![event.clone()], None).await {

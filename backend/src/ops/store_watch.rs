@@ -1,5 +1,5 @@
-//! Observes the state of the store: logs its changes, tries again to write a store whose writes fail, and
-//! opens an event when the disk is nearly full.
+//! Watches the state of the store: logs changes, probes a store whose writes fail, and opens an
+//! event when the disk is nearly full.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,11 +19,11 @@ use crate::{
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The time between two log lines about the state of the store.
+/// Minimum time between two log lines about the state of the store.
 const LOGGED_EVERY: Duration = Duration::from_secs(60);
 const MEBIBYTE: u64 = 1024 * 1024;
 
-/// Observes the state of the store.
+/// Watches the state of the store.
 #[derive(Debug)]
 pub struct StoreWatch {
     store: Store,
@@ -32,11 +32,10 @@ pub struct StoreWatch {
     condition: watch::Sender<Condition>,
     /// The last logged state and its time; `None` before the first.
     logged: Option<(&'static str, Duration)>,
-    /// What the event reports; none before it was looked for.
+    /// The level that the event reports; `None` before the first check.
     said: Option<Level>,
 }
 
-/// How full the disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Spacious,
@@ -45,7 +44,8 @@ enum Level {
 }
 
 impl Level {
-    /// None between two levels, or when nothing is known: then it stays as it was.
+    /// Returns the level; `None` between two levels or if it is unknown, which keeps the current
+    /// one.
     fn of(condition: &Condition, space: Option<FreeSpace>) -> Option<Self> {
         let is_above =
             |it: FreeSpace, floors| it.free_bytes >= it.floor_bytes.saturating_mul(floors);
@@ -64,7 +64,7 @@ impl Level {
 }
 
 impl StoreWatch {
-    /// Observes a store, and reports a full disk through an intake.
+    /// Creates a watch for a store that reports a full disk through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,
@@ -76,18 +76,18 @@ impl StoreWatch {
         }
     }
 
-    /// The state of the store, which changes as it is observed.
+    /// Returns a receiver for the state of the store.
     pub fn condition(&self) -> watch::Receiver<Condition> {
         self.condition.subscribe()
     }
 
-    /// Observes it every second until shutdown.
+    /// Checks the store every second until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
                 if let Err(error) = self.look().await {
-                    // It is reported at the next look, unless that is over.
+                    // The next check reports it, if it still applies.
                     log_failure("failed to report that the disk is full", &error);
                 }
                 self.clock.wait_until(next_ms).await;
@@ -114,7 +114,7 @@ impl StoreWatch {
         self.report(&condition).await
     }
 
-    /// Writes something that changes nothing, so that a store without other writes is observed.
+    /// Performs a write without effect, so that a store without other writes is probed.
     async fn write(&self) {
         let written = async {
             let mut changes = self.store.changes();
@@ -124,11 +124,11 @@ impl StoreWatch {
             }
             Ok::<_, Error>(())
         };
-        // The engine has observed the outcome.
+        // The engine has recorded the result.
         drop(tokio::time::timeout(INTERVAL, written).await);
     }
 
-    /// Logs a change of the state, once a minute at most.
+    /// Logs a change of the state, at most once a minute.
     fn log(&mut self, condition: &Condition) {
         let passed = self.clock.passed();
         let (last, is_early) = match self.logged {
@@ -146,7 +146,7 @@ impl StoreWatch {
         self.logged = Some((condition.word(), passed));
     }
 
-    /// Opens the event about the disk, changes its severity, or closes it.
+    /// Opens, updates or closes the event about the disk.
     async fn report(&mut self, condition: &Condition) -> Result<(), Error> {
         let space = self.store.engine().free_space();
         let level = Level::of(condition, space).filter(|level| self.said != Some(*level));
@@ -218,7 +218,6 @@ mod tests {
         },
     };
 
-    /// A watch, and what it watches.
     struct World {
         watch: StoreWatch,
         engine: Arc<MemoryEngine>,
@@ -301,7 +300,8 @@ mod tests {
             _guard,
             ..
         } = World::new().await;
-        // Free space, and whether events of senders, own events, and events about the store are accepted.
+        // Free space, and whether events of senders, own events, and events about the store are
+        // accepted.
         for (free, expected) in [
             (10, [true, true, true]),
             (9, [false, true, true]),

@@ -1,6 +1,6 @@
-//! What a client that is kept to tags may act on beside its own definitions: what belongs to these.
+//! The tag scope of a client: what it may act on besides its own definitions.
 //!
-//! Definitions themselves are judged by their tags where a change of them is written down, in
+//! Definitions themselves are checked by their tags when a change is written, in
 //! [`crate::store::audit`].
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -16,12 +16,12 @@ use crate::{
     },
 };
 
-/// The limits of one client.
+/// The tags that a client is restricted to.
 #[derive(Debug, Clone)]
 pub(super) struct TagScope(Arc<By>);
 
 impl TagScope {
-    /// Those of the client that this task works for; none when it is kept to no tags.
+    /// Returns the scope of the client that this task works for; `None` if it is not restricted.
     pub(super) fn of_caller() -> Option<Self> {
         let by = audit::current()?;
         (!by.scope.tags.is_empty()).then_some(Self(by))
@@ -35,7 +35,7 @@ impl TagScope {
         tags.iter().any(|tag| self.tags().contains(tag))
     }
 
-    /// The dimensions that tags such as `team:db` stand for.
+    /// Returns the dimensions that tags such as `team:db` stand for.
     fn dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
@@ -48,10 +48,11 @@ impl TagScope {
         ))
     }
 
-    /// Refuses a definition that carries none of the tags.
+    /// Checks that a definition has one of the tags.
     ///
     /// # Errors
-    /// [`Error::PermissionDenied`], naming it and the field that refers to it.
+    /// Returns [`Error::PermissionDenied`] with the definition and the field that refers to it
+    /// otherwise.
     pub(super) fn check<T: Resource>(&self, field: &str, resource: &T) -> Result<(), Error> {
         if self.hold(resource.tags()) {
             return Ok(());
@@ -60,11 +61,11 @@ impl TagScope {
         Err(self.refused(&format!("{field}: {word} `{name}` is")))
     }
 
-    /// Refuses a query that may match events of others: it has to ask for a dimension that a tag
-    /// stands for.
+    /// Checks that a query matches only events within the scope: it must require a dimension that a
+    /// tag stands for.
     ///
     /// # Errors
-    /// [`Error::PermissionDenied`], naming the field and what would be right.
+    /// Returns [`Error::PermissionDenied`] with the field and a suggestion otherwise.
     pub(super) fn check_query(&self, field: &str, query: &Query) -> Result<(), Error> {
         if self.bound(&query.clause) {
             return Ok(());
@@ -80,18 +81,18 @@ impl TagScope {
         Err(self.refused(&format!("{field}: matches events{asked}")))
     }
 
-    /// Whether a clause is true of own events alone.
+    /// Whether a clause matches only events within the scope.
     fn bound(&self, clause: &Clause) -> bool {
         is_bound(clause, &|key, value| {
             self.dimensions().any(|own| own == (key, value))
         })
     }
 
-    /// Refuses an event that has no dimension which a tag stands for. Which rules notified about it does
-    /// not count: an editor writes those.
+    /// Checks that an event has a dimension that a tag stands for. The rules that notified about it
+    /// do not count, because editors write those.
     ///
     /// # Errors
-    /// [`Error::PermissionDenied`], naming the occurrence.
+    /// Returns [`Error::PermissionDenied`] with the occurrence otherwise.
     pub(super) fn check_event(&self, occurrence: &Occurrence) -> Result<(), Error> {
         if self.hold(&audit::event_tags(occurrence)) {
             return Ok(());
@@ -101,10 +102,10 @@ impl TagScope {
     }
 }
 
-/// Whether a clause is true only of events with a dimension that is one's own.
+/// Whether a clause matches only events with a dimension for which `is_own` holds.
 pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
     let has_own = |field: &str, literal: &Literal| {
-        // What every event has, such as a type, is no dimension.
+        // Fields that every event has, such as the type, are not dimensions.
         let (Ok(Field::Dimension(key) | Field::Either(key)), Literal::Text(text)) =
             (Field::parse(field), literal)
         else {
@@ -124,11 +125,12 @@ pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> 
     }
 }
 
-/// Refuses a change of what belongs to a definition that carries none of the caller's tags, and names that
-/// definition in the changes, whose commit checks it again.
+/// Checks that a definition has one of the caller's tags before something that belongs to it is
+/// changed, and adds the definition to the changes, so that the commit checks it again.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`], naming it and the field that refers to it.
+/// Returns [`Error::PermissionDenied`] with the definition and the field that refers to it
+/// otherwise.
 pub(super) fn own<T: Resource>(
     changes: &mut Changes,
     field: &str,
@@ -141,10 +143,10 @@ pub(super) fn own<T: Resource>(
     Ok(())
 }
 
-/// As [`own`], for an event.
+/// Like [`own`], for an event.
 ///
 /// # Errors
-/// As [`TagScope::check_event`].
+/// Returns an error in the same cases as [`TagScope::check_event`].
 pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Result<(), Error> {
     if let Some(scope) = TagScope::of_caller() {
         scope.check_event(occurrence)?;
@@ -153,10 +155,11 @@ pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Resul
     Ok(())
 }
 
-/// As [`own`], for the messages of a rule.
+/// Like [`own`], for the messages of a rule.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`], naming the rule, also when it is gone; those of the store.
+/// Returns [`Error::PermissionDenied`] with the rule, also if it was deleted, or an error if the
+/// store fails.
 pub(super) async fn own_rule(
     (store, changes): (&Store, &mut Changes),
     (id, name): (RecordId, &Name),
@@ -171,10 +174,10 @@ pub(super) async fn own_rule(
     }
 }
 
-/// As [`own`], for a delivery: its rule or its destination.
+/// Like [`own`], for a delivery: checks its rule or its destination.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`], naming the delivery, and those of the store.
+/// Returns [`Error::PermissionDenied`] with the delivery, or an error if the store fails.
 pub(super) async fn own_delivery(
     (store, changes): (&Store, &mut Changes),
     delivery: &Delivery,
@@ -210,7 +213,7 @@ mod tests {
     use super::*;
     use crate::{domain::KeyScope, store::Lane, testing::samples};
 
-    /// What a client restricted to `team:db` stores, with what `prepare` names as the owner.
+    /// Stores changes as a client restricted to `team:db`, with the owner that `prepare` adds.
     async fn stored_by_db(
         prepare: impl FnOnce(&mut Changes) -> Result<(), Error>,
     ) -> Result<(), Error> {

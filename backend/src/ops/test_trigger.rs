@@ -1,4 +1,4 @@
-//! Trying a query on stored occurrences before it is saved, a step at a time.
+//! Testing a query on stored occurrences before it is saved, in steps.
 
 use crate::{
     clock::Clock,
@@ -11,37 +11,37 @@ use crate::{
     store::Store,
 };
 
-/// What a draft would have matched, as far as it was tried.
+/// Matches of a draft found so far.
 #[derive(Debug, Clone, Default)]
 pub struct TriggerTest {
-    /// How many occurrences the draft matches.
+    /// Number of occurrences that the draft matches.
     pub matched: usize,
-    /// How many the stored query matches; none when there is none.
+    /// Number of occurrences that the stored query matches; `None` if there is none.
     pub matched_by_saved: Option<usize>,
-    /// How many were tried.
+    /// Number of occurrences tested.
     pub scanned: usize,
     /// The first matches, newest first.
     pub occurrences: Vec<Occurrence>,
-    /// Everything last seen at or after this moment was tried, in milliseconds since 1970; none
-    /// at the beginning.
+    /// Everything last seen at or after this time was tested, in milliseconds since the epoch;
+    /// `None` at the beginning.
     pub reached_ms: Option<i64>,
-    /// Whether it stopped before the end of the span.
+    /// Whether the test stopped before the end of the span.
     pub stopped_early: bool,
-    /// What the author of the draft may not have meant.
+    /// Warnings about conditions that the author of the draft may not have intended.
     pub warnings: Vec<String>,
 }
 
-/// A draft, and the stored query beside it, on their way through occurrences, newest first.
+/// A test of a draft and the stored query against occurrences, newest first.
 ///
-/// What changes meanwhile may be tried as it was or as it is, and once, or not at all when it was
-/// behind and moved ahead.
+/// An occurrence that changes during the test may be tested in its old or new version, or missed if
+/// it moves to the part already tested.
 #[derive(Debug)]
 pub struct TestRun {
     store: Store,
     draft: CompiledQuery,
     saved: Option<CompiledQuery>,
     filter: Filter,
-    /// The place of the last occurrence looked at.
+    /// Position of the last occurrence tested.
     after: Option<Vec<u8>>,
     looked_at: usize,
     is_over: bool,
@@ -49,7 +49,7 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// Prepares to try a draft on what the filter means.
+    /// Prepares a test of a draft on the occurrences that the filter selects.
     pub fn new(
         store: Store,
         draft: CompiledQuery,
@@ -71,32 +71,32 @@ impl TestRun {
         }
     }
 
-    /// The same with warnings about the draft.
+    /// Adds warnings about the draft.
     #[must_use]
     pub fn warning(mut self, warnings: Vec<String>) -> Self {
         self.test.warnings = warnings;
         self
     }
 
-    /// What was found so far.
+    /// Returns the results so far.
     pub fn so_far(&self) -> &TriggerTest {
         &self.test
     }
 
-    /// Whether everything was tried.
+    /// Whether everything was tested.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// The first and the last moment of the span that is tried; none is no bound.
+    /// Returns start and end of the tested span; `None` means unbounded.
     pub fn span(&self) -> (Option<i64>, Option<i64>) {
         (self.filter.start_ms, self.filter.end_ms)
     }
 
-    /// Looks at the next occurrences.
+    /// Tests the next occurrences.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn step(&mut self) -> Result<(), Error> {
         let _place = scan::step().await;
         let store = self.store.clone();
@@ -138,10 +138,10 @@ impl TestRun {
         }
     }
 
-    /// Looks at everything, or until it looked at so many or for [`TRIGGER_TEST_TIME_MAX`].
+    /// Tests everything, but at most `most` occurrences and for at most [`TRIGGER_TEST_TIME_MAX`].
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
         let end = clock.passed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {

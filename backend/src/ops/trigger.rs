@@ -1,4 +1,4 @@
-//! Triggers: stored, edited, and deleted when no rule needs them.
+//! Triggers: validation, storage, views and tests.
 
 use bellwether_proto::{
     filter,
@@ -23,10 +23,8 @@ use crate::{
     store::Changes,
 };
 
-/// Where the query is in a request.
 const QUERY_PATH: &str = "type.event.query";
 
-/// Where the text of a condition is in a request.
 const FILTER_PATH: &str = "type.event.filter";
 
 /// Manages triggers.
@@ -89,7 +87,7 @@ impl Drafted for Trigger {
 }
 
 impl Shows<Trigger> for v1::Trigger {
-    /// What is known about its use is left out.
+    /// Leaves out information about its use.
     fn of(trigger: Trigger) -> Self {
         Self {
             name: trigger.name.to_string(),
@@ -107,10 +105,10 @@ impl Shows<Trigger> for v1::Trigger {
 }
 
 impl Triggers {
-    /// Tries a draft as [`Triggers::begin_test`] prepares it, until it was long enough.
+    /// Runs the test that [`Triggers::begin_test`] prepares, within its limits.
     ///
     /// # Errors
-    /// Those of [`Triggers::begin_test`] and of the store.
+    /// Returns an error if [`Triggers::begin_test`] or the store fails.
     pub async fn test(
         &self,
         draft: &v1::Trigger,
@@ -121,12 +119,12 @@ impl Triggers {
         Ok(run)
     }
 
-    /// Prepares to try a draft's query on stored occurrences of a span of time, beside that of the
-    /// stored trigger of its name; nothing is stored, and the draft needs no name. Without start
-    /// and end, the span begins 24 hours ago.
+    /// Prepares a test of a draft's query on stored occurrences of a time span, compared with the
+    /// stored trigger of the same name. Nothing is stored, and the draft needs no name. Without
+    /// start and end, the span begins 24 hours ago.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Returns [`Error::Invalid`] with all violations.
     pub async fn begin_test(
         &self,
         draft: &v1::Trigger,
@@ -147,7 +145,7 @@ impl Triggers {
             Ok(name) => self.store.get::<Trigger>(name.as_str().into()).await?,
             Err(_fault) => None,
         };
-        // A stored query that this version does not take any more matches nothing.
+        // A stored query that this version no longer accepts matches nothing.
         let saved = saved.and_then(|stored| matching::compile(&stored.value.query).ok());
         let day_ago_ms = self.clock.now_ms() - DAY_MS;
         let span = search::Filter {
@@ -159,7 +157,7 @@ impl Triggers {
     }
 }
 
-/// Takes what a trigger looks at; none together with a fault.
+/// Converts the condition of a trigger; returns `None` after adding a violation.
 fn condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Option<Query> {
     let refused =
         |kind| format!("this service ingests events; trigger type `{kind}` is not supported");
@@ -189,7 +187,7 @@ fn event_condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Opti
     Some(Query { clause })
 }
 
-/// The type of a trigger that looks at events.
+/// Returns the wire type of a trigger on events.
 pub fn event_type(query: &Query) -> v1::TriggerType {
     let event = v1::EventTrigger {
         query: Some(query::to_wire(query)),
@@ -200,7 +198,7 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
     }
 }
 
-/// The query made ready; none when there is none or it is wrong, which is added then.
+/// Compiles the query; returns `None` if there is none, or after adding violations.
 fn compiled(query: Option<&Query>, faults: &mut Faults) -> Option<CompiledQuery> {
     matching::compile(query?)
         .map_err(|violations| faults.add_under(QUERY_PATH, violations))

@@ -1,4 +1,4 @@
-//! Checks that collect everything that is wrong with a draft.
+//! Checks that collect all violations of a draft.
 
 use std::time::Duration;
 
@@ -9,34 +9,33 @@ use crate::{
     limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX},
 };
 
-/// What is wrong with a draft, so far.
+/// The violations of a draft found so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<Violation>);
 
 impl Faults {
-    /// Begins with what was found while reading the draft.
+    /// Starts with violations found while parsing the draft.
     pub(super) fn new(found: &[Violation]) -> Self {
         Self(found.to_vec())
     }
 
-    /// What `read` makes of a part of a draft, with what it finds wrong.
+    /// Reads a part of a draft, collecting violations.
     pub(super) fn of<T>(&mut self, read: impl FnOnce(&mut Vec<Violation>) -> T) -> T {
         read(&mut self.0)
     }
 
-    /// Adds a wrong field.
     pub(super) fn add(&mut self, field: impl Into<String>, description: impl Into<String>) {
         self.0.push(Violation::new(field, description));
     }
 
-    /// Adds a wrong field of which nothing is reported yet, neither of what is below it.
+    /// Adds a violation unless there is one for the field or a field below it.
     pub(super) fn add_new(&mut self, field: &str, description: impl Into<String>) {
         if !self.0.iter().any(|known| known.field.starts_with(field)) {
             self.add(field, description);
         }
     }
 
-    /// Checks a text that must be there.
+    /// Checks that a text is not blank and not too long.
     pub(super) fn sentence(&mut self, field: &str, text: &str, characters_max: usize) {
         let characters = text.chars().count();
         if text.trim().is_empty() {
@@ -57,13 +56,13 @@ impl Faults {
         }
     }
 
-    /// All that is wrong, or what was built from the draft.
+    /// Returns the violations, or the value built from the draft.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when anything is wrong.
+    /// Returns [`Error::Invalid`] if there are violations.
     ///
     /// # Panics
-    /// When nothing is wrong and nothing was made.
+    /// Panics if there is neither a violation nor a value.
     pub(super) fn or<T>(self, made: Option<T>) -> Result<T, Error> {
         if self.0.is_empty() {
             return Ok(made.expect("what cannot be made has added what is wrong"));
@@ -71,7 +70,6 @@ impl Faults {
         Err(Error::Invalid(self.0))
     }
 
-    /// Takes the name of a resource.
     pub(super) fn name(&mut self, text: &str, is_new: bool) -> Option<Name> {
         let name = if is_new {
             Name::parse_new(text)
@@ -81,7 +79,7 @@ impl Faults {
         name.map_err(|fault| self.add("name", fault)).ok()
     }
 
-    /// Takes a name of something that need not be there; none for an empty text.
+    /// Parses an optional name; returns `None` for an empty text.
     pub(super) fn name_if_any(&mut self, field: &str, text: &str) -> Option<Name> {
         if text.is_empty() {
             return None;
@@ -91,7 +89,6 @@ impl Faults {
             .ok()
     }
 
-    /// Checks description and tags.
     pub(super) fn texts(&mut self, description: &str, tags: &[String]) {
         let characters = description.chars().count();
         if characters > DESCRIPTION_CHARACTERS_MAX {
@@ -121,7 +118,7 @@ impl Faults {
         }
     }
 
-    /// Adds what others found wrong with fields of which nothing is reported yet.
+    /// Adds violations for fields that have none yet.
     pub(super) fn extend_new(&mut self, violations: Vec<Violation>) {
         for violation in violations {
             if !self.0.iter().any(|known| known.field == violation.field) {
@@ -130,13 +127,12 @@ impl Faults {
         }
     }
 
-    /// Adds what others found wrong.
     pub(super) fn extend(&mut self, violations: Vec<Violation>) {
         self.0.extend(violations);
     }
 }
 
-/// The language of that number; none, which is then a fault, when there is no such language.
+/// Converts a template language from the wire; returns `None` after adding a violation.
 pub(super) fn language(number: i32, faults: &mut Faults) -> Option<TemplateLanguage> {
     let language = TemplateLanguage::of_number(number);
     if language.is_none() {
@@ -146,7 +142,7 @@ pub(super) fn language(number: i32, faults: &mut Faults) -> Option<TemplateLangu
     language
 }
 
-/// A length in milliseconds, which is a fault unless it is within bounds.
+/// Returns a length in milliseconds, adding a violation if it is out of bounds.
 pub(super) fn within(
     field: &str,
     length_ms: i64,

@@ -1,4 +1,4 @@
-//! Following occurrences live, from the change log.
+//! Following occurrences live, by the change log.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -13,36 +13,33 @@ use crate::{
     store::{Kind, LogPosition, Store},
 };
 
-/// Commits read from the log at a time.
 const COMMITS_READ: usize = 64;
-/// Occurrences that wait to be reported, above which the log is read no further.
+/// Number of buffered occurrences at which reading of the log stops.
 const WAITING_FULL: usize = 10_000;
-/// Occurrences read at a time.
 const OCCURRENCES_READ: usize = 4;
-/// Occurrences in one message.
 const OCCURRENCES_MAX: usize = 500;
-/// How long a silent stream stays silent.
+/// Maximum time between two messages.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How long news is gathered, so that a busy service sends few large messages.
+/// Time to gather changes, so that a busy service sends few large messages.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// News about occurrences.
+/// Changes of occurrences.
 #[derive(Debug, Clone, Default)]
 pub struct News {
-    /// Occurrences that changed and are meant, as they are now.
+    /// Current versions of changed occurrences that match the filter.
     pub changed: Vec<Occurrence>,
-    /// Occurrences that changed and are not meant, or no longer.
+    /// Changed occurrences that do not match, or no longer match.
     pub left: Vec<OccurrenceId>,
-    /// Where to continue.
+    /// Token to continue from.
     pub resume_token: String,
-    /// Whether changes before this may be missing.
+    /// Whether earlier changes may be missing.
     pub gap: bool,
 }
 
-/// Follows the occurrences that a filter means.
+/// Follows the occurrences that match a filter.
 ///
-/// It holds nothing but its position in the log: a caller that reads slowly gets fewer, newer
-/// messages, and one that falls behind what the log remembers is notified.
+/// The only state is its position in the log: slow callers get fewer, newer messages, and callers
+/// that fall behind the retention of the log get an error.
 #[derive(Debug)]
 pub struct Watch {
     store: Store,
@@ -55,10 +52,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins after the position of a token, or now when it is empty.
+    /// Begins after the position of a token, or now if it is empty.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a token that was not made here, else those of the store.
+    /// Returns [`Error::Invalid`] if the token is invalid, or an error if the store fails.
     pub async fn begin(store: Store, filter: Filter, resume_token: &str) -> Result<Self, Error> {
         let token = scope().last_key(resume_token).map_err(|_foreign| {
             Error::invalid("resumeToken", "is not a token of an earlier message")
@@ -91,19 +88,19 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits for news. The first call answers immediately, later ones after at most 15 seconds,
-    /// with nothing but a newer token when there is no news.
+    /// Waits for changes. The first call returns immediately, later ones after at most 15 seconds,
+    /// with only a newer token if nothing changed.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] when the caller has fallen behind what is remembered; else those of
-    /// the store.
+    /// Returns [`Error::Exhausted`] if the caller has fallen behind the retention of the log, or an
+    /// error if the store fails.
     pub async fn next(&mut self) -> Result<News, Error> {
         if self.waiting.is_empty() && self.begun {
             let has_news = time::timeout(
                 HEARTBEAT,
                 self.signal.wait_for(|head| *head > self.position),
             );
-            // A closed signal means that the store is being closed; the log reports it below.
+            // A closed signal means that the store is closing; reading the log reports it below.
             if has_news.await.is_ok() {
                 time::sleep(GATHER).await;
             }
@@ -133,7 +130,7 @@ impl Watch {
                 scan::turn().await;
             }
         }
-        // A token handed out between two parts of one stretch of the log would skip the second.
+        // Omit the token while occurrences are buffered: resuming from it would skip them.
         if self.waiting.is_empty() {
             news.resume_token = scope().token(&self.position.to_number().to_be_bytes());
         }

@@ -1,20 +1,20 @@
-//! Parts that messages of several kinds have in common, between the wire and the domain.
+//! Conversions between wire and domain types that several kinds share.
 
 pub mod query;
 pub mod time;
 
-/// What shows a value to clients. As `From`, which no crate can implement between two others.
+/// The view of a value for clients. Like `From`, but also usable between types of two other crates.
 pub trait Shows<T> {
-    /// It, showing a value.
+    /// Converts a value to its view.
     fn of(value: T) -> Self;
 }
 
-/// A count as the wire carries it; more than fits is the most that fits.
+/// Converts a count for the wire, saturating.
 pub fn count(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// A number as the wire carries it.
+/// Converts a number for the wire, saturating.
 pub fn number(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The networks that messages do not go to unless the installation allows it.
+//! Networks that are denied unless the configuration allows them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,12 +14,12 @@ const fn v6(first: [u16; 3], prefix: u8) -> IpNet {
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), prefix)
 }
 
-/// The only part of IPv6 that leads to the public; beside it everything is denied.
+/// The only public part of IPv6; everything outside it is denied.
 const PUBLIC_V6: IpNet = v6([0x2000, 0, 0], 3);
 
-/// The network that an address is denied for, and what that network is for. The v4-mapped form of a
-/// v4 address has to be judged as that address; the networks that carry v4 addresses in other ways
-/// are denied as a whole.
+/// Returns the network for which an address is denied, and the purpose of that network. A v4-mapped
+/// address must be passed as the v4 address; networks that embed v4 addresses in other ways are
+/// denied as a whole.
 pub(super) fn denied(address: IpAddr) -> Option<(IpNet, &'static str)> {
     let named = DENIED.iter().find(|rule| rule.0.contains(&address));
     let beside = (v6([0, 0, 0], 0), "not public: only 2000::/3 is");
@@ -27,7 +27,6 @@ pub(super) fn denied(address: IpAddr) -> Option<(IpNet, &'static str)> {
     named.copied().or_else(|| is_beside.then_some(beside))
 }
 
-/// Each network with what it is for.
 const DENIED: &[(IpNet, &str)] = &[
     (v4([0, 0, 0, 0], 8), "this host"),
     (v4([10, 0, 0, 0], 8), "private network"),

@@ -1,4 +1,4 @@
-//! The guard, case by case and over arbitrary addresses.
+//! Tests of the guard, case by case and over arbitrary addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -60,11 +60,11 @@ fn the_first_and_last_address_of_every_denied_network_is_refused() {
         ("64:ff9b:1::", "64:ff9b:1:ffff::1"),
         ("2002::", "2002:808:808::1"),
         ("5f00::", "5f00:ffff::1"),
-        // Teredo, and the rest of the block that protocols have.
+        // Teredo, and the rest of the block for protocol assignments.
         ("2001::1", "2001:1ff:ffff::1"),
         ("2620:4f:8000::", "2620:4f:8000:ffff::1"),
         ("3fff::", "3fff:fff:ffff::1"),
-        // No one has these yet; who gets them is not known.
+        // Unassigned so far.
         ("1::", "1fff:ffff::1"),
         ("4000::", "bfff::1"),
         ("c000::", "fbff::1"),
@@ -203,7 +203,8 @@ fn our_own_listeners_are_refused_whatever_is_allowed() {
     }
 }
 
-/// What the standard library knows of addresses that lead inwards: another source than our table.
+/// Whether the standard library considers an address internal, as a source independent of our
+/// table.
 fn leads_inwards(address: IpAddr) -> bool {
     let v4_leads = |v4: Ipv4Addr| {
         v4.is_loopback()

@@ -1,9 +1,8 @@
-//! What the end of a conversation with a mail server means, by the phase it ended in.
+//! Verdicts on SMTP conversations, by the phase in which they ended.
 
 use super::conversation::{Broken, Phase, Reply};
 use crate::destination::{Advice, AttemptContext, Verdict, dial::DialError, http::fault};
 
-/// The verdict on a conversation that broke in a phase.
 pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase) -> Verdict {
     let explanation = attempt.explain(&broken.to_string());
     match broken {
@@ -30,10 +29,11 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase)
     }
 }
 
-/// What to do after a refusal: before the text it is about the destination, after it about this mail.
+/// Returns the advice after a refusal: before the text it concerns the destination, afterwards this
+/// mail.
 fn advice(phase: Phase, reply: &Reply) -> Advice {
     match (phase, reply.is_permanent()) {
-        // The server closes the conversation: it is down, or limits how much it accepts.
+        // The server closes the connection: it is shutting down or limits its load.
         _ if reply.code == 421 => Advice::Again,
         (Phase::Text | Phase::Answer, true) => Advice::FewMore,
         (Phase::Text | Phase::Answer, false) => Advice::Later,

@@ -1,4 +1,4 @@
-//! Makes a mail: its envelope, its headers and its parts.
+//! Builds a mail: its envelope, headers and parts.
 
 use lettre::{
     Message, address,
@@ -19,22 +19,22 @@ use crate::{
     limits::MAIL_LIST_ID_CHARACTERS_MAX,
 };
 
-/// A mail that is ready to be sent, and what is kept of it.
+/// A mail ready to be sent, and the request recorded for it.
 pub(super) struct Composed {
     pub(super) envelope: Envelope,
     pub(super) request: delivery::Request,
 }
 
-/// Who a mail is from, the addresses it is to reach now, and what it holds.
+/// Sender, remaining addresses and content of a mail.
 pub(super) struct Envelope {
     pub(super) from: Mailbox,
-    /// Each address once, without those that have the mail.
+    /// Addresses without duplicates and without those that already have the mail.
     pub(super) to: Vec<String>,
     head: Head,
     mail: Mail,
 }
 
-/// What is in the headers beside sender and subject.
+/// Headers except sender and subject.
 struct Head {
     to: Vec<Mailbox>,
     cc: Vec<Mailbox>,
@@ -45,10 +45,10 @@ struct Head {
     priority: MailPriority,
 }
 
-/// Makes a mail for the addresses that it has not reached yet.
+/// Builds a mail for the addresses that it has not reached yet.
 ///
 /// # Errors
-/// With what is wrong in the settings.
+/// Returns a description of the problem if the settings are invalid.
 pub(super) fn compose(
     attempt: &AttemptContext<'_>,
     smtp: &SmtpConfig,
@@ -59,8 +59,8 @@ pub(super) fn compose(
         "" => smtp.from.clone(),
         from => mailbox(from)?,
     };
-    // The same over all attempts, so that a mail program shows one mail; and over other senders, so that
-    // what belongs together stays together.
+    // The same in all attempts, so that mail programs show one mail; and independent of the sender,
+    // so that related mails stay in one conversation.
     let id_of = |delivery: RecordId| format!("<{delivery}@{}>", smtp.from.email.domain());
     let head = Head {
         to: mailboxes(&email.to)?,
@@ -102,7 +102,8 @@ pub(super) fn compose(
     Ok(Composed { envelope, request })
 }
 
-/// The value of the header `List-Id` (RFC 2919); none when the text is no name of a list.
+/// Returns the value of the `List-Id` header (RFC 2919); `None` if the text is not a valid list
+/// name.
 pub(super) fn list_id(text: &str) -> Option<String> {
     let text = text.trim();
     let (phrase, id) = match text.split_once('<') {
@@ -122,7 +123,6 @@ pub(super) fn list_id(text: &str) -> Option<String> {
     })
 }
 
-/// How urgent a mail with that content is marked.
 fn priority(set: MailPriority, content: &Content) -> MailPriority {
     let occurrence = &content.occurrence;
     match set {
@@ -136,12 +136,12 @@ fn priority(set: MailPriority, content: &Content) -> MailPriority {
     }
 }
 
-/// A header with a text, encoded and folded.
+/// Returns a text header, encoded and folded.
 fn header(name: &'static str, text: &str) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), text.to_owned())
 }
 
-/// A header with mailboxes, each in a separate line: the library would put all of them in one.
+/// Returns a header with one mailbox per line; the library would put all of them on one line.
 fn header_of(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
     let encoded = |mailbox: &&Mailbox| {
         let mut alone = Headers::new();
@@ -160,14 +160,15 @@ fn header_of(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
 }
 
 impl Envelope {
-    /// The text of the mail; its headers name the mailboxes that may be shown.
+    /// Returns the text of the mail. Its headers name only the mailboxes for which `is_shown`
+    /// holds.
     pub(super) fn text(&self, is_shown: impl Fn(&Mailbox) -> bool) -> Vec<u8> {
         let Self { head, mail, .. } = self;
         let mut message = Message::builder()
             .from(self.from.clone())
             .subject(mail.subject.clone())
             .message_id(Some(head.message_id.clone()))
-            // So that no absence note answers.
+            // Prevents out-of-office replies.
             .raw_header(header("Auto-Submitted", "auto-generated"));
         let named = [
             ("To", &head.to),
@@ -181,7 +182,7 @@ impl Envelope {
             }
         }
         if let Some(opening) = &head.opening {
-            // Mail programs show what belongs together as one conversation.
+            // Mail programs show such mails as one conversation.
             message = message
                 .in_reply_to(opening.clone())
                 .references(opening.clone());
@@ -199,7 +200,7 @@ impl Envelope {
                 .raw_header(header("X-Priority", number))
                 .raw_header(header("Importance", word));
         }
-        // The conversation takes its addresses from elsewhere; the library wants some.
+        // The library requires an envelope, but the conversation uses its own addresses.
         let stated = address::Envelope::new(None, vec![self.from.email.clone()]);
         message
             .envelope(stated.expect("an address is given"))

@@ -1,4 +1,4 @@
-//! A conversation with a mail server (RFC 5321): commands and replies, and the phase it is in.
+//! An SMTP conversation (RFC 5321): commands, replies and the current phase.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -18,28 +18,24 @@ use crate::{
     limits::{MAIL_REPLY_BYTES_MAX, MAIL_REPLY_LINE_BYTES_MAX},
 };
 
-/// Questions that a mail server may ask during AUTH.
+/// Maximum number of challenges during AUTH.
 const CHALLENGES_MAX: usize = 4;
-/// How long the reply to QUIT is waited for.
+/// Timeout for the reply to QUIT.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The part of a conversation that a reply belongs to. It decides what a refusal is about.
+/// The part of a conversation that a reply belongs to, which determines what a refusal concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
     /// The connection, and the server's greeting.
     #[default]
     Greeting,
-    /// EHLO or HELO.
     Hello,
-    /// STARTTLS.
     StartTls,
-    /// AUTH.
     Auth,
     /// MAIL: the sender.
     Sender,
     /// RCPT: an address.
     Recipient,
-    /// DATA, before the text.
     Data,
     /// The text, up to its final line.
     Text,
@@ -48,7 +44,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// The command, for people.
+    /// Returns the command for display.
     pub(super) fn command(self) -> &'static str {
         match self {
             Self::Greeting => "the connection",
@@ -63,48 +59,44 @@ impl Phase {
     }
 }
 
-/// A mail server's reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
     /// Three digits, 200 to 599.
     pub(super) code: u16,
-    /// Its lines, without the code.
+    /// The lines of the reply, without the code.
     pub(super) text: String,
 }
 
 impl Reply {
-    /// Whether the command was accepted.
     pub(super) fn is_positive(&self) -> bool {
         self.code < 300
     }
 
-    /// Whether the refusal is permanent.
     pub(super) fn is_permanent(&self) -> bool {
         self.code >= 500
     }
 
-    /// Whether the address is refused because the mail has more recipients than the server accepts.
-    /// Servers also answer 552 then (RFC 5321, 4.5.3.1.10).
+    /// Whether the address was refused because the mail has more recipients than the server
+    /// accepts. Some servers use 552 for this (RFC 5321, 4.5.3.1.10).
     pub(super) fn is_too_many(&self) -> bool {
         let says = |word: &str| self.text.to_ascii_lowercase().contains(word);
         matches!(self.code, 452 | 552) && (says("4.5.3") || says("5.5.3") || says("too many recip"))
     }
 
-    /// The text in one line.
+    /// Returns the text as a single line.
     pub(super) fn line(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Why a conversation did not end with an accepted mail.
+/// The reason why a conversation did not end with an accepted mail.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     #[error(transparent)]
     Dial(#[from] DialError),
-    /// The connection broke, or cannot be secured.
+    /// The connection failed, or TLS failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The server refused.
     #[error("the mail server answered {}: {} ({})", .1.code, .1.line(), .0.command())]
     Refused(Phase, Reply),
     /// The server does not speak SMTP.
@@ -118,30 +110,27 @@ pub(super) enum Broken {
     NoUnicode,
 }
 
-/// How the service authenticates.
 #[derive(Clone, Copy)]
 pub(super) enum Login<'a> {
-    /// With a user name and a password.
+    /// User name and password.
     Password(&'a str, &'a str),
-    /// With a user name and an OAuth 2 token.
+    /// User name and OAuth 2 token.
     Token(&'a str, &'a str),
 }
 
-/// The stream below a conversation.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// An open conversation.
 pub(super) struct Conversation<'a> {
     stream: BufReader<Box<dyn Stream>>,
-    /// The extensions that the server offers, in capital letters, with their parameters.
+    /// Extensions offered by the server, in upper case, with their parameters.
     extensions: Vec<String>,
-    /// The phase, also for a caller that stops waiting.
+    /// The current phase; readable by the caller even after a timeout.
     phase: &'a mut Phase,
 }
 
 impl<'a> Conversation<'a> {
-    /// Reads the greeting and says EHLO with that name.
+    /// Reads the greeting and sends EHLO with the given name.
     pub(super) async fn begin(
         stream: Box<dyn Stream>,
         name: &str,
@@ -157,7 +146,7 @@ impl<'a> Conversation<'a> {
         Ok(conversation)
     }
 
-    /// Secures the conversation with STARTTLS, and says EHLO again.
+    /// Upgrades the connection with STARTTLS, and sends EHLO again.
     pub(super) async fn start_tls(
         mut self,
         tls: &Arc<ClientConfig>,
@@ -169,7 +158,7 @@ impl<'a> Conversation<'a> {
         }
         self.command(Phase::StartTls, "STARTTLS").await?;
         if !self.stream.buffer().is_empty() {
-            // Whatever was sent before TLS is not the server's word.
+            // Text received before TLS is not authenticated.
             return Err(Broken::Garbled("text before TLS".into()));
         }
         let stream = secured(self.stream.into_inner(), tls, host).await?;
@@ -188,7 +177,7 @@ impl<'a> Conversation<'a> {
                 let lines = reply.text.lines().skip(1);
                 self.extensions = lines.map(str::to_ascii_uppercase).collect();
             }
-            // A server without extensions.
+            // The server has no extensions.
             Err(Broken::Refused(_, reply)) if matches!(reply.code, 500..=502) => {
                 self.command(Phase::Hello, &format!("HELO {name}")).await?;
             }
@@ -197,13 +186,11 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Whether the server offers an extension.
     pub(super) fn offers(&self, keyword: &str) -> bool {
         let mut offered = self.extensions.iter();
         offered.any(|line| line.split_whitespace().next() == Some(keyword))
     }
 
-    /// Authenticates by a mechanism that the server offers.
     pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), Broken> {
         let (mut line, answers) = match login {
             Login::Password(user, password) if self.can_authenticate_by("PLAIN") => {
@@ -215,7 +202,7 @@ impl<'a> Conversation<'a> {
             }
             Login::Token(user, token) if self.can_authenticate_by("XOAUTH2") => {
                 let initial = format!("user={user}\u{1}auth=Bearer {token}\u{1}\u{1}");
-                // The one question holds an error; an empty answer brings the refusal.
+                // The only challenge contains an error; an empty response makes the server refuse.
                 let initial = STANDARD.encode(initial);
                 (format!("AUTH XOAUTH2 {initial}"), Vec::new())
             }
@@ -235,7 +222,7 @@ impl<'a> Conversation<'a> {
         Err(Broken::Garbled("too many questions during AUTH".into()))
     }
 
-    /// Whether the server offers a mechanism for AUTH, also in the older spelling `AUTH=LOGIN`.
+    /// Whether the server offers a mechanism for AUTH, including the older spelling `AUTH=LOGIN`.
     fn can_authenticate_by(&self, mechanism: &str) -> bool {
         self.extensions.iter().any(|line| {
             let mut words = line.split([' ', '\t', '=']);
@@ -243,19 +230,19 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Sends a command that has to be accepted.
+    /// Sends a command and expects a positive reply.
     pub(super) async fn command(&mut self, phase: Phase, line: &str) -> Result<Reply, Broken> {
         self.write(phase, line).await?;
         self.expect(phase, if phase == Phase::Data { 3 } else { 2 })
             .await
     }
 
-    /// Names an address; the reply may refuse it.
+    /// Sends an address; the reply may refuse it.
     pub(super) async fn recipient(&mut self, address: &str) -> Result<Reply, Broken> {
         self.write(Phase::Recipient, &format!("RCPT TO:<{address}>"))
             .await?;
         match self.reply().await? {
-            // The server is about to close the conversation, whatever the address.
+            // The server is closing the connection, regardless of the address.
             reply if reply.code == 421 => Err(Broken::Refused(Phase::Recipient, reply)),
             reply if matches!(reply.code, 300..400) => Err(unexpected(Phase::Recipient, &reply)),
             reply => Ok(reply),
@@ -273,7 +260,7 @@ impl<'a> Conversation<'a> {
         let Err(error) = sent.await else {
             return Ok(());
         };
-        // A server that does not want all of it may show why before it closes.
+        // A server that rejects the text early may send the reason before it closes.
         match self.reply().await {
             Ok(reply) if !reply.is_positive() => Err(Broken::Refused(Phase::Text, reply)),
             _ => Err(error.into()),
@@ -286,7 +273,7 @@ impl<'a> Conversation<'a> {
         self.expect(Phase::Answer, 2).await
     }
 
-    /// Ends the conversation. How that goes does not matter.
+    /// Ends the conversation, ignoring errors.
     pub(super) async fn quit(mut self) {
         let phase = *self.phase;
         let farewell = async {
@@ -298,7 +285,7 @@ impl<'a> Conversation<'a> {
 
     async fn write(&mut self, phase: Phase, line: &str) -> Result<(), Broken> {
         *self.phase = phase;
-        // In one piece: the network may hold the second one back.
+        // In one write, because the network may delay a second one.
         self.stream
             .write_all(format!("{line}\r\n").as_bytes())
             .await?;
@@ -306,7 +293,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Reads a reply whose code begins with that digit.
+    /// Reads a reply whose code starts with the given digit.
     async fn expect(&mut self, phase: Phase, digit: u16) -> Result<Reply, Broken> {
         let reply = self.reply().await?;
         match reply.code / 100 {
@@ -325,7 +312,7 @@ impl<'a> Conversation<'a> {
             if line.is_empty() {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
-            // Servers answer in whatever encoding they like.
+            // Servers use arbitrary encodings.
             let line = String::from_utf8_lossy(&line);
             let code = line.get(..3).and_then(|code| code.parse().ok());
             let (Some(code @ 200..600), true) = (code, line.ends_with('\n')) else {
@@ -352,7 +339,7 @@ fn unexpected(phase: Phase, reply: &Reply) -> Broken {
     Broken::Garbled(format!("{} to {}", reply.code, phase.command()))
 }
 
-/// Secures a stream; the name in the certificate is the host's.
+/// Performs the TLS handshake; the certificate must be for `host`.
 pub(super) async fn secured(
     stream: Box<dyn Stream>,
     tls: &Arc<ClientConfig>,
@@ -363,7 +350,7 @@ pub(super) async fn secured(
     Ok(Box::new(secured.await?))
 }
 
-/// A text as it is sent: it ends with a line end, and a dot at the start of a line is doubled.
+/// Returns the text as sent: it ends with a line break, and leading dots are doubled.
 fn stuffed(text: &[u8]) -> Vec<u8> {
     let mut stuffed = Vec::with_capacity(text.len() + 64);
     for line in text.split_inclusive(|byte| *byte == b'\n') {

@@ -1,13 +1,12 @@
-//! Between HTML and plain text, for the two parts of a mail.
+//! Conversion between HTML and plain text, for the two parts of a mail.
 
 use std::borrow::Cow;
 
-/// Levels of lists and of quotations that plain text shows.
+/// Maximum depth of lists and quotations shown in plain text.
 const LEVELS_MAX: usize = 8;
-/// Spaces that stand for a tab.
 const TAB: &str = "\u{a0}\u{a0}\u{a0}\u{a0}";
 
-/// Plain text as HTML that keeps its line breaks and its indents.
+/// Converts plain text to HTML, preserving line breaks and indentation.
 pub(super) fn from_text(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let rest = line.trim_start_matches([' ', '\t']);
@@ -21,21 +20,21 @@ pub(super) fn from_text(text: &str) -> String {
     lines.collect::<Vec<_>>().join("<br>\n")
 }
 
-/// HTML without a tag as the plain text that its author wrote.
+/// Decodes HTML without tags to plain text.
 pub(super) fn untagged(html: &str) -> Cow<'_, str> {
     html_escape::decode_html_entities(html)
 }
 
-/// HTML as readable plain text: tags go, blocks become lines and paragraphs, links keep their address.
+/// Converts HTML to readable plain text: tags are dropped, blocks become lines and paragraphs, and
+/// links keep their address.
 pub(super) fn to_text(html: &str) -> String {
-    // Of the same length, so that offsets are good in both.
+    // Has the same length, so that offsets apply to both.
     let lower = html.to_ascii_lowercase();
     let mut text = Text::default();
     let mut from = 0;
     while let Some(at) = html[from..].find('<').map(|at| from + at) {
         text.say(&html[from..at]);
         let Some(length) = tag_length(&html[at..]) else {
-            // No tag begins here: it is text.
             text.say("<");
             from = at + 1;
             continue;
@@ -52,7 +51,6 @@ pub(super) fn to_text(html: &str) -> String {
     text.end()
 }
 
-/// Plain text while it is built from HTML.
 #[derive(Default)]
 #[expect(
     clippy::struct_field_names,
@@ -60,18 +58,18 @@ pub(super) fn to_text(html: &str) -> String {
 )]
 struct Text {
     text: String,
-    /// Line ends before what comes next: two make a paragraph.
+    /// Pending line breaks; two make a paragraph.
     line_ends: usize,
-    /// Whether a blank stands before what comes next.
+    /// Whether a space is pending.
     is_apart: bool,
-    /// Levels of text that keeps its blanks.
+    /// Nesting depth of preformatted text.
     preformatted: usize,
     quotations: usize,
-    /// The numbers of the next items of lists; none of lists without numbers.
+    /// The next item number of each open list; `None` for unnumbered lists.
     lists: Vec<Option<u32>>,
-    /// What the next line begins with, as the item of a list.
+    /// Marker of the next line, if it is a list item.
     mark: Option<String>,
-    /// The links that are open: where they lead, and where their text begins.
+    /// Open links: target, and offset of their text.
     links: Vec<(String, usize)>,
 }
 
@@ -132,11 +130,11 @@ impl Text {
         }
     }
 
-    /// Takes text between tags.
+    /// Appends text between tags.
     fn say(&mut self, html: &str) {
         let text = html_escape::decode_html_entities(html);
         if self.preformatted > 0 {
-            // The line end after the tag itself is none.
+            // A line break directly after the tag is ignored.
             let is_begun = self.line_ends == 0;
             let text = text
                 .strip_prefix('\n')
@@ -164,7 +162,7 @@ impl Text {
         self.is_apart = false;
     }
 
-    /// Puts a word, apart from the one before it where blanks stood between them.
+    /// Appends a word, after a space if one is pending.
     fn put(&mut self, word: &str) {
         if !self.begins_line() && self.is_apart {
             self.text.push(' ');
@@ -190,8 +188,8 @@ impl Text {
         self.text.extend(text.chars().map(shown));
     }
 
-    /// Ends lines as is due, and begins the next one as an item of a list or a quotation; whether a line
-    /// begins.
+    /// Flushes pending line breaks and starts the next line with list and quotation markers.
+    /// Returns whether a line was started.
     fn begins_line(&mut self) -> bool {
         self.flush_line_ends();
         if !self.text.is_empty() && !self.text.ends_with('\n') {
@@ -217,7 +215,7 @@ impl Text {
         }
     }
 
-    /// Puts the address of a link after its text, unless the text is that.
+    /// Appends the address of a link after its text, unless they are equal.
     fn ends_link(&mut self) {
         let Some((to, begin)) = self.links.pop() else {
             return;
@@ -246,7 +244,7 @@ impl Text {
     }
 }
 
-/// The value of an attribute of a tag; the tag is given in small letters too.
+/// Returns the value of an attribute of a tag; `lower` is the tag in lower case.
 fn attribute(tag: &str, lower: &str, name: &str) -> Option<String> {
     let mut from = 0;
     loop {
@@ -269,14 +267,14 @@ fn attribute(tag: &str, lower: &str, name: &str) -> Option<String> {
     }
 }
 
-/// How long the tag or comment is that the text starts with; none when it starts with neither.
+/// Returns the length of the tag or comment at the start of the text; `None` if there is none.
 fn tag_length(text: &str) -> Option<usize> {
     if text.starts_with("<!--") {
         return Some(text.find("-->").map_or(text.len(), |at| at + 3));
     }
     let begins = |c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!');
     text[1..].chars().next().filter(|c| begins(*c))?;
-    // To the next sign of either kind only: looking for the end of many open tags would take long.
+    // Stop at the next `<` or `>`: searching for the end of many unclosed tags would be slow.
     let end = 1 + text[1..].find(['<', '>'])?;
     text[end..].starts_with('>').then_some(end + 1)
 }
@@ -289,7 +287,7 @@ fn tag_name(tag: &str) -> &str {
     end.map_or(inside, |(at, _)| &inside[..at])
 }
 
-/// Where the element ends whose start tag ends at the offset; no one reads its content.
+/// Returns the end of the element whose start tag ends at `from`; its content is skipped.
 fn element_end(lower: &str, from: usize, name: &str) -> usize {
     let end_tag = lower[from..].find(&format!("</{name}"));
     let end = end_tag.and_then(|at| Some(from + at + lower[from + at..].find('>')? + 1));
@@ -318,7 +316,7 @@ mod tests {
             ("<tr><td>Host</td><td>db-1</td></tr>", "Host db-1"),
             ("1 < 2 <!-- no --> 3", "1 < 2 3"),
             ("<", "<"),
-            // Links keep their address, also where it is all there is.
+            // Links keep their address, even without text.
             (
                 "See <a href=\"https://example.com/a?b=1&amp;c=2\">the  run</a>.",
                 "See the run (https://example.com/a?b=1&c=2).",
@@ -344,12 +342,12 @@ mod tests {
                 "<a href=\"#top\">up</a> <a>no</a></a> <a data-href=\"https://x\">x</a>",
                 "up no x",
             ),
-            // References.
+            // Character references.
             (
                 "5 &euro; &ndash; 10&nbsp;&#8364; &uuml;ber &#x1F514; &hellip; &nosuch;",
                 "5 \u{20ac} \u{2013} 10 \u{20ac} \u{fc}ber \u{1f514} \u{2026} &nosuch;",
             ),
-            // Paragraphs, lists, quotations and what is preformatted.
+            // Paragraphs, lists, quotations and preformatted text.
             (
                 "<h1>Head</h1>text<div>a</div><div>b</div>",
                 "Head\n\ntext\na\nb",

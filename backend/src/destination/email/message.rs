@@ -1,4 +1,4 @@
-//! A mail's texts: what its author's templates make, or all there is to tell.
+//! Subject and body of a mail: from the author's templates or by default.
 
 use std::fmt::Write as _;
 
@@ -9,9 +9,8 @@ use crate::{
     template::{self, Escape},
 };
 
-/// Characters of a subject.
 const SUBJECT_CHARACTERS_MAX: usize = 250;
-/// Bytes of one value in the default body.
+/// Maximum bytes of one value in the default body.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
@@ -24,8 +23,8 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let custom = facts.fill("the mail's body", body, Escape::Html);
     let (text, html) = match (custom, &facts.message) {
         (Some(filled), _) if body.contains('<') => (html::to_text(&filled), filled),
-        // Without a tag its author wrote plain text; its values are escaped.
-        // Values that are not escaped may be HTML.
+        // A template without tags is plain text with escaped values. Unescaped values may contain
+        // HTML.
         (Some(filled), _) if filled.contains('<') => {
             let html = filled.replace('\n', "<br>\n");
             (html::to_text(&html), html)
@@ -45,7 +44,7 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     }
 }
 
-/// A template of the author's, unless it would be about one message of a digest only.
+/// Returns the author's template, or an empty one for a digest that the template does not support.
 fn own<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     if is_left_out { "" } else { template }
@@ -61,14 +60,13 @@ fn default_subject(facts: &Facts<'_>) -> String {
     cut::one_line(&subject, SUBJECT_CHARACTERS_MAX)
 }
 
-/// A heading and what stands below it: pairs, then text.
+/// A section: heading, pairs, then text.
 struct Part {
     heading: String,
     pairs: Vec<(String, String)>,
     text: String,
 }
 
-/// The body as plain text and as HTML.
 fn default_body(facts: &Facts<'_>) -> (String, String) {
     let parts = parts(facts);
     (as_text(&parts), as_html(&parts))

@@ -1,4 +1,4 @@
-//! Sends a mail: one SMTP conversation, behind the egress guard.
+//! Sends a mail in one SMTP conversation, behind the egress guard.
 
 use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
@@ -27,13 +27,12 @@ use crate::{
     message::cut,
 };
 
-/// What else a token is asked for with.
+/// Additional parameters of token requests: none.
 static NO_PARAMS: BTreeMap<String, String> = BTreeMap::new();
-/// Why no mail can be sent.
 const NO_SERVER: &str = "no mail server is configured: set `smtp.host`";
-/// Stands for `smtp.from` where that is not set.
+/// Placeholder if `smtp.from` is not set.
 const UNSET_SENDER: &str = "smtp.from@unset.invalid";
-/// Bytes of a server's answer about one address that an explanation repeats.
+/// Maximum bytes of a server's reply about one address in an explanation.
 const ANSWER_BYTES_MAX: usize = 120;
 
 pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
@@ -98,7 +97,8 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
     (verdict.with_recipients(course.answers(attempt)), transcript)
 }
 
-/// The mail as it would be sent; without a mail server with what its settings would say in their place.
+/// Renders a mail without sending it; without a mail server, its settings are replaced by
+/// placeholders.
 fn rendered(
     email: &Email,
     attempt: &AttemptContext<'_>,
@@ -134,7 +134,7 @@ fn rendered(
     }
 }
 
-/// What a token for the mail server is asked for with; none where a password is set.
+/// Returns the token request for the mail server; `None` if a password is set.
 fn grant(smtp: &SmtpConfig) -> Option<Grant<'_>> {
     let Some(SmtpLogin::OAuth2 {
         token_url,
@@ -159,7 +159,7 @@ fn grant(smtp: &SmtpConfig) -> Option<Grant<'_>> {
     })
 }
 
-/// A token for the mail server; the ending when there is none.
+/// Returns a token for the mail server, or the ending of the attempt if there is none.
 async fn token_of(
     attempt: &mut AttemptContext<'_>,
     smtp: &SmtpConfig,
@@ -172,22 +172,22 @@ async fn token_of(
     oauth::bearer(attempt, grant).await
 }
 
-/// How far a conversation got.
+/// Progress of a conversation.
 #[derive(Default)]
 struct Course {
-    /// Whether there was a connection to the server.
+    /// Whether the server was connected to.
     met: bool,
     phase: Phase,
-    /// The addresses that the server accepted the mail for.
+    /// Addresses for which the server accepted the mail.
     taken: Vec<String>,
-    /// Those that it refused, with the answer.
+    /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
 }
 
-/// Why a conversation ended without its last reply.
+/// The reason why a conversation ended without its last reply.
 enum Ended {
     Broken(Broken),
-    /// The time was over.
+    /// The timeout elapsed.
     Late,
 }
 
@@ -197,10 +197,10 @@ impl From<Broken> for Ended {
     }
 }
 
-/// Speaks with the server up to the end of the text within the deadline, and then waits for the answer:
-/// servers scan mails before they answer, and a mail that is sent again meanwhile arrives twice. Addresses
-/// that are too many for one mail (452 4.5.3) get another one in the same conversation. Answers the last
-/// reply to a text; none when no address was accepted.
+/// Runs the conversation up to the end of the text within the deadline, then waits for the reply
+/// with its own timeout: servers scan mails before they reply, and resending a mail too early would
+/// deliver it twice. Addresses in excess of the server's limit (452 4.5.3) get another mail in the
+/// same conversation. Returns the last reply to a text; `None` if no address was accepted.
 async fn converse(
     (dialer, server, login): (&Dialer, &MailServer, Option<Login<'_>>),
     envelope: &Envelope,
@@ -246,18 +246,17 @@ async fn converse(
     Ok(answer)
 }
 
-/// What a server said of the addresses of one mail.
+/// A server's replies about the addresses of one mail.
 #[derive(Default)]
 struct Named {
-    /// Those that it accepted.
     accepted: Vec<String>,
-    /// Those that it refused, with the answer.
+    /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
-    /// Those that are too many for this mail, and get a separate mail.
+    /// Addresses in excess of its limit, which get a separate mail.
     next: Vec<String>,
 }
 
-/// Names sender and addresses, and sends the text where an address was accepted.
+/// Sends sender and addresses, and the text if an address was accepted.
 async fn name(
     conversation: &mut Conversation<'_>,
     envelope: &Envelope,
@@ -302,7 +301,6 @@ async fn name(
     Ok(named)
 }
 
-/// The verdict on a conversation that took longer than it may.
 fn late(phase: Phase, limit: Duration, answer_timeout: Duration) -> Verdict {
     let command = phase.command();
     match phase {
@@ -315,7 +313,7 @@ fn late(phase: Phase, limit: Duration, answer_timeout: Duration) -> Verdict {
     }
 }
 
-/// Connects to the host, secures the conversation, and says EHLO.
+/// Connects to the host, starts TLS if configured, and sends EHLO.
 async fn connect<'a>(
     dialer: &Dialer,
     server: &MailServer,
@@ -325,7 +323,7 @@ async fn connect<'a>(
     let MailServer { config, tls } = server;
     let host = config.host.trim_matches(['[', ']']);
     let stream = dialer.connect(host, config.port).await?;
-    // Commands leave immediately; where it cannot be set, they leave a little later.
+    // Best effort: without it, commands are only slightly delayed.
     let _set = stream.set_nodelay(true);
     let name = hello_name(&config.hello, &stream);
     let stream = Box::new(stream);
@@ -344,8 +342,8 @@ async fn connect<'a>(
     Ok(conversation)
 }
 
-/// The name that EHLO gives: the one that is set, else the machine's when it has a domain, else its
-/// address.
+/// Returns the name for EHLO: the configured one, or the machine's name if it is fully qualified,
+/// or its address.
 fn hello_name(set: &str, stream: &TcpStream) -> String {
     if !set.is_empty() {
         return set.to_owned();
@@ -366,7 +364,6 @@ fn hello_name(set: &str, stream: &TcpStream) -> String {
 }
 
 impl Course {
-    /// The verdict on a conversation that came to its end.
     fn judge(&self, attempt: &AttemptContext<'_>) -> Verdict {
         let all = self.taken.len() + self.refused.len();
         let taken = self.taken.len();
@@ -397,7 +394,7 @@ impl Course {
         }
         let said = attempt.explain(&format!("the mail server refused {refusals}"));
         let advice = match (attempt.recipients.reached.is_empty(), is_final) {
-            // No address gets anything.
+            // No address is left to deliver to.
             (true, true) => Advice::Mend,
             (true, false) => Advice::Again,
             (false, true) => Advice::GiveUp,
@@ -406,7 +403,7 @@ impl Course {
         Verdict::rejected(said, advice)
     }
 
-    /// What is known of each address now.
+    /// Returns the result for each address.
     fn answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
         let reached = self.taken.iter().cloned().map(RecipientAnswer::Reached);
         let refused = self
@@ -420,7 +417,7 @@ impl Course {
         reached.chain(refused).collect()
     }
 
-    /// The last reply, and in the place of headers the refusals of addresses.
+    /// Returns the last reply, with the refused addresses in place of headers.
     fn reply_of(
         &self,
         attempt: &AttemptContext<'_>,

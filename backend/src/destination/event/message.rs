@@ -1,4 +1,4 @@
-//! A new event of this service, made from an occurrence.
+//! Builds a new event of this service from an occurrence.
 
 use crate::{
     domain::{IncomingEvent, Status, destination::EventTemplates},
@@ -7,7 +7,7 @@ use crate::{
     template::Escape,
 };
 
-/// The event: about the same thing, with the rule's message as its body; it is closed when the
+/// Builds an event with the same dimensions and the rule's message as its body. It is closed if the
 /// occurrence is.
 pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> IncomingEvent {
     let mut line = |what: &str, template: &str, bytes_max: usize| {
@@ -30,7 +30,7 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         EVENT_SUMMARY_BYTES_MAX,
     );
     let occurrence = facts.occurrence();
-    // An event stands for one thread: its identity must not follow the member that is worst.
+    // The event stands for a thread, so its identity must not depend on the currently worst member.
     let group = facts.content.group.as_ref();
     let dimensions = match group {
         Some(_) => [("group".to_owned(), facts.thread_id())].into(),
@@ -47,8 +47,8 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
             text
         }
     };
-    // One of the two serves for both, as for every sender; templates that fill in nothing must not
-    // lose the event.
+    // Name and type replace each other if empty, as for every sender; an event must not be lost
+    // because templates render nothing.
     let name = or(or(name, &kind), "notification");
     IncomingEvent {
         kind: or(kind, &name),

@@ -1,4 +1,4 @@
-//! Takes the event in, and breaks chains that would go round in a circle.
+//! Creates the event, unless its rule would cause a loop.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     trace,
 };
 
-/// Puts the event in, unless the rule that asks for it already led to what it tells about.
+/// Submits the event, unless its rule is already in the chain that led to the occurrence.
 pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> Ending {
     let rule = attempt.rule;
     let chain = &attempt.content.occurrence.chain;

@@ -1,4 +1,4 @@
-//! A request's body, which knows whether it was handed over whole.
+//! A request body that records whether it was handed over completely.
 
 use std::{
     convert::Infallible,
@@ -13,17 +13,15 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// Bytes of a body that are handed over at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// A body on its way out.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     rest: Bytes,
     sent: Sent,
 }
 
-/// Whether all of a body was handed to its connection. Clones are of the same body.
+/// Whether all of a body was handed to its connection. Clones share the state.
 #[derive(Debug, Clone)]
 pub(super) struct Sent(Arc<AtomicBool>);
 

@@ -1,4 +1,4 @@
-//! Lets hyper dial through the egress guard, by way of a proxy where there is one.
+//! Dials for hyper through the egress guard, and through a proxy if configured.
 
 use std::{
     pin::Pin,
@@ -16,7 +16,6 @@ use crate::destination::{
     times::Dialed,
 };
 
-/// Connects to the host and port of an address.
 #[derive(Debug, Clone)]
 pub(super) struct GuardedConnector {
     dialer: Dialer,
@@ -59,7 +58,7 @@ impl Service<Uri> for GuardedConnector {
                     (stream, dialed)
                 }
             };
-            // Small requests leave immediately; where it cannot be set, they leave a little later.
+            // Best effort: without it, small requests are only slightly delayed.
             let _set = stream.set_nodelay(true);
             Ok(Line::new(
                 stream,

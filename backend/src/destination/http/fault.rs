@@ -1,4 +1,4 @@
-//! Tells from hyper's errors whether a request was sent and why no answer came.
+//! Determines from hyper's errors whether a request was sent, and why there is no response.
 
 use std::error::Error;
 
@@ -11,20 +11,18 @@ use crate::destination::{
     http::{Progress, SendFailure},
 };
 
-/// How a request was lost over one connection.
+/// How a request failed on one connection.
 #[derive(Debug)]
 pub(super) enum Lost {
-    /// The receiver did not process it.
     Unprocessed,
-    /// The connection was kept from an earlier request, and closed. No one knows which came first.
+    /// The connection was reused and closed; whether the request arrived first is unknown.
     Stale(SendFailure),
-    /// It was not sent: there is no connection.
+    /// It was not sent, because there was no connection.
     Refused(SendFailure),
-    /// The connection broke, or did not answer.
+    /// The connection failed or did not respond.
     Broken(SendFailure),
 }
 
-/// What an error of the client means for a request that got so far.
 pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
     if let Some(dial) = find::<DialError>(error) {
         return Lost::Refused(match dial {
@@ -70,22 +68,22 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
     }
 }
 
-/// Whether an HTTP/2 receiver says that it has not processed a request: it refuses the stream, or ends
-/// the connection and has not come to it.
+/// Whether an HTTP/2 receiver reports that it has not processed a request, by refusing the stream
+/// or by closing the connection before it.
 fn is_unprocessed(error: &h2::Error) -> bool {
     let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
     error.is_remote() && (is_refused || error.is_go_away())
 }
 
-/// What the receiver found wrong with the certificate that it was shown, or with there being none. By
-/// TLS 1.3 that is heard after the request has left; nothing of it was taken then.
+/// Returns the TLS alert by which a receiver refused the client certificate or its absence. In TLS
+/// 1.3 the alert may arrive after the request was sent, but the request was not processed then.
 fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
     let words = match find::<rustls::Error>(error) {
         Some(error) => error.to_string(),
         None => cause::innermost(error).to_string(),
     };
     let is_about_it = |alert: &rustls::Error| {
-        // This one can come at any time.
+        // This alert can occur at any time.
         !matches!(
             alert,
             rustls::Error::AlertReceived(AlertDescription::DecryptError)
@@ -94,7 +92,7 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
     cause::alert(&words).filter(is_about_it)
 }
 
-/// What is at the bottom of an error, for people.
+/// Describes the root cause of an error.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     match find::<rustls::Error>(error) {
         Some(error) => cause::explain(error, "egress.ca_file"),

@@ -1,4 +1,4 @@
-//! One connection: its bytes, and whether a response ever came over it.
+//! A connection that records whether it has received a response.
 
 use std::{
     io::{self, IoSlice},
@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 
 use crate::destination::times::Dialed;
 
-/// Whether a response ever came over a connection. Clones are of the same connection.
+/// Whether a connection has received a response. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answered(Arc<AtomicBool>);
 
@@ -39,7 +39,7 @@ pub(super) struct Line {
     stream: TokioIo<TcpStream>,
     answered: Answered,
     dialed: Dialed,
-    /// Whether a proxy at its end forwards requests.
+    /// Whether it leads to a proxy that forwards requests.
     is_forwarded: bool,
 }
 

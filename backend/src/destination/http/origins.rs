@@ -1,4 +1,5 @@
-//! The connections that are kept for each origin. Those of one that does not answer are let go of together.
+//! Pooled connections per origin. The connections of an origin that does not respond are dropped
+//! together.
 
 use std::{
     collections::HashMap,
@@ -14,19 +15,13 @@ use hyper_util::{
 
 use super::{body::Outgoing, connector::GuardedConnector};
 
-/// Origins whose connections are kept.
 const ORIGINS_MAX: usize = 1_024;
-/// Connections that are kept for the next message to the same origin.
 const IDLE_CONNECTIONS_MAX: usize = 64;
-/// How long a connection is kept for the next message.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long an HTTP/2 connection may be silent before it is pinged, while a request waits on it.
+/// Silence on an HTTP/2 connection after which it is pinged, while a request is waiting.
 const PING_AFTER: Duration = Duration::from_secs(5);
-/// How long an HTTP/2 ping may stay unanswered.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a response's headers.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// Header fields of a response.
 const HEADERS_MAX: usize = 256;
 
 pub(super) type Connector = HttpsConnector<GuardedConnector>;
@@ -42,7 +37,7 @@ pub(super) struct Origins {
 #[derive(Debug, Default)]
 struct OriginPool {
     by_origin: HashMap<String, Origin>,
-    /// Counts uses, and numbers what is opened.
+    /// Use counter, also used to number new connections.
     count: u64,
 }
 
@@ -61,12 +56,12 @@ impl Origins {
         }
     }
 
-    /// The same without the connections that there are.
+    /// Returns an empty pool with the same connector.
     pub(super) fn fresh(&self) -> Self {
         Self::new(self.connector.clone())
     }
 
-    /// The connections to an origin, and their number, by which they are let go of.
+    /// Returns the connections to an origin, and their number for [`Self::let_go`].
     pub(super) fn connections(&self, origin: &str) -> (u64, Connections) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count += 1;
@@ -90,8 +85,7 @@ impl Origins {
         (now, connections)
     }
 
-    /// Uses the connections of that number for no further request. What is under way on them
-    /// continues.
+    /// Removes the connections with this number from the pool. Requests in flight on them continue.
     pub(super) fn let_go(&self, origin: &str, number: u64) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.by_origin.get(origin);
@@ -101,7 +95,7 @@ impl Origins {
     }
 }
 
-/// Receivers differ in how well they keep to HTTP: what is clear is read.
+/// Lenient parsing: receivers differ in how well they follow HTTP.
 fn connections(connector: Connector) -> Connections {
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())

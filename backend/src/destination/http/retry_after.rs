@@ -1,4 +1,4 @@
-//! Reads how long a receiver asks to wait: `Retry-After`, or the body of a response 429.
+//! Parses the delay that a receiver asks for, from `Retry-After` or the body of a 429 response.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use http::{HeaderMap, header};
 use jiff::{Timestamp, fmt::rfc2822};
 use serde_json::Value;
 
-/// How long `Retry-After` asks to wait: seconds, also with a fraction, or a date in one of the three forms
-/// that HTTP has. What cannot be read is ignored; a date that has passed means no wait.
+/// Returns the delay of `Retry-After`: seconds, possibly fractional, or a date in one of the three
+/// HTTP formats. Unreadable values are ignored; a date in the past means no delay.
 pub(crate) fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     seconds(text).or_else(|| {
         let now = Timestamp::from_millisecond(now_ms).ok()?;
         let at = match httpdate::parse_http_date(text) {
             Ok(at) => Timestamp::try_from(at).ok()?,
-            // With an offset other than GMT, as some write it.
+            // Some servers send an offset other than GMT.
             Err(_other) => rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?,
         };
         Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
     })
 }
 
-/// How long the body of a response asks to wait, as Telegram (`parameters.retry_after`) and Discord
-/// (`retry_after`) write it.
+/// Returns the delay in the body of a response, in the format of Telegram
+/// (`parameters.retry_after`) or Discord (`retry_after`).
 pub(super) fn retry_after_in_body(body: &[u8]) -> Option<Duration> {
     let said: Value = serde_json::from_slice(body).ok()?;
     let asked = [&said["parameters"]["retry_after"], &said["retry_after"]];

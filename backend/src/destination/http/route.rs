@@ -1,26 +1,25 @@
-//! Which way requests go: directly, or through a proxy.
+//! The route of requests: direct or through a proxy.
 
 use http::HeaderValue;
 use url::Url;
 
 use crate::config::{EgressConfig, NoProxy, ProxyConfig};
 
-/// The way that requests go.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Route {
     proxy: Option<ProxyConfig>,
     no_proxy: NoProxy,
-    /// Whether the proxy resolves names.
+    /// Whether the proxy resolves host names.
     by_name: bool,
 }
 
-/// How one origin is reached through a proxy.
+/// The route to an origin through a proxy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Through<'a> {
     pub(super) proxy: &'a ProxyConfig,
-    /// Whether the proxy resolves names.
+    /// Whether the proxy resolves host names.
     pub(super) by_name: bool,
-    /// Whether it forwards requests (`http`) or connects (`https`).
+    /// Whether the proxy forwards requests (`http`) or tunnels them (`https`).
     pub(super) forwards: bool,
 }
 
@@ -33,7 +32,7 @@ impl Route {
         }
     }
 
-    /// How an origin is reached; none when it is reached directly.
+    /// Returns the proxy route to an origin; `None` if it is reached directly.
     pub(super) fn through(&self, host: &str, port: u16, is_https: bool) -> Option<Through<'_>> {
         let proxy = self.proxy.as_ref()?;
         (!self.no_proxy.covers(host, port)).then_some(Through {
@@ -43,7 +42,7 @@ impl Route {
         })
     }
 
-    /// What a proxy that forwards a request to that address asks for, as `proxy-authorization`.
+    /// Returns the `proxy-authorization` header for a URL whose requests the proxy forwards.
     pub(super) fn authorization(&self, url: &Url) -> Option<HeaderValue> {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();

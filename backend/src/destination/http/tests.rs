@@ -1,4 +1,4 @@
-//! The client against real sockets.
+//! Tests of the client against real sockets.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -57,7 +57,7 @@ async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answe
 }
 
 async fn verdict_on(reply: Reply) -> Verdict {
-    // Only a reply without an end runs into the timeout; a busy machine must not.
+    // Only a response without an end may run into the timeout, even on a busy machine.
     let timeout = match reply {
         Reply::Hang => Duration::from_millis(300),
         Reply::Endless => Duration::from_secs(2),
@@ -242,7 +242,7 @@ async fn what_is_no_http_answer_is_of_unknown_outcome() {
     assert!(matches!(failure, SendFailure::Unknown(_)), "{failure:?}");
 }
 
-/// Answers every request so, byte by byte.
+/// Sends the same raw response to every request.
 async fn raw(answer: Vec<u8>) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -308,7 +308,7 @@ async fn the_guard_judges_what_a_name_resolves_to() {
     assert_eq!(receiver.count(), 0);
 }
 
-/// Counts how often it is asked: once a connection.
+/// Counts lookups: one per connection.
 #[derive(Debug, Default)]
 struct Counted(std::sync::atomic::AtomicUsize);
 
@@ -320,7 +320,7 @@ impl Resolve for Counted {
     }
 }
 
-/// Leads inwards whenever it is asked.
+/// Always resolves to an internal address.
 #[derive(Debug)]
 struct Turning;
 

@@ -1,6 +1,6 @@
-//! Connections to a proxy: one that forwards requests, or one that `CONNECT` leads on. The guard
-//! judges the target anyway; where it judges an address and the proxy connects, that address is
-//! what the proxy is asked for, so that a name cannot lead elsewhere from there.
+//! Connections to a proxy, which forwards requests or tunnels them with `CONNECT`. The guard checks
+//! the target in any case; if it checks an address and the proxy tunnels, the request to the proxy
+//! contains that address, so that a name cannot resolve differently there.
 
 use std::net::IpAddr;
 
@@ -15,10 +15,8 @@ use crate::{
     destination::dial::{DialError, Dialer, reason},
 };
 
-/// Bytes of what a proxy answers.
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
-/// Connects to a host by way of a proxy.
 pub(super) async fn connect(
     dialer: &Dialer,
     through: Through<'_>,
@@ -52,7 +50,7 @@ pub(super) async fn connect(
         .map_err(elapsed)?
 }
 
-/// What the proxy is asked for: the address that was judged, or the name where the proxy resolves it.
+/// Returns the target for the proxy: the checked address, or the name if the proxy resolves it.
 async fn target(
     dialer: &Dialer,
     through: Through<'_>,
@@ -64,7 +62,7 @@ async fn target(
         return Ok(format!("{host}:{port}"));
     }
     let addresses = dialer.addresses(host, port).await?;
-    // What was judged and is not the first is as good; the proxy shows why it is not reached.
+    // Any checked address will do; if it is unreachable, the proxy reports the reason.
     let first = addresses.first().ok_or_else(|| DialError::Name {
         host: host.into(),
         source: None,
@@ -87,7 +85,7 @@ async fn open(
     }
     request.push_str("\r\n");
     stream.write_all(request.as_bytes()).await.map_err(broken)?;
-    // Byte by byte: what follows the answer's head belongs to the target.
+    // Read single bytes, because data after the response head belongs to the target.
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= ANSWER_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! What the answer of a Teams incoming webhook or workflow means.
+//! Verdicts on the responses of Teams incoming webhooks and workflows.
 
 use http::{HeaderValue, StatusCode, header};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use url::Url;
 
 use crate::destination::{Advice, AttemptContext, Verdict, http::Answer, verdict::Fault};
 
-/// How an incoming webhook says with status 200 that it took the message.
+/// Body with which an incoming webhook accepts a message.
 const TAKEN: &[u8] = b"1";
-/// How it says with status 200 that Teams refused the message, before the status.
+/// Text with which an incoming webhook reports an error of Teams despite status 200, followed by
+/// the status.
 const FAILED: &str = "endpoint returned HTTP error ";
-/// How a workflow says that a message is not what its author made it take.
+/// Error code of a workflow for a message that does not match its schema.
 const MISMATCH: &str = "TriggerInputSchemaMismatch";
 
-/// The verdict on an answer of that address.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
     if answer.status.is_success() {
         return judge_success(attempt, answer, url);
@@ -21,7 +21,8 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
     let verdict = answer.verdict(&attempt.masker, attempt.start_ms);
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     match said["error"]["code"].as_str() {
-        // A workflow takes any card: what it refuses is that it is disabled, suspended or gone.
+        // A workflow accepts any card, so other errors mean that it is disabled, suspended or
+        // deleted.
         Some(code) if code != MISMATCH && verdict.fault() == Some(Fault::Message) => Verdict {
             advice: Advice::Mend,
             ..verdict
@@ -33,7 +34,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
 fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
     let taken = || Verdict::delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
-    // Workflows may answer what they like, but not with a page for people.
+    // Workflows may return any body, but not an HTML page.
     let content_type = answer.headers.get(header::CONTENT_TYPE);
     let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
     if content_type.starts_with(b"text/html") && said.trim_start().starts_with('<') {
@@ -50,7 +51,8 @@ fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Ve
     )
 }
 
-/// What to do after a failure that came with status 200: the status of Teams itself is in the text.
+/// Returns the advice after a failure with status 200; the text contains the status of Teams
+/// itself.
 fn advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
     let status = said.split(FAILED).nth(1).unwrap_or_default();
     let status = status.split(|c: char| !c.is_ascii_digit()).next();
@@ -61,12 +63,12 @@ fn advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
     }
 }
 
-/// Whether an address is that of a workflow rather than of an incoming webhook.
+/// Whether a URL is that of a workflow rather than of an incoming webhook.
 fn is_workflow(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.path().contains("/workflows/"))
 }
 
-/// Whether an address is that of an incoming webhook.
+/// Whether a URL is that of an incoming webhook.
 fn is_connector(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.path().starts_with("/webhook"))
 }

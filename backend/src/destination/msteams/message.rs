@@ -1,4 +1,4 @@
-//! An Adaptive Card, as Teams' incoming webhooks and workflows take it.
+//! Adaptive Cards for Teams incoming webhooks and workflows.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use crate::{
     template::{self, Escape},
 };
 
-/// Teams refuses a message beyond 28 KB; thousands are meant, to be on the safe side.
+/// Teams rejects messages over 28 KB, conservatively taken as thousands.
 pub(super) const BODY_BYTES_MAX: usize = 28_000;
-/// Room for the mark of a cut and for the doubled escapes of line breaks.
+/// Room for the truncation mark and doubled escapes of line breaks.
 const SPARE_BYTES: usize = 16;
 
-/// The rule's message; else the summary with severity, status and acknowledged. A message that is
-/// too long is cut so that the whole fits.
+/// Builds a card with the rule's message, or with the summary, severity, status and
+/// acknowledgement. A message that is too long is cut to fit.
 pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let (text, with_facts) = match &facts.message {
         Some(message) => (paragraphs(message), false),
@@ -34,7 +34,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
 }
 
 fn default_text(facts: &Facts<'_>) -> String {
-    // An event must neither hide where a link leads to nor mention anybody.
+    // Events must not disguise the target of a link or mention anyone.
     let text_of = |text: &str| template::escaped(text, Escape::Card).into_owned();
     let headline = text_of(&facts.headline);
     let mut text = match facts.change() {
@@ -48,7 +48,7 @@ fn default_text(facts: &Facts<'_>) -> String {
     text
 }
 
-/// A single line break is a space to Teams.
+/// Teams renders a single line break as a space.
 fn paragraphs(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\n\n")
 }

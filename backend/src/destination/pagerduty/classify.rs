@@ -1,12 +1,12 @@
-//! What PagerDuty's answer means.
+//! Verdicts on PagerDuty's responses.
 
 use http::StatusCode;
 use serde_json::Value;
 
 use crate::destination::{Advice, AttemptContext, Verdict, http::Answer};
 
-/// What PagerDuty names when an event is refused for what it is. A 400 that names none of these is about
-/// the integration key, which PagerDuty words in several ways, also without a name.
+/// Words by which PagerDuty refers to an invalid part of an event. A 400 without any of them is
+/// about the integration key, for which PagerDuty has several wordings.
 const PARTS: [&str; 10] = [
     "payload",
     "summary",
@@ -20,7 +20,6 @@ const PARTS: [&str; 10] = [
     "links",
 ];
 
-/// The verdict on an answer.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let taken = match said["status"].as_str() {
@@ -59,7 +58,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     Verdict::rejected(attempt.explain(&explanation), advice)
 }
 
-/// Whether a refusal names a part of the event, and not the integration key.
+/// Whether a refusal names a part of the event rather than the integration key.
 fn is_about_the_event(said: &str) -> bool {
     let said = said.to_lowercase();
     let is_key = [

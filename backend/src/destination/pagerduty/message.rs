@@ -1,4 +1,4 @@
-//! PagerDuty's Events API v2.
+//! Messages for PagerDuty's Events API v2.
 
 use serde_json::{Value, json};
 
@@ -10,16 +10,15 @@ use crate::{
     template::Escape,
 };
 
-/// PagerDuty refuses an event beyond 512 KB.
+/// PagerDuty rejects events over 512 KB.
 pub(super) const BODY_BYTES_MAX: usize = 512 * 1024;
-/// PagerDuty refuses a longer summary, in characters.
 const SUMMARY_CHARACTERS_MAX: usize = 1_024;
-/// Links, and images, of one event.
+/// Maximum number of links, and of images, per event.
 const ENTRIES_MAX: usize = 50;
-/// Bytes of one long value in the details, as JSON.
+/// Maximum bytes of one long value in the details, as JSON.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
 
-/// Opens an alert, acknowledges it or resolves it; the thread is what makes alerts one.
+/// Builds an event that opens, acknowledges or resolves an alert; the thread identifies the alert.
 #[expect(clippy::too_many_lines, reason = "a member after the other")]
 pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     let occurrence = facts.occurrence();
@@ -97,14 +96,14 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     body
 }
 
-/// A field of one line: what its template makes, or what it is by default.
+/// Returns a single-line field: the rendered template, or the default.
 fn line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
     let filled = facts.fill(what, template, Escape::None);
     let filled = filled.filter(|text| !text.trim().is_empty());
     cut::one_line(filled.as_deref().unwrap_or(default), SUMMARY_CHARACTERS_MAX)
 }
 
-/// The JSON that a template makes, if it is of that form.
+/// Renders a template to JSON; `None` if it does not have the expected form.
 fn made(
     facts: &mut Facts<'_>,
     what: &str,
@@ -127,7 +126,7 @@ fn made(
     None
 }
 
-/// The entries of a list that PagerDuty takes: each with an address, and with texts where it has them.
+/// Returns the valid entries of a rendered list: each has an address, and optional texts.
 fn entries(
     facts: &mut Facts<'_>,
     what: &str,
@@ -163,7 +162,7 @@ fn entries(
     kept
 }
 
-/// An alert is opened before it can be acknowledged, so only a change acknowledges.
+/// An alert must exist before it can be acknowledged, so only updates acknowledge.
 fn action(facts: &Facts<'_>) -> &'static str {
     match facts.content.clear {
         _ if facts.is_over() => "resolve",

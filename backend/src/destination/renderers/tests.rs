@@ -1,4 +1,4 @@
-//! Rendering off the runtime: places, shares, time and callers that leave.
+//! Rendering off the runtime: slots, shares, timeouts, and callers that leave.
 
 use std::sync::mpsc;
 
@@ -13,7 +13,7 @@ fn renderers(places: usize) -> Renderers {
     Renderers::of(Metrics::default(), places)
 }
 
-/// Work that lasts until it is freed.
+/// Work that runs until it is released.
 async fn lasting(
     renderers: &Renderers,
     purpose: Purpose,
@@ -103,7 +103,7 @@ async fn work_is_over_when_its_caller_leaves_or_its_time_has_passed() {
         begun = has_begun => begun.unwrap(),
     }
     end.await.unwrap();
-    // No one leaves here, so that only its time ends it.
+    // The caller stays, so that only the timeout ends the work.
     let work = || while !OfTask.is_over() {};
     renderers
         .run_for(Purpose::Preview, "a", work)

@@ -1,4 +1,4 @@
-//! Every kind of destination against a test server that checks what it gets.
+//! All destination types against a test server that checks the requests.
 
 mod mail;
 mod proxy;
@@ -41,7 +41,6 @@ static NO_RECIPIENTS: Recipients = Recipients {
 const NOW_MS: i64 = 1_700_000_000_123;
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-/// A sender under test, and a clock to move.
 struct World {
     config: Config,
     clock: Arc<ManualClock>,
@@ -98,7 +97,6 @@ async fn send_content(
     report
 }
 
-/// What an attempt is asked for with.
 fn request<'a>(
     kind: &'a DestinationKind,
     content: &'a Content,
@@ -161,7 +159,6 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
     }
 }
 
-/// Echoes everything.
 fn echo(request: &Received) -> Reply {
     let said = format!("{} {:?} {}", request.path, request.headers, request.body);
     Reply::Answer(400, vec![("x-echo", said.replace('\n', " "))], said)
@@ -258,7 +255,7 @@ async fn no_secret_comes_back_from_a_receiver_that_echoes() {
         let report = world.send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
         if let DestinationKind::ServiceNow(_) = kind {
-            // What was asked for was a token.
+            // The exchange was the request for a token.
             assert_eq!(report.transcript.response, None);
             assert!(!report.verdict.explanation.contains("/oauth_token.do"));
             continue;

@@ -1,4 +1,4 @@
-//! ServiceNow's `em_event` records, as its table API takes them.
+//! ServiceNow's `em_event` records for its table API.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -8,14 +8,13 @@ use crate::{
     message::{Facts, cut, domain_json},
 };
 
-/// Characters of `event_class`, `node`, `resource` and `type`.
+/// Maximum characters of `event_class`, `node`, `resource` and `type`.
 const NAME_CHARACTERS_MAX: usize = 100;
-/// Characters of `description`.
 const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
-/// Dimensions that name a node, the likeliest first.
+/// Dimensions that may name a node, in order of preference.
 const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];
 
-/// A record; those with the same `message_key` become one alert, which severity 0 closes.
+/// Builds a record. Records with the same `message_key` become one alert, which severity 0 closes.
 pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let closed = facts.is_over();
@@ -38,7 +37,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         "resolution_state": if closed { "Closing" } else { "New" },
         "time_of_event": time(occurrence.last_seen_ms),
         "description": description(facts),
-        // A text that holds JSON.
+        // A JSON document as text.
         "additional_info": additional_info(facts).to_string(),
     })
 }
@@ -59,7 +58,7 @@ fn node<'a>(facts: &'a Facts<'_>) -> &'a str {
     named.map_or(&facts.entity, String::as_str)
 }
 
-/// The form that the table API reads, in UTC.
+/// Formats a time for the table API, in UTC.
 fn time(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(
         |_| String::new(),
@@ -82,7 +81,7 @@ fn description(facts: &mut Facts<'_>) -> String {
     facts.note_cut(&text, start, "ServiceNow", &limit)
 }
 
-/// ServiceNow reads texts only here, and no objects within the object.
+/// ServiceNow only reads text values here, without nested objects.
 fn additional_info(facts: &Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let trigger = facts.content.trigger.as_ref();

@@ -1,4 +1,4 @@
-//! Writes a record, with a token that is renewed when it is refused.
+//! Creates a record, with a token that is renewed if it is refused.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(super) async fn send(
     (verdict, transcript)
 }
 
-/// A record that was made is answered with 201, and shown unless it is asked not to be.
+/// Whether the record was created: status 201, or a response that contains the record.
 fn is_taken(answer: &Answer) -> bool {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_shown = answer.status.is_success() && said["result"].is_object();

@@ -1,4 +1,4 @@
-//! What Slack's answer means, by what it says rather than by the HTTP status.
+//! Verdicts on Slack's responses, by their content rather than the HTTP status.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::destination::{
     http::{Answer, BodyEnd},
 };
 
-/// Errors that pass by themselves.
+/// Temporary errors.
 const PASSING: [&str; 7] = [
     "fatal_error",
     "internal_error",
@@ -18,7 +18,7 @@ const PASSING: [&str; 7] = [
     "service_unavailable",
 ];
 
-/// Errors that are about the token or the channel, whatever the message.
+/// Errors about the token or the channel, independent of the message.
 const WRONG_DESTINATION: [&str; 24] = [
     "access_denied",
     "accesslimited",
@@ -46,29 +46,28 @@ const WRONG_DESTINATION: [&str; 24] = [
     "two_factor_setup_required",
 ];
 
-/// Errors about the message that is answered, beside all that name a thread.
+/// Errors about the message replied to, besides those that contain `thread`.
 const WRONG_THREAD: [&str; 3] = [
     "cannot_reply_to_message",
     "message_not_found",
     "restricted_action_non_threadable_channel",
 ];
 
-/// What Slack's answer begins with when it took the message.
+/// Start of Slack's response if it accepted the message.
 const TAKEN: &[u8] = br#"{"ok":true,"#;
 
-/// Whether an answer refuses the thread: the message can go to the channel.
+/// Whether a response refuses the thread, so that the message can still go to the channel.
 pub(super) fn refuses_thread(answer: &Answer) -> bool {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let error = said["error"].as_str().unwrap_or_default();
     said["ok"] == false && (error.contains("thread") || WRONG_THREAD.contains(&error))
 }
 
-/// The verdict on an answer whose status means success.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let taken = || Verdict::delivered("Slack accepted the message");
     let said: Value = match serde_json::from_slice(&answer.body) {
         Ok(said) => said,
-        // Slack repeats the message in its answer, which can be more than is read.
+        // Slack's response repeats the message, which may exceed the bytes read.
         Err(_) if answer.body.starts_with(TAKEN) => return taken(),
         Err(_) if answer.end == BodyEnd::Broken => {
             return Verdict::unknown("the connection broke in the middle of Slack's answer");

@@ -1,4 +1,4 @@
-//! Slack's `chat.postMessage`.
+//! Messages for Slack's `chat.postMessage`.
 
 use serde_json::{Value, json};
 
@@ -8,21 +8,20 @@ use crate::{
     template::{self, Escape},
 };
 
-/// Slack cuts a message's text beyond this, in characters.
+/// Slack truncates texts beyond this many characters.
 const TEXT_CHARACTERS_MAX: usize = 40_000;
 
-/// Blocks in one message.
 const BLOCKS_MAX: usize = 50;
 const BLOCKS: &str = "the blocks";
 
-/// The author's blocks; else the rule's message as it is; else the summary with severity, status and
-/// acknowledged.
+/// Builds a message from the author's blocks, or the rule's message, or the summary with severity,
+/// status and acknowledgement.
 pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
-    // Links in events are for people to follow, not for Slack to fetch.
+    // Slack must not fetch links in events.
     let mut body = json!({"unfurl_links": false, "unfurl_media": false});
     if let Some(blocks) = own_blocks(facts, &slack.blocks) {
         body["blocks"] = blocks;
-        // What notifications and programs without blocks show.
+        // Fallback for notifications and clients without blocks.
         let cut = |text: &str| cut::cut(text, TEXT_CHARACTERS_MAX, cost);
         let text = match &facts.message {
             Some(markup) if facts.is_markup => cut(markup),
@@ -78,7 +77,7 @@ fn with_change(text: String, facts: &Facts<'_>) -> String {
     }
 }
 
-/// What the author's template makes, if Slack takes it.
+/// Renders the author's blocks; `None` if Slack would not accept them.
 fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     let filled = facts
@@ -102,7 +101,7 @@ fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     None
 }
 
-/// Length of a letter in Slack's markup, in characters.
+/// Returns the length of a character in Slack's markup.
 fn cost(letter: char) -> usize {
     match letter {
         '&' => "&amp;".len(),
@@ -111,7 +110,7 @@ fn cost(letter: char) -> usize {
     }
 }
 
-/// A text that Slack shows as it is: an event that holds `<!channel>` calls no room.
+/// Escapes a text for Slack, so that an event with `<!channel>` notifies no one.
 fn escaped(text: &str) -> String {
     template::escaped(text, Escape::Slack).into_owned()
 }

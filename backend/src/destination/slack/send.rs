@@ -1,4 +1,4 @@
-//! Posts a message by `chat.postMessage`.
+//! Posts a message with `chat.postMessage`.
 
 use http::{HeaderValue, header};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
     let (mut result, mut transcript) = post(POST, &body).await;
     let mut is_in_thread = attempt.thread.is_some();
     if is_in_thread && matches!(&result, Ok(answer) if refuses_thread(answer)) {
-        // The thread was deleted or locked. The message is worth more than its place.
+        // The thread was deleted or locked: send the message to the channel instead.
         if let Some(message) = body.as_object_mut() {
             message.remove("thread_ts");
             message.remove("reply_broadcast");

@@ -1,10 +1,10 @@
-//! The message that others answer, from the response of `chat.postMessage`.
+//! Identifies a thread's first message from the response of `chat.postMessage`.
 
 use serde_json::Value;
 
 use crate::destination::ChatThread;
 
-/// Reads `ts` and `channel`, also where a long message, which the response repeats, cut it off.
+/// Reads `ts` and `channel`, even if the response is truncated because it repeats a long message.
 pub(super) fn thread(response: &str) -> Option<ChatThread> {
     let whole: Option<Value> = serde_json::from_str(response).ok();
     let stated = |member: &str| match &whole {

@@ -1,4 +1,4 @@
-//! Digests, as every kind of destination that takes some writes them.
+//! Digests of all destination types that support them.
 
 use serde_json::Value as Json;
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// A digest of so many messages of three rules; each third tells a change.
+/// A digest of `count` messages of three rules; every third is an update.
 fn digest(kind: DestinationKind, count: u64, summary: &str) -> Content {
     let mut digest = DigestContent::new(RecordId::from_parts(1, 1));
     for number in 0..count {

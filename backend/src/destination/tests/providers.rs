@@ -1,4 +1,4 @@
-//! What chat, paging and ticket services get, and what happens to an event destination's templates.
+//! Messages to chat, paging and ticket services, and templates of event destinations.
 
 use serde_json::{Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! Messages that people ask for of notifiers, in Jinja, with hostile texts of events in every place.
+//! Common Jinja templates with hostile event texts in every position.
 
 use serde_json::{Value as Json, json};
 
@@ -8,10 +8,10 @@ use crate::{
     template::{Escape, escaped},
 };
 
-/// A room, a link, a mention, a tag, the end of a text of JSON, and a line of a header.
+/// A room, a link, a mention, a tag, the end of a JSON text, and a header line.
 const HOSTILE: &str = "<!channel> @all [x](https://e/) <at>a</at> \"}\n</b>&{{event.id}}{{ 7*7 }}";
 
-/// Where a template stands.
+/// The position of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Slack,
@@ -38,7 +38,8 @@ impl Place {
         }
     }
 
-    /// A destination with the template there; a rule's message for a chat.
+    /// Returns content for a destination with the template in this position; for chats, in the
+    /// rule's message.
     fn content(self, template: &str) -> Content {
         let typed = |content_type| webhook(template, Some(content_type));
         let (kind, message) = match self {
@@ -103,9 +104,9 @@ fn happen(content: &mut Content) {
     occurrence.metadata.extend(metadata);
 }
 
-/// What people ask for, where it stands, the template, and what it becomes. `S` is the hostile text,
-/// escaped for the place; in a document, `K` is it as text of Slack, `T` of Telegram, `M` of Markdown, and `B`
-/// the first 130 characters of the body.
+/// Description, position, template and expected result. `S` is the hostile text escaped for the
+/// position; in a document, `K` is the text escaped for Slack, `T` for Telegram, `M` for Markdown,
+/// and `B` the first 130 characters of the body.
 const REQUESTED: [(&str, Place, &str, &str); 40] = [
     (
         "a link with a name",
@@ -361,7 +362,7 @@ fn messages_that_people_ask_for_are_made_whatever_the_event_says() {
         let text = place.text(&rendered.shown);
         let id = content.occurrence.id().to_string();
         let hostile = match place {
-            // A line break is a paragraph to Teams, and a subject has one line.
+            // Teams needs a paragraph for a line break, and a subject has one line.
             Place::Teams => escaped(HOSTILE, Escape::Card).replace('\n', "\n\n"),
             place => escaped(HOSTILE, place.escape()).into_owned(),
         };
@@ -383,7 +384,7 @@ fn messages_that_people_ask_for_are_made_whatever_the_event_says() {
     }
 }
 
-/// Puts texts in place of the letters that are words.
+/// Replaces single-letter words by texts.
 fn replaced(expected: &str, marks: &[(char, String)]) -> String {
     let mut text = String::new();
     let chars: Vec<_> = expected.chars().collect();
@@ -490,7 +491,7 @@ fn a_payload_that_fails_goes_out_in_its_simplest_form() {
         );
         assert_eq!(body["l"], "", "{body}");
     }
-    // What is put as it is and breaks the document stands escaped, or as null.
+    // Unescaped values that break the document are escaped or become null.
     let raw = "{\"text\": \"{{{event.summary}}}\", \"gone\": {{{event.metadata.gone}}}, \"n\": {{{event.count}}}}";
     let (body, _) = of(TemplateLanguage::Mustache, raw.into());
     assert_eq!((&body["gone"], &body["n"]), (&json!(null), &json!(1)));
@@ -498,7 +499,7 @@ fn a_payload_that_fails_goes_out_in_its_simplest_form() {
         body["text"].as_str().unwrap().starts_with("<!channel>"),
         "{body}"
     );
-    // What is no document even then gives way to the standard one.
+    // If it still is not a valid document, the default one replaces it.
     let (body, _) = of(TemplateLanguage::Mustache, "{{event.summary}}".into());
     assert!(
         body["fallback"].as_str().unwrap().contains("not JSON"),

@@ -1,4 +1,4 @@
-//! Addresses with variables in their path and query.
+//! URLs with variables in their path and query.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
@@ -12,11 +12,10 @@ use crate::{
 };
 
 const WHAT: &str = "the webhook's url";
-/// Bytes of an address when it is filled in.
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
-/// All that decides where an address leads: itself, and the author's own variables that it asks for.
-/// One that reaches them in another way than by name may ask for any.
+/// Returns everything that determines the target of a URL: the URL, and the custom variables that
+/// it uses. A template that accesses them other than by name may use any of them.
 pub(super) fn leads_to(
     url: &str,
     language: TemplateLanguage,
@@ -36,7 +35,7 @@ pub(super) fn leads_to(
     whole
 }
 
-/// Checks an address: what stands before its path is the same for every message.
+/// Checks a URL: the part before its path must be the same for every message.
 pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if !is_template(url) {
         return checks.url(field, url);
@@ -50,7 +49,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if url.chars().count() > URL_CHARACTERS_MAX {
         return checks.url(field, url);
     }
-    // What is wrong with it as a template is reported where all templates are checked.
+    // Template errors are reported by the check of all templates.
     let Ok(template) = AnyTemplate::parse(checks.language, url) else {
         return;
     };
@@ -63,8 +62,8 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     checks.url(field, &blank(&template));
 }
 
-/// Returns the host of an address with variables, and the port, as far as its own text has them before any
-/// part of a template: a comment of a template may contain a `/` too.
+/// Returns host and port of a URL template, if they precede any template syntax: template comments
+/// may contain a `/` too.
 pub(super) fn fixed_host(url: &str) -> Option<&str> {
     let tags = ["{{", "{%", "{#"].map(|tag| url.find(tag));
     let fixed = &url[..tags.into_iter().flatten().min().unwrap_or(url.len())];
@@ -72,17 +71,17 @@ pub(super) fn fixed_host(url: &str) -> Option<&str> {
         let start = fixed.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     })?;
-    // For browsers and this service, `\` is a `/` here.
+    // Browsers and this service treat `\` like `/` here.
     let (host, _path) = fixed[scheme.len()..].split_once(['/', '?', '#', '\\'])?;
     (!host.is_empty()).then_some(host)
 }
 
-/// The address for a message; none when it is the same for all.
+/// Renders the URL for a message; `None` if it is not a template.
 pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     if !is_template(url) {
         return None;
     }
-    // One that was stored before this was checked leads nowhere.
+    // Reject URLs stored before this check existed.
     fixed_host(url)?;
     let filled = facts.fill(WHAT, url, Escape::Percent);
     if let Some(filled) = filled {
@@ -100,7 +99,7 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     Some(blank.unwrap_or(Cow::Borrowed(url)).into_owned())
 }
 
-/// The address with every variable empty.
+/// Renders the URL with empty variables.
 fn blank(template: &AnyTemplate) -> Cow<'static, str> {
     let nothing = Variables::default();
     let blank = template.render(&nothing, Escape::Percent, &mut Budget::of_blank());

@@ -1,4 +1,4 @@
-//! What a webhook must be set to.
+//! Validation of webhook settings.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -30,12 +30,11 @@ use crate::{
     template::{AnyTemplate, OWN_VALUES, is_variable},
 };
 
-/// Bytes of a signing secret.
 const SIGNING_KEY_BYTES: RangeInclusive<usize> = 24..=64;
-/// Concurrent signing secrets, during a rotation.
+/// Maximum number of signing secrets, during a rotation.
 const SIGNING_SECRETS_MAX: usize = 2;
 
-/// Headers that the service or its HTTP client sets itself.
+/// Headers set by the service or its HTTP client.
 const FORBIDDEN_HEADERS: [&str; 13] = [
     "connection",
     "content-encoding",
@@ -51,10 +50,9 @@ const FORBIDDEN_HEADERS: [&str; 13] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// What the names of further such headers begin with.
+/// Prefix of further such headers.
 const FORBIDDEN_PREFIX: &str = "webhook-";
 
-/// Checks a webhook's settings.
 pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
         (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), checks),
@@ -146,7 +144,6 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
 }
 
-/// Checks the further parameters of a request for a token.
 fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
     const FIELD: &str = "auth.oauth2.params";
     if params.len() > OAUTH_PARAMS_MAX {
@@ -204,7 +201,7 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     }
 }
 
-/// Checks the variables of the author's own, and that templates ask for no other.
+/// Checks the custom variables, and that templates use no others.
 fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
     if webhook.values.len() > VALUES_MAX {
         let count = webhook.values.len();
@@ -246,7 +243,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         }
     }
     for (field, source) in webhook.templates() {
-        // What is no template is reported as such.
+        // Invalid templates are reported elsewhere.
         let Ok(template) = AnyTemplate::parse(checks.language, source) else {
             continue;
         };
@@ -320,12 +317,12 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
     }
 }
 
-/// Whether the value of a header of that name is never secret: it shows what the body is.
+/// Whether a header's value is never secret: it describes the body.
 pub fn is_plain_header(name: &str) -> bool {
     name.eq_ignore_ascii_case(CONTENT_TYPE.as_str())
 }
 
-/// Whether headers of that name carry a secret, whatever anybody says.
+/// Whether headers with this name are always secret, regardless of the settings.
 pub fn is_secret_header(name: &str) -> bool {
     const PARTS: [&str; 9] = [
         "authorization",
@@ -343,8 +340,8 @@ pub fn is_secret_header(name: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part)) || name.split(['-', '_', '.']).any(is_key)
 }
 
-/// Whether the value of a header looks like a credential, whatever its name: a scheme of HTTP
-/// authentication and what follows it, a JSON web token, or a token that says whose it is.
+/// Whether a header's value looks like a credential: an HTTP authentication scheme with a
+/// parameter, a JSON web token, or a token with a well-known prefix.
 pub fn is_credential(value: &str) -> bool {
     const SCHEMES: [&str; 11] = [
         "apikey",

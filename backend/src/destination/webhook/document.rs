@@ -7,11 +7,11 @@ use crate::{
     message::{Facts, digest, domain_json, members},
 };
 
-/// Bytes of the members of a group, or of what a digest includes, so that the document has less
-/// than 256 KiB with a summary, a body and metadata of the usual size.
+/// Maximum bytes of the members of a group or digest. Keeps the document below 256 KiB with a
+/// summary, body and metadata of common size.
 const MEMBERS_BYTES_MAX: usize = 128 * 1024;
 
-/// The document; severity and status are the numbers of the wire.
+/// Builds the document; severity and status are numbers as on the wire.
 pub(super) fn document(facts: &Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let rule = &facts.content.rule;
@@ -46,7 +46,7 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
     document
 }
 
-/// Those that fit, from the first on.
+/// Returns the first values that fit.
 fn fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut left_bytes = MEMBERS_BYTES_MAX;
     all.take_while(|shown| {
@@ -76,7 +76,7 @@ fn event(occurrence: &Occurrence) -> Value {
     })
 }
 
-/// A group with as many of its members as fit, the most severe first.
+/// Returns a group with as many of its members as fit, the most severe first.
 fn group(group: &GroupContent, link: &str) -> Value {
     let events = fitting(group.members.iter().map(|(change, occurrence)| {
         let mut shown = event(occurrence);

@@ -1,4 +1,4 @@
-//! Whether an answer is what the author of a webhook expects.
+//! Checks a response against the expectations of a webhook.
 
 use serde_json::Value;
 
@@ -8,7 +8,6 @@ use crate::{
     matching::{Document, DocumentQuery},
 };
 
-/// The verdict on an answer.
 pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Verdict {
     let status = answer.status;
     let is_expected = match &*expect.statuses {
@@ -16,7 +15,7 @@ pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'
         expected => expected.contains(&status.as_u16()),
     };
     if !is_expected {
-        // Of what means no success everywhere, the status shows what to do.
+        // For error statuses, the status determines the advice.
         if !status.is_success() {
             return answer.verdict(&attempt.masker, attempt.start_ms);
         }
@@ -32,7 +31,7 @@ pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'
     }
 }
 
-/// What is wrong with the body of an answer.
+/// Returns the problem with the body of a response.
 fn fault(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<String> {
     let clause = expect.body.as_ref()?;
     let Ok(said) = serde_json::from_slice::<Value>(&answer.body) else {

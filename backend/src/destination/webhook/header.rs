@@ -11,16 +11,15 @@ use crate::{
     template::{AnyTemplate, Budget, Escape, Variables},
 };
 
-/// Characters of a header's name that a path shows.
+/// Maximum characters of a header's name in a path.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-/// Where a header is in a webhook.
 pub(super) fn path(header: &Header) -> String {
     let name: String = header.name.chars().take(SHOWN_CHARACTERS_MAX).collect();
     format!("headers[{name}]")
 }
 
-/// The value of a header, secret or not.
+/// Returns the value of a header, secret or not.
 pub(super) fn text(header: &Header) -> &str {
     match &header.value {
         HeaderValue::Plain(text) => text,
@@ -28,7 +27,7 @@ pub(super) fn text(header: &Header) -> &str {
     }
 }
 
-/// The value with every variable empty; a text that is no template as it is.
+/// Renders the value with empty variables; texts that are not templates are returned unchanged.
 pub(super) fn blank(language: TemplateLanguage, text: &str) -> String {
     let template = AnyTemplate::parse(language, text).ok();
     let blank = template.filter(|_| is_template(text)).map(|it| {
@@ -40,7 +39,7 @@ pub(super) fn blank(language: TemplateLanguage, text: &str) -> String {
         .unwrap_or_else(|| text.to_owned())
 }
 
-/// The value for a message, on one line; none when it is the same for all.
+/// Renders the value for a message, on one line; `None` if it is not a template.
 pub(super) fn fill(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
     let text = text(header);
     if !is_template(text) {
@@ -49,7 +48,7 @@ pub(super) fn fill(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
     let what = format!("the webhook's header `{}`", header.name);
     let filled = facts.fill(&what, text, Escape::Header);
     let filled = filled.unwrap_or_else(|| blank(facts.language, text));
-    // What an author wrote between the variables is on one line already.
+    // Line breaks can only come from values.
     let line = filled.replace(char::is_control, " ");
     let room = HEADER_VALUE_BYTES_MAX.saturating_sub(header.name.len());
     Some(cut::bytes(line.trim(), room))

@@ -1,4 +1,4 @@
-//! A webhook's address and body: the standard document, or what its author's templates make.
+//! URL and body of a webhook: the standard document, or the author's templates.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
     }
 }
 
-/// The body and its type.
+/// Returns the content type and the body.
 fn content(facts: &mut Facts<'_>, webhook: &Webhook, payload: &str) -> (String, String) {
     let standard = |document: Value| (JSON.to_owned(), document.to_string());
     if payload.is_empty() {
@@ -63,12 +63,12 @@ fn content(facts: &mut Facts<'_>, webhook: &Webhook, payload: &str) -> (String, 
         return (content_type, text);
     }
     let mut safe = document(facts);
-    // So that a reader knows why this is not what the author asked for.
+    // Tells readers why this is not the requested document.
     safe["fallback"] = facts.warnings.last().cloned().into();
     standard(safe)
 }
 
-/// The type that the author's headers give the body; JSON when they give none.
+/// Returns the content type set by the author's headers; JSON by default.
 fn content_type(webhook: &Webhook) -> String {
     let mut headers = webhook.headers.iter();
     let given = headers.find_map(|header| match &header.value {
@@ -80,13 +80,13 @@ fn content_type(webhook: &Webhook) -> String {
     given.map_or(JSON, String::as_str).to_owned()
 }
 
-/// What a body's type is, without its parameters.
+/// Returns the content type without its parameters.
 fn essence(content_type: &str) -> String {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     essence.to_ascii_lowercase()
 }
 
-/// How values are put into a body, so that none can end the place that it is in.
+/// Returns the escaping for values, so that none can break out of its position.
 fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     match &*essence(content_type) {
         "application/x-www-form-urlencoded" => Escape::Percent,
@@ -98,7 +98,7 @@ fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     }
 }
 
-/// What is wrong with a body that claims to be JSON.
+/// Returns the problem with a body that claims to be JSON.
 fn fault(content_type: &str, body: &str) -> Option<String> {
     let essence = essence(content_type);
     if essence != JSON && essence != "text/json" && !essence.ends_with("+json") {

@@ -1,4 +1,4 @@
-//! Sends a webhook's request with its headers and its signature.
+//! Sends the request of a webhook with its headers and signature.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::{
     message::Facts,
 };
 
-/// The outcome of a request, and what is kept of it.
+/// The outcome of a request, and its transcript.
 type Made = (Result<Answer, SendFailure>, Transcript);
 
 pub(super) async fn send(
@@ -37,7 +37,7 @@ pub(super) async fn send(
         Err(error) => return unsendable(error.to_string()),
     };
     let body = Bytes::from(body.text);
-    // What the body is, the message knows: it may not be the author's.
+    // The content type comes from the message, which may not use the author's template.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
     for kept in webhook
         .headers
@@ -63,7 +63,7 @@ pub(super) async fn send(
         let signed = signature::sign(secrets, attempt.id, attempt.timestamp_seconds(), &body);
         match signed.map(HeaderValue::try_from) {
             Ok(Ok(signature)) if attempt.sends => headers.insert(signature::HEADER, signature),
-            // A valid one would let its reader send the message.
+            // A valid signature would let readers send the message.
             Ok(Ok(_)) => headers.insert(signature::HEADER, signature::SET_WHEN_SENT),
             Ok(Err(_)) => return unsendable("the signature cannot be sent".into()),
             Err(error) => return unsendable(error.to_string()),
@@ -88,15 +88,15 @@ pub(super) async fn send(
     (verdict, transcript)
 }
 
-/// What of a request the destination decides as it is now.
+/// The parts of a request determined by the current settings.
 struct Target {
     url: String,
     method: Method,
-    /// The headers that are built from templates.
+    /// Headers rendered from templates.
     headers: BTreeMap<String, String>,
 }
 
-/// Where the message goes and how: a closing may go elsewhere.
+/// Returns the target of the message; closings may have a different one.
 async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<Target, Error> {
     let on_clear = webhook.on_clear.as_ref();
     let on_clear = on_clear.filter(|_| attempt.content.is_closing());
@@ -145,7 +145,6 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
     })
 }
 
-/// Sends the request with what shows who sends it.
 async fn with_auth(
     auth: Option<&Auth>,
     attempt: &mut AttemptContext<'_>,

@@ -1,4 +1,4 @@
-//! What is beyond the budgets of destinations and waits for the end of their windows.
+//! Digests that wait for the end of the budget windows of their destinations.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     store::{Store, engine::Range, record::bytes::Key},
 };
 
-/// What waits, by its place among all that waits.
+/// Returns the waiting digests by their key in the order of held messages.
 pub(super) async fn waiting(
     store: &Store,
     filter: &Filter,

@@ -1,4 +1,5 @@
-//! Re-evaluates what waits: when it is due, and when what it rests on was edited or is over.
+//! Re-evaluates held notifications when they are due, and when definitions they depend on were
+//! edited or have ended.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -36,48 +37,47 @@ use crate::{
 mod batch;
 mod together;
 
-/// Re-evaluates what waits.
+/// Re-evaluates held notifications.
 #[derive(Debug)]
 pub struct PendingReview {
     deciding: Deciding,
     intake: Intake,
     seen: Mutex<Seen>,
-    /// Whether nothing was done in the last pass, as the service was quiet.
+    /// Whether the last pass did nothing because the service was quiet.
     was_quiet: AtomicBool,
 }
 
-/// What the last look rested on. Nothing is lost with it: what is under way is seen in the store.
+/// State that the last pass was based on. Losing it is harmless: the store shows what is in
+/// progress.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Up to which edit of rules and triggers what waits was decided.
+    /// Edition of rules and triggers that held notifications were last evaluated against.
     edition: Option<u64>,
-    /// The silences that were not over.
+    /// The silences that had not ended.
     silences: Option<Arc<Silences>>,
-    /// Contacts, schedules and policies.
     responders: Option<Arc<Responders>>,
-    /// Whether some of what was edited could not be evaluated.
+    /// Whether the evaluation after an edit failed in part.
     is_left: bool,
 }
 
 impl Seen {
-    /// Whether contacts, schedules and policies are the same.
+    /// Whether contacts, schedules and policies are unchanged.
     fn has_responders(&self, snapshot: &Snapshot) -> bool {
         let seen = self.responders.as_ref();
         seen.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.responders()))
     }
 }
 
-/// The purpose of a scan of everything open.
 #[derive(Debug, Clone, Copy)]
 enum Scan {
-    /// Marks causes.
     Marks,
-    /// Evaluates what they hold.
+    /// Evaluates notifications that the causes hold.
     Effects,
 }
 
 impl PendingReview {
-    /// Decides what waits in that store; what the service has to say of it goes through the intake.
+    /// Re-evaluates the notifications held in the given store; the service's own events go through
+    /// the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self {
             deciding,
@@ -87,11 +87,11 @@ impl PendingReview {
         }
     }
 
-    /// Re-evaluates everything that may not be held any more at this moment. Each part is done whatever
-    /// happened to the others: what failed is at the next look.
+    /// Re-evaluates everything that may no longer be held. A failure of one part does not stop the
+    /// others; failed parts are repeated in the next pass.
     ///
     /// # Errors
-    /// The first failure.
+    /// Returns the first error.
     pub async fn pass(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
         let snapshot = self.deciding.ruleset.refreshed().await?;
@@ -110,13 +110,13 @@ impl PendingReview {
         };
         let is_edited = seen.is_left || seen.edition != Some(snapshot.edition());
         let is_first = seen.edition.is_none();
-        // No group, silence or edit may delay who is to respond.
+        // Escalation comes first: no group, silence or edit may delay the responders.
         let escalated = self.escalate(range(due.clone())).await;
         let freed = self.free(&in_force).await;
         let bound = self
             .bind((&snapshot, &in_force), is_edited && !is_first)
             .await;
-        // A window that begins frees immediately what waited for it.
+        // Notifications held for an active window are released as soon as it begins.
         let is_freed = |it: &HeldBy| {
             let is_over = it.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
             is_over && it.kind == HoldKind::ActiveTimes
@@ -151,7 +151,6 @@ impl PendingReview {
         escalated.and(freed).and(bound).and(decided).and(edited)
     }
 
-    /// Takes the steps of escalations that are due.
     async fn escalate(&self, mut due: Range) -> Result<(), Error> {
         use ResponseState::{Acknowledged, Active, Held};
         let mut under_way = HashSet::new();
@@ -174,7 +173,8 @@ impl PendingReview {
         escalated
     }
 
-    /// Scans everything open for silences and inhibitions that are new or edited, and notes that it was done.
+    /// Scans everything open for new or edited silences and inhibitions, and records that this was
+    /// done.
     async fn bind(
         &self,
         (snapshot, in_force): (&Snapshot, &BTreeSet<(RecordId, u64)>),
@@ -197,7 +197,7 @@ impl PendingReview {
             .collect();
         let marked: BTreeSet<_> = unseen.iter().map(|it| (it.id, it.revision)).collect();
         if !marked.is_empty() {
-            // All causes first: no effect is evaluated before the last of its causes is marked.
+            // Mark all causes before evaluating any of their effects.
             self.open(&self.batch(), Scan::Marks).await?;
         }
         if !new.is_empty() || !marked.is_empty() {
@@ -215,10 +215,11 @@ impl PendingReview {
         Ok(())
     }
 
-    /// Whether rules, triggers, silences or who is notified by policies were edited since the last look.
+    /// Whether rules, triggers, silences, or the receivers of policies were edited since the last
+    /// pass.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn is_outdated(&self) -> Result<bool, Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let is_quiet = snapshot.settings().is_quiet();
@@ -232,7 +233,7 @@ impl PendingReview {
         Ok(!is_same || is_edited || !seen.has_responders(&snapshot))
     }
 
-    /// Re-evaluates what silences hold or cover that are not in force.
+    /// Re-evaluates occurrences held or covered by silences that are not in force.
     async fn free(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
         let mut freed = Ok(());
@@ -271,7 +272,7 @@ impl PendingReview {
         freed
     }
 
-    /// Scans everything that is open, for silences and inhibitions that are new or edited.
+    /// Scans everything open.
     async fn open(&self, batch: &Batch<'_>, scan: Scan) -> Result<(), Error> {
         let mut scanned = Ok(());
         let open = Filter {
@@ -295,8 +296,8 @@ impl PendingReview {
         }
     }
 
-    /// Decides what an index leads to, from its first key on. What moves on within the range is decided
-    /// again, as where a delay ends and the wait of a group is over too.
+    /// Evaluates all records of a range of an index. Records that move to a later key within the
+    /// range are evaluated again, for example if both a delay and the wait of a group have ended.
     async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
         let mut walked = Ok(());
         while let Some(records) = self.next_of(index, &mut range).await? {
@@ -306,8 +307,9 @@ impl PendingReview {
         walked
     }
 
-    /// The same for each record once, in a range that reaches beyond now: what moves on with the clock, as under
-    /// a silence that would begin now, would be decided without end.
+    /// Like [`Self::walk`], but evaluates each record once, for ranges that extend beyond now.
+    /// Records whose key moves with the clock, such as under a silence that would begin now, would
+    /// otherwise be evaluated endlessly.
     async fn walk_once(
         &self,
         index: Index,
@@ -323,7 +325,7 @@ impl PendingReview {
         walked
     }
 
-    /// The records that the next entries of an index lead to; `None` after the last.
+    /// Returns the records of the next entries of an index; `None` at the end.
     async fn next_of(
         &self,
         index: Index,
@@ -344,7 +346,7 @@ impl PendingReview {
         Batch::new(&self.deciding, &self.intake)
     }
 
-    /// Notes that everything open was scanned for an inhibition.
+    /// Records that everything open was scanned for an inhibition.
     async fn note_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
@@ -361,10 +363,11 @@ impl PendingReview {
         Ok(())
     }
 
-    /// When something that waits is due that was not at that time, in milliseconds since 1970.
+    /// Returns the first time after `since_ms` at which a held notification is due, in milliseconds
+    /// since the epoch.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let range = Range {
             start: Key::new().moment(since_ms.saturating_add(1)).build(),
@@ -383,7 +386,7 @@ fn in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
     all.map(|it| (it.silence.id, it.silence.revision)).collect()
 }
 
-/// Whether a range holds no key any more.
+/// Whether a range is empty.
 fn under_is_last(range: &Range) -> bool {
     range.end.as_ref().is_some_and(|end| *end <= range.start)
 }

@@ -1,4 +1,4 @@
-//! What happened to stored occurrences, as steps in the order of time.
+//! The changes of stored occurrences, as steps in time order.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -20,61 +20,58 @@ use crate::{
     store::Store,
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 500;
 
-/// An occurrence as a replay knows it: the event, and when it was opened, in milliseconds since 1970.
+/// Identifies an occurrence in a replay: the event, and the opening time in milliseconds since the
+/// epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Opening(EventId, i64);
 
 impl Opening {
-    /// Of an occurrence in a replay.
     pub(super) fn of(occurrence: &Occurrence) -> Self {
         Self(occurrence.event, occurrence.start_ms)
     }
 }
 
-/// What happened in some days.
+/// The changes of occurrences over some days.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// What happened, in the order of time.
+    /// The steps in time order.
     pub(super) steps: Vec<ReplayStep>,
-    /// The occurrences that it is about.
+    /// The occurrences that the steps belong to.
     pub occurrences: HashMap<Opening, Occurrence>,
-    /// All that happened since then is in it, in milliseconds since 1970.
+    /// Start of the complete part of the timeline, in milliseconds since the epoch.
     pub since_ms: i64,
-    /// Whether there was more than is taken.
+    /// Whether the timeline was truncated.
     pub is_cut: bool,
 }
 
-/// Something that happened.
 #[derive(Debug)]
 pub(super) struct ReplayStep {
     pub(super) at_ms: i64,
     pub(super) happening: Happening,
 }
 
-/// What happened.
 #[derive(Debug)]
 pub(super) enum Happening {
-    /// An event came, by way of these rules.
+    /// An event arrived, with the chain of rules that caused it.
     Event(Box<IncomingEvent>, Vec<RecordId>),
     /// A user changed an occurrence.
     Change(OccurrenceTarget, StateChange, Name),
 }
 
 impl Timeline {
-    /// What happened since a moment, in milliseconds since 1970, as far as it is stored. Rules that
-    /// repeat look at events that come that long after each other.
+    /// Reads the stored changes since a time in milliseconds since the epoch. `repeat` is the
+    /// interval of the rule's repeats, which determines how many repeated events are needed.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn read(
         store: &Store,
         since_ms: i64,
         repeat: Option<Duration>,
     ) -> Result<Self, Error> {
-        // What was opened before may be reported after.
+        // Occurrences opened earlier may be reported later.
         let from_ms = since_ms.saturating_sub(millis(REPLAY_WARM_UP));
         let mut timeline = Self {
             since_ms,
@@ -108,7 +105,6 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// When the first thing happened, in milliseconds since 1970.
     pub(super) fn start_ms(&self) -> Option<i64> {
         self.steps.first().map(|step| step.at_ms)
     }
@@ -137,8 +133,8 @@ impl Timeline {
     }
 }
 
-/// Whether a replay comes upon it automatically: what the service said of silences, and of the loop
-/// guard.
+/// Whether a replay creates an occurrence by itself: the service's own events about silences and
+/// loops.
 fn is_said_again(occurrence: &Occurrence) -> bool {
     is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)
 }
@@ -148,11 +144,11 @@ fn opened_ms(occurrence: &Occurrence) -> i64 {
     opened.map_or(occurrence.start_ms, |it| it.at_ms)
 }
 
-/// The word of a field before its first change that is known; none when it was never another one.
+/// Returns the value of a field before its first recorded change; `None` if it never changed.
 fn at_first(occurrence: &Occurrence, field: Field) -> Option<&str> {
     let mut changes = occurrence.history.iter();
     let first = changes.find(|it| it.field == field)?;
-    // The opening has nothing before it.
+    // An opening has no previous value.
     Some(if first.from.is_empty() {
         &first.to
     } else {
@@ -194,7 +190,7 @@ fn opening(occurrence: &Occurrence, at_ms: i64) -> ReplayStep {
     sent(occurrence, event)
 }
 
-/// A change, as it would come again: what a sender says as an event.
+/// Converts a recorded change into a step; changes by a sender become events.
 fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<ReplayStep> {
     let at_ms = entry.at_ms.max(from_ms);
     let by_sender = occurrence
@@ -227,8 +223,8 @@ fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option
     })
 }
 
-/// So many repeats between the opening and when it was last seen; no more than matter to a rule that
-/// repeats after that time.
+/// Returns the repeats between the opening and the last event; no more than a rule with the repeat
+/// interval `repeat` needs.
 fn repeated(
     occurrence: &Occurrence,
     opened_ms: i64,
@@ -238,14 +234,14 @@ fn repeated(
     let seen_ms = occurrence.order_ms();
     let end_ms = occurrence.close.map_or(seen_ms, |it| it.at_ms.min(seen_ms));
     let span_ms = end_ms.saturating_sub(opened_ms).max(0);
-    // Ten within that time say to a tenth of it when the next message goes.
+    // Ten repeats per interval determine the time of the next message to a tenth of the interval.
     let finest = repeat.map_or(1, |it| 10 * span_ms / millis(it).max(1));
     let finest = u64::try_from(finest)
         .unwrap_or(0)
         .clamp(1, REPLAY_REPEATS_MAX);
     let count = if span_ms == 0 { 0 } else { repeats.min(finest) };
     let count = i64::try_from(count).unwrap_or(0);
-    // The last one comes before the end: after it, it would open another occurrence.
+    // The last repeat must precede the end, otherwise it would open another occurrence.
     let at = move |at| opened_ms + span_ms * at / (count + 1);
     (1..=count).map(move |number| sent(occurrence, event(occurrence, at(number))))
 }

@@ -1,4 +1,4 @@
-//! Lists of resources, page by page, bounded in number and in bytes.
+//! Lists of resources, paged and limited in number and bytes.
 
 use super::Resource;
 use crate::{
@@ -12,16 +12,16 @@ use crate::{
     store::{Direction, Store, Stored, engine::Range},
 };
 
-/// Which resources a list shows; empty parts let everything pass.
+/// Filter for lists of resources; empty fields do not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only these names; names of nothing are passed over.
+    /// Names to include; unknown names are ignored.
     pub names: Vec<String>,
-    /// Only those that carry every one of these tags.
+    /// Tags that a resource must all have.
     pub tags: Vec<String>,
-    /// Only those whose name or description contains this, without regard to letter case.
+    /// Text that the name or description must contain, case-insensitive.
     pub text: String,
-    /// What else the list is filtered by, in words: page tokens belong to it.
+    /// Values of further filters, which page tokens are bound to.
     pub others: Vec<String>,
 }
 
@@ -59,13 +59,13 @@ impl Filter {
     }
 }
 
-/// Lists resources by name that pass, each as `view` shows it; `view` also answers how many bytes that adds to
-/// the resource itself. A page ends at [`LIST_PAGE_BYTES`], though more were asked for. A walk from
-/// page to page sees every resource that is there all the time exactly once, whatever is edited
-/// meanwhile.
+/// Lists the resources that match by name, each converted by `view`, which also returns the bytes
+/// that this adds to the resource itself. A page ends at [`LIST_PAGE_BYTES`] even if more were
+/// requested. Paging through the list returns every resource that exists throughout exactly once,
+/// regardless of concurrent edits.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+/// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
 pub(super) async fn list<T, V, F>(
     store: &Store,
     filter: &Filter,
@@ -116,7 +116,7 @@ where
     })
 }
 
-/// How many resources are read at a time: few until it is known how large they are.
+/// Number of resources to read at a time: small until their size is known.
 #[derive(Default)]
 struct PageSize {
     largest_bytes: Option<usize>,
@@ -135,7 +135,6 @@ impl PageSize {
     }
 }
 
-/// What a list has found so far.
 struct Collect<'a, T> {
     filter: &'a Filter,
     passes: &'a (dyn Fn(&T) -> bool + Send + Sync),
@@ -149,7 +148,7 @@ struct Collect<'a, T> {
 }
 
 impl<T: Resource> Collect<'_, T> {
-    /// Takes every resource that the filter does not rule out by its name.
+    /// Collects all resources that match the filter's names.
     async fn everything(&mut self, store: &Store) -> Result<(), Error> {
         let mut step = PageSize::default();
         if self.filter.names.is_empty() {
@@ -190,7 +189,7 @@ impl<T: Resource> Collect<'_, T> {
         Ok(())
     }
 
-    /// Takes the next resource in the order of keys.
+    /// Adds the next resource in key order, if it matches.
     fn take(&mut self, record: Stored<T>) {
         let resource = &record.value;
         let has_tag = |tag| resource.tags().contains(tag);

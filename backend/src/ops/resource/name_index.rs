@@ -1,4 +1,4 @@
-//! An index of names that finds one which differs only in letter case or invisible characters.
+//! An index of names that finds names differing only in letter case or invisible characters.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use crate::{
     store::{Direction, LogPosition, Store, engine::Range},
 };
 
-/// Steps of the change log that are read at a time, and above which names are re-read instead.
+/// Log entries read at a time, and the number above which all names are re-read instead.
 const LOG_STEPS: usize = 256;
 const LOG_STEPS_MAX: u64 = 5_000;
 
@@ -32,10 +32,7 @@ pub(in crate::ops) fn alike<'a>(
 }
 
 impl NameIndex {
-    /// Returns another name of the kind that looks the same as this one.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Returns another name of the kind that looks the same as `name`.
     pub(super) async fn alike<T: Resource>(
         &mut self,
         store: &Store,
@@ -73,7 +70,6 @@ impl NameIndex {
         Ok(())
     }
 
-    /// Reads all names.
     async fn read<T: Resource>(&mut self, store: &Store, head: LogPosition) -> Result<(), Error> {
         self.names.clear();
         let mut start = Vec::new();

@@ -1,5 +1,4 @@
-//! Escalations by hand: contacts, schedules and policies on a service whose clock stands still unless it
-//! is moved.
+//! Manual escalation tests: contacts, schedules and policies on a service with a manual clock.
 
 use std::time::Duration;
 
@@ -28,8 +27,8 @@ use crate::{
 
 const MINUTE: u64 = 60;
 
-/// A service in which `ana`, `ben` and `cleo` are each notified by one destination, and the rule
-/// `page` follows the policy `db`.
+/// A service in which `ana`, `ben` and `cleo` each have one destination, and the rule `page` uses
+/// the policy `db`.
 async fn world(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
     let paging = Rule {
         send_updates: true,
@@ -52,7 +51,7 @@ async fn world(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolic
     world
 }
 
-/// A policy whose steps follow each other after five minutes.
+/// A policy whose steps are five minutes apart.
 fn policy(steps: &[&[Target]]) -> v1::EscalationPolicy {
     let target = |it: &Target| v1::EscalationTarget {
         target: Some(it.clone()),
@@ -99,7 +98,7 @@ impl World {
         Responses::new(node.deciding.clone(), node.intake.clone())
     }
 
-    /// Stores a contact that is notified by these destinations, each so many seconds after the first.
+    /// Stores a contact with destinations, each with its delay in seconds.
     async fn contact(&self, called: &str, methods: &[(&str, u64)]) {
         for (destination, _) in methods {
             save_destination(&self.store, destination).await;
@@ -119,7 +118,7 @@ impl World {
         all.put(&draft, false).await.unwrap();
     }
 
-    /// Stores a schedule in UTC whose contacts take turns from that moment on.
+    /// Stores a schedule in UTC whose contacts take turns from the given time on.
     async fn schedule(&self, called: &str, (dtstart, rrule): (&str, &str), contacts: &[&str]) {
         let slot = |it: &&str| v1::ScheduleSlot {
             contact_names: vec![(*it).into()],
@@ -173,12 +172,10 @@ impl World {
             .await;
     }
 
-    /// Silences everything for minutes.
     async fn silence_all(&self, minutes: i64) {
         self.silence_some("patch", None, minutes).await;
     }
 
-    /// Silences what a filter matches for minutes.
     async fn silence_some(&self, called: &str, text: Option<&str>, minutes: i64) {
         let query = text.map(|text| Query {
             clause: filter::parse(text, None).unwrap().clause,
@@ -205,14 +202,14 @@ impl World {
         self.look().await;
     }
 
-    /// Lets minutes pass, each with a look.
+    /// Advances the clock minute by minute, with a review after each.
     async fn minutes(&self, count: u64) {
         for _ in 0..count {
             self.wait(MINUTE).await;
         }
     }
 
-    /// Who was notified of `db-1`, oldest first: the destination, after a `-` for what is `clear`.
+    /// Returns the destinations notified about `db-1`, oldest first, with a `-` prefix for `clear`.
     async fn notified(&self) -> Vec<String> {
         let mut all = samples::all::<Delivery>(&self.store).await;
         all.retain(|it| it.content.occurrence.dimensions.get("host") == Some(&"db-1".to_owned()));
@@ -243,7 +240,7 @@ impl World {
         self.response().await.state()
     }
 
-    /// Has every delivery to a destination end dead.
+    /// Marks all deliveries to a destination as dead.
     async fn kill_deliveries(&self, destination: &str) {
         let all = samples::all::<Delivery>(&self.store).await;
         let mut changes = self.store.changes();
@@ -344,7 +341,7 @@ async fn an_acknowledgement_beside_a_step_is_before_it_or_after_it() {
 
 #[tokio::test]
 async fn an_acknowledgement_that_ends_begins_a_new_round_with_who_is_on_call_then() {
-    // The clock begins on 15 January 2027 at 08:00.
+    // The clock starts on 15 January 2027 at 08:00.
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let turns = ("2027-01-15T08:00:00", "FREQ=DAILY");
     world.schedule("nights", turns, &["ana", "ben"]).await;
@@ -421,7 +418,7 @@ async fn nobody_is_notified_twice_in_a_round() {
     world.event("db-1", |_| {}).await;
     world.minutes(5).await;
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
-    // The third step has no one new.
+    // The third step adds no one.
     world.minutes(5).await;
     assert_eq!(world.notified().await[3..], ["cleo"]);
     world.minutes(5).await;
@@ -483,7 +480,7 @@ async fn a_method_that_does_not_arrive_lets_the_next_one_go() {
     world.kill_deliveries("push").await;
     world.wait(3).await;
     assert_eq!(world.notified().await[2..], ["call"]);
-    // Where none arrives, the next step is due.
+    // If no delivery succeeds, the next step is due.
     world.kill_deliveries("call").await;
     world.wait(10).await;
     assert_eq!(world.notified().await[3..], ["ben"]);
@@ -578,7 +575,7 @@ async fn a_step_is_taken_by_hand_while_one_follows() {
     let seen = Some((1, 1));
     let escalated = world.responses().escalate(&id, seen).await.unwrap();
     assert_eq!(escalated.step, 2);
-    // Another caller who saw the same step skips no one.
+    // A second caller with the same step does not skip anyone.
     let late = world.responses().escalate(&id, seen).await.unwrap_err();
     assert!(matches!(late, Error::Aborted(_)), "{late}");
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
@@ -605,7 +602,7 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
     let (done, _) = world.responses().acknowledge(link, true).await.unwrap();
     assert_eq!(acknowledged_by(&done), Some(&name("contact:ana")));
     assert_eq!(world.response().await.acknowledged_by, "contact:ana");
-    // An acknowledgement by the client of a contact is that contact's.
+    // An acknowledgement by a contact's client counts as the contact's.
     world
         .change(StateChange {
             acknowledged: Some(false),
@@ -680,7 +677,6 @@ mod groups;
 mod noise;
 mod own_events;
 
-/// Edits a rule.
 async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
     let stored = world.store.get::<Rule>("page".into()).await;
     let mut next = stored.unwrap().unwrap().value;
@@ -719,7 +715,7 @@ async fn a_response_continues_when_its_rule_and_policy_are_back() {
         );
         edit(&world, restore).await;
         assert_eq!(world.state().await, State::Active);
-        // One step, not all that were missed.
+        // Only one of the missed steps runs.
         assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
         world.minutes(5).await;
         assert_eq!(world.notified().await, ["chat", "ana", "ben", "cleo"]);

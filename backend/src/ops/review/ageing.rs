@@ -1,5 +1,5 @@
-//! Closes occurrences without news or whose time is over, and deletes old closed ones: of the nodes that
-//! share a store each does that for the occurrences whose slots it owns.
+//! Closes occurrences that have aged or expired, and deletes old closed ones. Each node does this
+//! for the occurrences whose slots it owns.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// Closes and deletes occurrences when that is due, a few at a time.
+/// Closes and deletes occurrences when they are due, in small batches.
 #[derive(Debug)]
 pub struct Ageing {
     deciding: Deciding,
@@ -42,7 +42,7 @@ pub struct Ageing {
 }
 
 impl Ageing {
-    /// Ages what that store holds; what the service has to say of it goes through the intake.
+    /// Ages the occurrences of the given store; the service's own events go through the intake.
     pub fn new(deciding: &Deciding, intake: Intake) -> Self {
         let owned = deciding.store.engine().cluster().owned();
         Self::owning(deciding, intake, owned)
@@ -67,7 +67,8 @@ impl Ageing {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                // What is committed or gained while it ages is news to it.
+                // Subscribe first, so that commits and ownership changes during the pass are
+                // noticed.
                 let log = self.deciding.store.engine().log_signal();
                 let mut owned = self.owned.clone();
                 owned.mark_unchanged();
@@ -86,8 +87,8 @@ impl Ageing {
         }
     }
 
-    /// Ages everything that is due now. What cannot be aged is left for the next pass, which is to come
-    /// soon when this answers false.
+    /// Ages everything that is due now. Failed work is left for the next pass, which should come
+    /// soon if this returns false.
     pub async fn pass(&self) -> bool {
         let aged = self.age().await;
         if let Err(error) = &aged {
@@ -127,13 +128,13 @@ impl Ageing {
         }
     }
 
-    /// Reviews occurrences together; where that fails, one by one. Returns the first failure that may pass
-    /// soon: one that is damaged stays so.
+    /// Reviews occurrences together, or one by one if that fails. Returns the first temporary
+    /// error; damaged records are only logged.
     async fn review(&self, mut records: Vec<Vec<u8>>) -> Result<(), Error> {
         let Err(failure) = self.step(&records).await else {
             return Ok(());
         };
-        // What another node owns by now is reviewed there.
+        // Skip occurrences that another node owns by now.
         records.retain(|record| self.owns(record));
         if records.is_empty() {
             return Ok(());
@@ -205,8 +206,8 @@ impl Ageing {
         Ok((changes, reports))
     }
 
-    /// Returns an occurrence as it will be, none when it is forgotten, and what the service has to say of it;
-    /// adds what that causes to the deliveries.
+    /// Returns the next version of an occurrence, `None` if it is to be deleted, and the service's
+    /// reports about it. Appends the deliveries that the change causes.
     fn decide(
         &self,
         rules: (&Snapshot, &Past),
@@ -219,13 +220,13 @@ impl Ageing {
         if stored.value.review_ms > now_ms {
             return (Some(next), reports);
         }
-        // What reports on a silence lasts as long as that.
+        // An event about a silence lasts as long as the silence.
         let ends_ms =
             reported_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
         let review = review(&stored.value, now_ms, rules.0.settings());
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
-            // What it holds as a cause is re-evaluated before.
+            // Notifications that it holds as a cause must be re-evaluated first.
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
                 next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
             }
@@ -252,8 +253,8 @@ impl Ageing {
         (Some(next), reports)
     }
 
-    /// Waits until something is due that was not at that time, also when it is made due or gained meanwhile.
-    /// That long at most.
+    /// Waits until something becomes due after `since_ms`, including by concurrent commits or new
+    /// ownership, for at most `most`.
     async fn wait(
         &self,
         (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<Owned>),
@@ -273,17 +274,14 @@ impl Ageing {
                     return clock.wait_until(next_ms).await;
                 }
             }
-            // What was committed may be due earlier; one look finds that for many commits.
+            // Commits may have made something due earlier; one check covers many commits.
             let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
             clock.wait_until(look_ms.min(next_ms)).await;
         }
     }
 
-    /// When the first occurrence that it owns may be due that was not at that time, in milliseconds since
-    /// 1970.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Returns the first time after `since_ms` at which an owned occurrence may be due, in
+    /// milliseconds since the epoch.
     pub(crate) async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let found = self.due(Range {
             start: Key::new().moment(since_ms.saturating_add(1)).build(),
@@ -297,8 +295,8 @@ impl Ageing {
     }
 }
 
-/// When the silence ends that an occurrence of the service's own reports on, in milliseconds since
-/// 1970; none when it reports on none, or that is over.
+/// Returns the end of the silence that one of the service's own occurrences reports on, in
+/// milliseconds since the epoch; `None` if it reports on none, or the silence is over.
 fn reported_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().all().iter();

@@ -121,14 +121,14 @@ async fn an_occurrence_ends_when_its_sender_said_unless_it_is_sent_again() {
     let told = deliveries.iter().filter(|it| it.content.clear).count();
     assert_eq!(told, 2, "who was told of the opening is told of the end");
 
-    // What was sent again ends in its own time, and opens the next when it comes back.
+    // The repeat extended the expiry; an event after it opens the next occurrence.
     clock.advance(3 * minute);
     reviewer.pass().await;
     assert_eq!(state("repeated").await, (1, Some(CloseReason::Expired)));
     let back = sent("repeated", Some(minute));
     intake.submit(vec![back], None).await.unwrap();
     assert_eq!(state("repeated").await, (2, None));
-    // One that says nothing ages as any other.
+    // An event without an expiry ages like any other.
     clock.advance(7 * 24 * HOUR);
     reviewer.pass().await;
     assert_eq!(state("unsaid").await, (1, Some(CloseReason::Aged)));
@@ -159,7 +159,7 @@ async fn a_rule_that_the_loop_guard_stops_at_ageing_is_said_aloud() {
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
-    // Now the rule is among those that led to it.
+    // Now the rule is in the chain.
     let chain = vec![samples::id("loop")];
     intake.submit_internal(event("a"), chain).await.unwrap();
     let before = samples::all::<Delivery>(&store).await.len();
@@ -193,7 +193,7 @@ async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
                 let all = samples::all::<Occurrence>(&store).await;
                 all.iter().any(|it| it.close.is_none())
             };
-            // Time passes in small steps; a task woken by one gets its turn.
+            // Advance in small steps, so that woken tasks run.
             while is_open().await {
                 assert!(clock.now_ms() <= due_ms + 1_000, "round {round}");
                 clock.advance(Duration::from_millis(100));
@@ -244,7 +244,7 @@ async fn a_node_ages_what_it_owns_and_what_it_gains_at_once() {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        // No event is reviewed in that slot, so that its owner gains nothing to do.
+        // No event is reviewed in that slot, so its owner gets no work.
         slots[0x31] = of_epoch(1);
         owned.send_replace(Owned::Slots(slots.clone()));
         for _ in 0..1_000 {

@@ -1,4 +1,4 @@
-//! Tests of what is kept of edited and deleted triggers and rules.
+//! Tests of stored revisions of triggers and rules.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a draft of a rule would send, destination by destination.
+//! Previews of the messages that a draft of a rule would send.
 
 use std::sync::Arc;
 
@@ -23,50 +23,51 @@ use crate::{
     store::Stored,
 };
 
-/// Bytes of messages in one answer; what comes after is described and not shown.
+/// Maximum bytes of messages in a response; further messages are described but not shown.
 const SHOWN_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// What a draft would send to one destination.
+/// The message that a draft would send to one destination.
 #[derive(Debug, Clone)]
 pub struct Preview {
     /// The destination.
     pub destination_name: Name,
-    /// The message, without secrets; none when there is no more room in the answer.
+    /// The message, without secrets; `None` if it does not fit into the response.
     pub rendered: Option<Value>,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size_bytes: usize,
-    /// The most that the provider takes, in bytes.
+    /// Maximum size accepted by the provider, in bytes.
     pub limit_bytes: Option<usize>,
-    /// What is wrong, for people.
+    /// Human-readable problems.
     pub warnings: Vec<String>,
 }
 
-/// What a draft would send.
+/// The messages that a draft would send.
 #[derive(Debug, Clone)]
 pub struct Previews {
-    /// One for each destination.
+    /// One preview per destination.
     pub previews: Vec<Preview>,
-    /// What is wrong with the rule's message itself, and what its triggers may not mean, for people.
+    /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
 }
 
-/// What messages tell about this installation.
+/// Information about this installation that messages contain.
 #[derive(Debug, Clone)]
 pub struct Installation {
-    /// Its settings, for its name.
+    /// The settings, which contain the name of the installation.
     pub settings: watch::Receiver<Arc<SharedSettings>>,
-    /// Where links lead.
+    /// The targets of links.
     pub links: Links,
-    /// Where they are rendered.
+    /// The pool that renders templates.
     pub renderers: Renderers,
 }
 
 impl Rules {
-    /// Renders what a draft would send about the newest occurrence of an event, or about a sample
-    /// event when no event is named. Nothing is stored or sent; the draft needs no name.
+    /// Renders the messages that a draft would send about the newest occurrence of an event, or
+    /// about a sample event if none is named. Nothing is stored or sent; the draft needs no name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`] for the event.
+    /// Returns [`Error::Invalid`] with all violations, and [`Error::NotFound`] if there is no such
+    /// event.
     #[expect(
         clippy::too_many_lines,
         reason = "one preview, from its definitions to its warnings"
@@ -179,7 +180,7 @@ impl Rules {
     }
 }
 
-/// What is shown of a message, as long as there is room in the answer.
+/// Returns the preview of a message, without its text if the response has no room for it.
 fn shown(mut message: Rendered, destination_name: Name, left_bytes: &mut usize) -> Preview {
     let size_bytes = message.size_bytes;
     let fits = size_bytes <= *left_bytes;

@@ -1,5 +1,4 @@
-//! A service without a wire whose clock stands still unless it is moved, and the ways it can be
-//! used: the output must be the same in each of them.
+//! A service for tests with a manual clock, run in different modes whose results must be equal.
 
 use std::{
     cell::{Cell, RefCell},
@@ -20,17 +19,16 @@ use crate::{
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
-/// In which of these ways the services of the tests of this process live.
+/// Environment variable that selects the mode for the tests of this process.
 const LIFE: &str = "BELLWETHER_TEST_LIFE";
 
-/// How a service behaves during a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
-    /// One process from the beginning to the end.
+    /// One process throughout.
     Steady,
-    /// Two nodes over one store, of which now one ingests or looks and now the other.
+    /// Two nodes on one store that take turns.
     TwoNodes,
-    /// One process that is killed before every event and every look: nothing it kept in memory is left.
+    /// One process that is killed before every event and every pass, losing all state in memory.
     Killed,
 }
 
@@ -48,7 +46,6 @@ impl Life {
     }
 }
 
-/// A process of the service.
 pub(crate) struct Node {
     pub(crate) deciding: Deciding,
     pub(crate) intake: Intake,
@@ -71,7 +68,7 @@ impl Node {
     }
 }
 
-/// A service, and what tests do with it.
+/// A service, and the operations that tests perform on it.
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) clock: Arc<ManualClock>,
@@ -114,15 +111,14 @@ impl World {
         }
     }
 
-    /// The process whose turn it is.
+    /// Returns the node whose turn it is.
     pub(crate) fn node(&self) -> Rc<Node> {
         let nodes = self.nodes.borrow();
-        // Turns that are neither always the same nor one after the other.
+        // Alternate irregularly.
         let at = self.turns.get().count_ones() as usize % nodes.len();
         Rc::clone(&nodes[at])
     }
 
-    /// Continues to the next step.
     pub(crate) async fn turn(&self) {
         self.turns.set(self.turns.get() + 1);
         if self.life == Life::Killed {
@@ -130,14 +126,13 @@ impl World {
         }
     }
 
-    /// Kills the service, and begins it again that much later.
+    /// Kills the service and starts it again after the given time.
     pub(crate) async fn restart(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.begin_anew().await;
     }
 
-    /// Each event comes a millisecond after the one before: what is decided in one millisecond has
-    /// no order.
+    /// Events are a millisecond apart, because decisions within one millisecond have no order.
     pub(crate) async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
         self.clock.advance(Duration::from_millis(1));
         let mut event = samples::event(host);
@@ -147,13 +142,13 @@ impl World {
         self.node().intake.submit(vec![event], None).await.unwrap();
     }
 
-    /// Lets time pass, and has the service look.
+    /// Advances the clock and runs a review.
     pub(crate) async fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.look().await;
     }
 
-    /// Has the service look at what is due.
+    /// Runs a review of everything that is due.
     pub(crate) async fn look(&self) {
         self.turn().await;
         assert!(self.node().reviewer.pass().await, "a look failed");

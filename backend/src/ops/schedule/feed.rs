@@ -1,4 +1,4 @@
-//! Feeds: their addresses, and the shifts that they have.
+//! Calendar feeds: their URLs and shifts.
 
 use std::collections::HashSet;
 
@@ -14,18 +14,21 @@ use crate::{
 };
 
 const DAY_MS: i64 = 86_400_000;
-/// Time for which a feed goes back, and ahead, in milliseconds.
+/// Time ranges that a feed covers in the past and in the future, in milliseconds.
 const BACK_MS: i64 = 30 * DAY_MS;
 /// See [`BACK_MS`].
 const AHEAD_MS: i64 = 90 * DAY_MS;
-/// Time beyond the feed in which the true start of its first shift and the end of its last are looked for.
+/// Time beyond the feed in which to look for the start of the first shift and the end of the last,
+/// in milliseconds.
 const BEYOND_MS: i64 = 400 * DAY_MS;
 
 impl Schedules {
-    /// Returns a schedule whose address is issued to the caller, and records that.
+    /// Returns a schedule for issuing its feed URL to the caller, and records this in the audit
+    /// log.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::PermissionDenied`] outside of the caller's tags, and those of the store.
+    /// Returns [`Error::NotFound`] if there is none, [`Error::PermissionDenied`] if it is outside
+    /// the caller's tags, or an error if the store fails.
     pub async fn issue_feed(&self, name: &str) -> Result<Schedule, Error> {
         let schedule = self.find_own(name).await?;
         if let Some(by) = audit::current() {
@@ -40,10 +43,10 @@ impl Schedules {
         Ok(schedule)
     }
 
-    /// Revokes the address of the feed of a schedule, and gives it another one.
+    /// Revokes the feed URL of a schedule and replaces it.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and those of the store.
+    /// Returns [`Error::NotFound`] if there is none, or an error if the store fails.
     pub async fn rotate_feed(&self, name: &str) -> Result<Schedule, Error> {
         let now_ms = self.clock.now_ms();
         let decide = async || {
@@ -59,10 +62,10 @@ impl Schedules {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Returns the shifts of the feed of a schedule: of the last 30 days and the next 90.
+    /// Returns the shifts of the last 30 days and the next 90 days for the feed of a schedule.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn feed(&self, schedule: Schedule) -> Result<v1::OpenFeedResponse, Error> {
         let time_zone = schedule.time_zone.clone();
         let gaps_allowed = schedule.gaps_allowed;
@@ -71,10 +74,10 @@ impl Schedules {
         Ok(v1::OpenFeedResponse { shifts, time_zone })
     }
 
-    /// Returns the shifts of a contact by all schedules that name it.
+    /// Returns the shifts of a contact in all schedules that name it.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns an error if the store fails.
     pub async fn feed_of(&self, contact: &Contact) -> Result<v1::OpenFeedResponse, Error> {
         let mut all = Vec::new();
         let users = References::of(&self.store, Kind::Contact, &contact.name).await?;
@@ -133,8 +136,8 @@ impl Schedules {
             .collect())
     }
 
-    /// Computes the shifts of a feed. The first and the last one are not cut to the time of the feed: they would
-    /// be others every day.
+    /// Computes the shifts of a feed. The first and the last one are not cut to the range of the
+    /// feed, because they would change every day.
     async fn compute_feed(&self, schedule: Schedule) -> Result<Vec<ShownShift>, Error> {
         let now_ms = self.clock.now_ms();
         let day_ms = now_ms - now_ms.rem_euclid(DAY_MS);
@@ -166,14 +169,14 @@ impl Schedules {
             let after = self.compute_shifts(schedule, range, usize::MAX).await?;
             if let Some(after) = after.shifts.first().filter(|it| last.is_continued(it)) {
                 last.end_ms = if after.end_ms == range.1 {
-                    // A shift without an end in sight: the end is moved once in 30 days.
+                    // A shift without a known end: its end moves once in 30 days.
                     range.1 - range.1.rem_euclid(BACK_MS)
                 } else {
                     after.end_ms
                 };
             }
         }
-        // Calendars have no shorter time than a second.
+        // The resolution of calendars is one second.
         shifts.retain(|it| it.start_ms.div_euclid(1_000) < it.end_ms.div_euclid(1_000));
         Ok(shifts)
     }
@@ -183,8 +186,8 @@ fn contacts(entry: &v1::FeedShift) -> &[String] {
     entry.shift.as_ref().map_or(&[], |it| &it.contact_names)
 }
 
-/// Returns the identities of shifts: each is of the schedule, the layer and the hand-off. A later part of the same
-/// turn has its start too.
+/// Returns the UIDs of shifts, made of schedule, layer and hand-off. Later parts of the same turn
+/// also contain their start.
 fn uids(schedule: RecordId, shifts: &[ShownShift]) -> Vec<String> {
     let mut used = HashSet::new();
     let stamp = |ms: i64| {

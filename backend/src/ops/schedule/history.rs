@@ -1,4 +1,4 @@
-//! The revisions of a schedule by the time in which they were in force.
+//! Revisions of a schedule by the time in which they were in force.
 
 use super::Schedules;
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Schedules {
-    /// Returns the revisions in force in a range, each with its part of the range, in order. Time of which no
-    /// revision is stored is left out.
+    /// Returns the revisions in force in a range, each with its part of the range, in order. Times
+    /// without a stored revision are left out.
     pub(super) async fn revisions_in_force(
         &self,
         current: Schedule,

@@ -1,4 +1,4 @@
-//! Checks the layers of a draft.
+//! Validation of the layers of a draft.
 
 use bellwether_proto::v1;
 use jiff::civil::DateTime;
@@ -15,7 +15,7 @@ use crate::{
     ops::refers::Refers,
 };
 
-/// A layer of a draft that is checked.
+/// Context for checking a layer of a draft.
 pub(super) struct Under<'a, 'b> {
     pub(super) path: String,
     pub(super) refers: &'a mut Refers<'b>,
@@ -28,7 +28,7 @@ impl Under<'_, '_> {
             .add(format!("{}.{field}", self.path), fault);
     }
 
-    /// Checks a layer of a draft; returns `None` if something is wrong with it.
+    /// Checks a layer of a draft; returns `None` if it is invalid.
     pub(super) async fn layer(
         &mut self,
         draft: &v1::ScheduleLayer,
@@ -69,7 +69,6 @@ impl Under<'_, '_> {
         }))
     }
 
-    /// Checks the start and the end.
     fn bounds(&mut self, draft: &v1::ScheduleLayer) -> (Option<DateTime>, Option<DateTime>) {
         let mut read = |field: &str, text: &str| {
             if text.is_empty() {
@@ -117,7 +116,6 @@ impl Under<'_, '_> {
     }
 }
 
-/// Checks the contacts of a slot or an override.
 pub(super) async fn contacts(
     refers: &mut Refers<'_>,
     path: &str,

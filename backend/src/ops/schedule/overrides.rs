@@ -1,4 +1,4 @@
-//! Overrides: others are on call for a while.
+//! Overrides, which temporarily put other contacts on call.
 
 use bellwether_proto::v1;
 
@@ -19,11 +19,11 @@ use crate::{
 };
 
 impl Schedules {
-    /// Puts others on call for a stretch of time.
+    /// Creates an override.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Invalid`] with everything that is wrong, and
-    /// [`Error::Exhausted`] when the schedule has too many that are not over.
+    /// Returns [`Error::NotFound`] if there is no such schedule, [`Error::Invalid`] with all
+    /// violations, and [`Error::Exhausted`] if the schedule has too many current overrides.
     pub async fn create_override(
         &self,
         name: &str,
@@ -71,10 +71,10 @@ impl Schedules {
         Ok(v1::ScheduleOverride::of(new))
     }
 
-    /// Deletes an override; one that began is over from now on.
+    /// Deletes an override; if it has already begun, ends it now.
     ///
     /// # Errors
-    /// [`Error::NotFound`], also for an override that is not there.
+    /// Returns [`Error::NotFound`] if there is no such schedule or override.
     pub async fn delete_override(&self, name: &str, id: &str) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = async || {
@@ -102,7 +102,7 @@ impl Schedules {
         Ok(())
     }
 
-    /// Adds the next revision of a schedule to the changes, and keeps what it was.
+    /// Adds the next revision of a schedule to the changes, and stores the previous one.
     pub(super) async fn revise(
         &self,
         found: &Stored<Schedule>,
@@ -122,14 +122,13 @@ impl Schedules {
     }
 }
 
-/// The overrides of a schedule that are not long over.
+/// Returns the overrides of a schedule that have not ended, or only recently.
 fn kept(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
     let since_ms = now_ms.saturating_sub(millis(OVERRIDE_KEPT));
     let all = schedule.overrides.iter();
     all.filter(|it| it.end_ms > since_ms).cloned().collect()
 }
 
-/// From when to when it is in force, in milliseconds since 1970.
 fn span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Faults) -> (i64, i64) {
     let start_ms = draft.start_time.as_ref().map_or(now_ms, time::millis);
     let start_ms = start_ms.max(now_ms);

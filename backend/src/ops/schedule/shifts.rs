@@ -1,4 +1,4 @@
-//! Who is on call at a time, shift by shift, and what a draft would change.
+//! Shifts: who is on call at a time, and what a draft would change.
 
 use bellwether_proto::v1;
 
@@ -17,36 +17,36 @@ use crate::{
     store::audit,
 };
 
-/// Time ahead for which shifts are listed if no end is given.
+/// Default length of the range for which shifts are listed.
 const AHEAD_MS: i64 = 30 * 24 * 3_600_000;
 /// Reason of the override that `keep_current` adds.
 const KEPT_REASON: &str = "on call until the hand-off";
 
-/// Who is on call at a moment.
+/// The contacts on call at a moment.
 #[derive(Debug)]
 pub struct OnCallThen {
     /// The contacts.
     pub contacts: Vec<String>,
-    /// What put them on call.
+    /// Description of the layer or override that put them on call.
     pub source: String,
-    /// Time of the next change; `None` if there is none within 400 days, and for the past.
+    /// Time of the next change; `None` if there is none within 400 days, or for the past.
     pub until_ms: Option<i64>,
     /// The revision of the schedule.
     pub revision: u64,
 }
 
-/// A shift with the source that the schedule in force then names.
+/// A shift, with its source described according to the schedule in force at the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownShift {
-    /// The start, in milliseconds since 1970.
+    /// Start, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// The end, in milliseconds since 1970.
+    /// End, in milliseconds since the epoch.
     pub end_ms: i64,
     /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
-    /// What put them on call.
+    /// Description of the layer or override that put them on call.
     pub source: String,
-    /// Time at which the turn or override began, in milliseconds since 1970.
+    /// Start of the turn or override, in milliseconds since the epoch.
     pub begin_ms: i64,
 }
 
@@ -59,12 +59,12 @@ pub struct ShownShifts {
     pub stopped_early: bool,
 }
 
-/// What a draft of a schedule would do in the next 30 days.
+/// The effect of a draft of a schedule over the next 30 days.
 #[derive(Debug)]
 pub struct SchedulePreview {
-    /// Its shifts.
+    /// The shifts of the draft.
     pub shifts: ShownShifts,
-    /// The times for which it puts others on call.
+    /// Time ranges in which the draft puts other contacts on call.
     pub differences: Vec<v1::ShiftDifference>,
     /// Possible mistakes.
     pub warnings: Vec<String>,
@@ -111,7 +111,7 @@ impl ShownShifts {
         }
     }
 
-    /// Appends later shifts. A shift that an edit did not change is continued.
+    /// Appends later shifts, merging a shift that continues across an edit.
     fn append(&mut self, later: Self, most: usize) {
         self.stopped_early |= later.stopped_early;
         for shift in later.shifts {
@@ -131,10 +131,12 @@ impl ShownShifts {
 }
 
 impl Schedules {
-    /// Returns who is on call; without a moment, now. The past is computed from the revision in force then.
+    /// Returns who is on call at a time, by default now. The past is computed from the revision in
+    /// force then.
     ///
     /// # Errors
-    /// [`Error::NotFound`], also for a time of which no revision is stored.
+    /// Returns [`Error::NotFound`] if there is no such schedule, or no stored revision for that
+    /// time.
     pub async fn on_call(&self, name: &str, at_ms: Option<i64>) -> Result<OnCallThen, Error> {
         let current = resource::find::<Schedule>(&self.store, name).await?.value;
         let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
@@ -162,10 +164,11 @@ impl Schedules {
         })
     }
 
-    /// Returns the shifts of a range: those of the past by the revisions in force then.
+    /// Returns the shifts of a range; the past is computed from the revisions in force then.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::Invalid`] for a range that is empty or too long.
+    /// Returns [`Error::NotFound`] if there is no such schedule, and [`Error::Invalid`] if the
+    /// range is empty or too long.
     pub async fn shifts(
         &self,
         name: &str,
@@ -185,7 +188,7 @@ impl Schedules {
             .await
     }
 
-    /// Computes the shifts of a range by the revisions in force then, at most `most`.
+    /// Computes the shifts of a range from the revisions in force then, at most `most`.
     pub(super) async fn compute_shifts(
         &self,
         schedule: Schedule,
@@ -208,7 +211,7 @@ impl Schedules {
     /// Previews the next 30 days of a draft; nothing is stored, and the draft needs no name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: v1::Schedule) -> Result<SchedulePreview, Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {
@@ -243,7 +246,7 @@ impl Schedules {
         })
     }
 
-    /// Keeps the contacts who are on call by the stored schedule until their hand-off, by an override, if the edit
+    /// Adds an override that keeps the current contacts on call until their hand-off, if the edit
     /// would replace them now.
     pub(super) async fn keep_current(
         &self,
@@ -307,7 +310,7 @@ fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) ->
     ))
 }
 
-/// Returns what put contacts on call, in words.
+/// Describes the source of a shift.
 fn source(source: OnCallSource, schedule: &Schedule) -> String {
     match source {
         OnCallSource::Override => "override".into(),
@@ -319,7 +322,8 @@ fn source(source: OnCallSource, schedule: &Schedule) -> String {
     }
 }
 
-/// Returns the times for which others are on call. Both lists cover the same time without holes.
+/// Returns the time ranges in which others are on call. Both lists must cover the same range
+/// without gaps.
 fn differences(before: &[ShownShift], after: &[ShownShift]) -> Vec<v1::ShiftDifference> {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
     let mut found: Vec<v1::ShiftDifference> = Vec::new();

@@ -1,4 +1,4 @@
-//! Feeds of schedules on a clock that is moved by hand.
+//! Tests of calendar feeds with a manual clock.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A schedule whose layer has these turns since long before the clock begins.
+/// A schedule whose layer has had these turns since long before the clock starts.
 fn rotating(rrule: &str, turns: usize) -> Schedule {
     let mut schedule = Schedule {
         time_zone: "Europe/Berlin".into(),
@@ -39,7 +39,7 @@ fn rotating(rrule: &str, turns: usize) -> Schedule {
     schedule
 }
 
-/// The events of a feed by their identity.
+/// Returns the events of a feed by their UID.
 fn events(feed: &v1::OpenFeedResponse) -> BTreeMap<String, v1::Shift> {
     let shifts = feed.shifts.iter();
     let all: BTreeMap<_, _> = shifts
@@ -81,12 +81,12 @@ async fn events_of_a_feed_are_the_same_every_day() {
                 }
             }
             let kept = before.keys().filter(|it| now.contains_key(*it)).count();
-            // One a day gets too old.
+            // One event per day becomes too old.
             assert!(kept + 1 >= before.len(), "{rrule} on day {day}");
             before = now;
             clock.advance(DAY);
         }
-        // Only a shift without an end in sight gets another end, once in 30 days.
+        // Only a shift without a known end gets another end, once in 30 days.
         let most = if rrule.is_empty() { 2 } else { 0 };
         assert!(longer <= most, "{rrule}: {longer}");
     }

@@ -1,4 +1,4 @@
-//! How many occurrences there are, in all and spread over time.
+//! Counts of occurrences, in total and over time.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,23 @@ use crate::{
     store::{Direction, Index, Store, engine::Range, record::bytes::moment_at},
 };
 
-/// Occurrences read at a time.
 const BATCH: usize = 1_000;
 
-/// A span of time, and how many occurrences were last seen in it.
+/// A time range, and the number of occurrences last seen in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// First moment, in milliseconds since 1970.
+    /// Start, inclusive, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// First moment after the span, in milliseconds since 1970.
+    /// End, exclusive, in milliseconds since the epoch.
     pub end_ms: i64,
-    /// How many, by severity; severities without any are left out.
+    /// Count by severity; severities without occurrences are omitted.
     pub by_severity: BTreeMap<Severity, usize>,
 }
 
-/// Counts the occurrences that are meant.
+/// Counts the occurrences that match the filter.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
     let mut total = 0;
     if filter.is_answered_by(SortField::LastSeen) && filter.start_ms.is_none() {
@@ -59,12 +58,12 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
     }
 }
 
-/// Spreads the occurrences that are meant over so many spans from `start_ms` to `end_ms`, by the
-/// time they were last seen. The spans are equal to within a millisecond.
+/// Counts the matching occurrences in `bucket_count` equal ranges from `start_ms` to `end_ms`, by
+/// the time they were last seen. The ranges are equal to within a millisecond.
 ///
 /// # Errors
-/// [`Error::Invalid`] when that time has fewer milliseconds than there are to be spans; else those
-/// of the store.
+/// Returns [`Error::Invalid`] if the time range has fewer milliseconds than buckets, or an error if
+/// the store fails.
 pub async fn frequency(
     store: &Store,
     filter: &Filter,
@@ -112,7 +111,7 @@ pub async fn frequency(
     }
 }
 
-/// So many spans without gaps; none when the time is too short for them.
+/// Returns `count` adjacent ranges; `None` if the time range is too short.
 fn spans(start_ms: i64, end_ms: i64, count: usize) -> Option<Vec<Bucket>> {
     let count = i128::try_from(count).ok()?;
     let length_ms = i128::from(end_ms) - i128::from(start_ms);

@@ -1,36 +1,35 @@
-//! Where a walk from page to page stands: what its cursors carry.
+//! Cursors of walks from page to page.
 
 use crate::store::LogPosition;
 
-/// Where a walk stands.
+/// State of a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// The place in the change log where the walk began. What changed after it may have moved from
-    /// what is still to be shown to what was shown already.
+    /// Position in the change log at which the walk began. Occurrences changed later may have moved
+    /// from the remaining part of the order to the part already shown.
     pub(super) begun: LogPosition,
-    /// The newest moment of the order when the walk began, in milliseconds since 1970. What lies
-    /// after it has moved there since, so that no walk runs after what keeps moving.
+    /// Newest time in the order when the walk began, in milliseconds since the epoch. Later entries
+    /// have moved there since; stopping here keeps the walk from chasing entries that keep moving.
     pub(super) newest_ms: i64,
-    /// What was shown last.
+    /// Position of the last occurrence shown.
     pub(super) at: Position,
 }
 
-/// What a page continues after.
+/// The position after which a page continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
-    /// A place in the order that was asked for; empty at the beginning.
+    /// A position in the requested order; empty at the beginning.
     InOrder(Vec<u8>),
-    /// Among what changed during the walk: a record, in the order of keys, of those that the log
-    /// names after `from`.
+    /// A record, in key order, among those that the log names after `from`.
     Moved {
-        /// The log is read after this place.
+        /// Position after which to read the log.
         from: LogPosition,
-        /// The place in the log where the order was at its end: nothing after it matters.
+        /// Log position at which the end of the order was reached; later changes do not matter.
         through: LogPosition,
-        /// The key of the record; empty at the beginning.
+        /// Key of the record; empty at the beginning.
         after: Vec<u8>,
     },
-    /// The log has forgotten what changed: a place in the order of starts, of everything.
+    /// The log no longer contains the changes: a position in a walk over everything by start time.
     Everything(Vec<u8>),
 }
 
@@ -39,7 +38,6 @@ const MOVED: u8 = 1;
 const EVERYTHING: u8 = 2;
 
 impl Cursor {
-    /// The cursor as bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.begun.to_number().to_be_bytes().to_vec();
         bytes.extend(self.newest_ms.to_be_bytes());
@@ -66,7 +64,6 @@ impl Cursor {
         bytes
     }
 
-    /// Reads a cursor from bytes; none when they are none.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (begun, rest) = bytes.split_first_chunk()?;
         let (newest_ms, rest) = rest.split_first_chunk()?;

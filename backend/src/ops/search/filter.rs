@@ -1,4 +1,4 @@
-//! Which occurrences a search, a count or a watch is about.
+//! Filter for occurrences in searches, counts and watches.
 
 use crate::{
     domain::{Occurrence, Severity, Status},
@@ -8,23 +8,23 @@ use crate::{
     store::Stored,
 };
 
-/// Which occurrences are meant; the default means all.
+/// A filter for occurrences; the default matches all.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Last seen at or after this moment, in milliseconds since 1970.
+    /// Last seen at or after this time, in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// Opened before this moment, in milliseconds since 1970.
+    /// Opened before this time, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Matching this query.
+    /// Query to match.
     pub query: Option<CompiledQuery>,
-    /// Of these severities; empty means all.
+    /// Severities to include; empty for all.
     pub severities: Vec<Severity>,
-    /// Of these statuses; empty means all.
+    /// Statuses to include; empty for all.
     pub statuses: Vec<Status>,
 }
 
 impl Filter {
-    /// Whether an occurrence is meant.
+    /// Whether an occurrence matches.
     pub fn admits(&self, occurrence: &Occurrence) -> bool {
         (self.severities.is_empty() || self.severities.contains(&occurrence.severity))
             && (self.statuses.is_empty() || self.statuses.contains(&occurrence.status))
@@ -40,7 +40,7 @@ impl Filter {
                 .is_none_or(|query| query.matches(occurrence))
     }
 
-    /// Those of some occurrences that are meant; others get their turn in between.
+    /// Returns the occurrences that match, yielding in between.
     pub async fn meant<P>(&self, batch: Vec<(P, Stored<Occurrence>)>) -> Vec<Occurrence> {
         let mut meant = Vec::new();
         for (_, found) in batch {
@@ -52,7 +52,7 @@ impl Filter {
         meant
     }
 
-    /// Whether what the index of that sort walks is exactly what is meant.
+    /// Whether the index for this sort field yields exactly the matching occurrences.
     pub(super) fn is_answered_by(&self, sort: SortField) -> bool {
         self.query.is_none()
             && match sort {
@@ -65,14 +65,14 @@ impl Filter {
             }
     }
 
-    /// The severities that are meant, in rising order.
+    /// Returns the severities included, in ascending order.
     pub(super) fn severities(&self) -> Vec<Severity> {
         let meant =
             |severity: &Severity| self.severities.is_empty() || self.severities.contains(severity);
         Severity::ALL.into_iter().filter(meant).collect()
     }
 
-    /// The statuses that are meant, in order.
+    /// Returns the statuses included, in order.
     pub(super) fn statuses(&self) -> Vec<Status> {
         let meant = |status: &Status| self.statuses.is_empty() || self.statuses.contains(status);
         Status::ALL.into_iter().filter(meant).collect()

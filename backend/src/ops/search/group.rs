@@ -1,4 +1,4 @@
-//! What occurrences have in a field, and how many have it.
+//! Groups of occurrences by the value of a field.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -12,40 +12,40 @@ use crate::{
     store::Store,
 };
 
-/// Values that are kept apart at most.
+/// Maximum number of distinct values.
 const GROUPS_MAX: usize = 100_000;
-/// Occurrences read at a time.
 const BATCH: usize = 1_000;
-/// Characters of a value.
+/// Maximum characters of a value.
 const VALUE_CHARS: usize = 256;
 
-/// Occurrences with one value in a field.
+/// Occurrences with the same value of a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The value as text; none for those that lack the field.
+    /// The value as text; `None` for occurrences without the field.
     pub value: Option<String>,
-    /// How many, by severity; severities without any are left out.
+    /// Count by severity; severities without occurrences are omitted.
     pub by_severity: BTreeMap<Severity, usize>,
-    /// When the newest of them was last seen, in milliseconds since 1970, where they were read.
+    /// Time the newest of them was last seen, in milliseconds since the epoch; `None` if they were
+    /// only counted.
     pub last_seen_ms: Option<i64>,
 }
 
-/// What occurrences have in a field.
+/// Groups of occurrences by the value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
-    /// Largest first, then by value.
+    /// The groups, largest first, then by value.
     pub all: Vec<Group>,
-    /// How many occurrences were counted.
+    /// Number of occurrences counted.
     pub counted: usize,
-    /// Whether these are all that are meant.
+    /// Whether all matching occurrences were counted.
     pub is_complete: bool,
 }
 
-/// Groups the occurrences that are meant by what a field of theirs holds, those last seen newest first, as
-/// long as [`PAGE_TIME_MAX`] allows.
+/// Groups the matching occurrences by the value of a field, most recently seen first, for at most
+/// [`PAGE_TIME_MAX`].
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn group(
     store: &Store,
     clock: &dyn Clock,
@@ -94,12 +94,12 @@ pub async fn group(
 }
 
 fn largest_first(mut groups: Vec<Group>) -> Vec<Group> {
-    // What was sorted by value stays so among equals.
+    // The sort is stable: ties stay sorted by value.
     groups.sort_by_key(|group| Reverse(group.by_severity.values().sum::<usize>()));
     groups
 }
 
-/// What the field of an occurrence holds, as it is written in a filter.
+/// Returns the value of a field as written in a filter.
 fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
         Field::Severity => return Some(occurrence.severity.word().to_owned()),
@@ -148,7 +148,7 @@ async fn by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
     Ok(counted(groups))
 }
 
-/// Groups that an index counted; empty ones are left out.
+/// Converts counts from an index into groups, omitting empty ones.
 fn counted(groups: Vec<(&str, BTreeMap<Severity, usize>)>) -> Groups {
     let group = |(value, mut by_severity): (&str, BTreeMap<Severity, usize>)| {
         by_severity.retain(|_, count| *count > 0);

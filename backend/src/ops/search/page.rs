@@ -1,4 +1,5 @@
-//! One page of a walk: first in the order that was asked for, then what moved meanwhile.
+//! Fills one page of a walk: first in the requested order, then with occurrences that moved during
+//! the walk.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -19,30 +20,26 @@ use crate::{
     store::{Direction, Kind, LogPosition, Store},
 };
 
-/// Steps of the change log that are read at a time.
 const LOG_STEPS: usize = 256;
 
-/// A page while it is filled.
 pub(super) struct Filling<'a> {
     store: &'a Store,
     request: &'a SearchRequest,
-    /// Until when it is filled.
+    /// The clock, and the deadline for filling the page.
     end: (&'a dyn Clock, Duration),
-    /// What was found, each with where a page after it begins.
+    /// The occurrences found, each with the position after it.
     pub(super) found: Vec<(Position, Occurrence)>,
     seen: HashSet<RecordId>,
     bytes: usize,
     scanned: usize,
 }
 
-/// How the filling of a page ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Filled {
-    /// There is nothing more.
+    /// Everything was returned.
     ToTheEnd,
-    /// It is full, and there is more.
     Full,
-    /// It took too long; there may be more after that.
+    /// The deadline passed; there may be more after this position.
     Until(Position),
 }
 
@@ -63,7 +60,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Fills the page with what comes after a cursor.
+    /// Fills the page from a cursor on.
     pub(super) async fn forward(&mut self, sort: Sort, cursor: Cursor) -> Result<Filled, Error> {
         let (store, filter) = (self.store, &self.request.filter);
         let mut at = cursor.at;
@@ -108,7 +105,7 @@ impl<'a> Filling<'a> {
                     }
                 },
             };
-            // Starts never move.
+            // Start times never change.
             let may_have_moved =
                 matches!(at, Position::InOrder(_)) && sort.field != SortField::StartTime;
             if filled != Filled::ToTheEnd || !may_have_moved {
@@ -126,7 +123,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Fills the page with what a walk still comes to.
+    /// Fills the page with the remaining occurrences of a walk.
     pub(super) async fn walk(
         &mut self,
         mut walk: Walk<'_>,
@@ -184,8 +181,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Takes an occurrence when it is meant and not on the page; false when there is no place for
-    /// it.
+    /// Adds an occurrence if it matches and is not on the page; returns false if the page is full.
     fn take(&mut self, position: impl FnOnce() -> Position, occurrence: Occurrence) -> bool {
         self.scanned += 1;
         if !self.request.filter.admits(&occurrence) || self.seen.contains(&occurrence.key) {
@@ -205,35 +201,35 @@ impl<'a> Filling<'a> {
         clock.passed() >= end
     }
 
-    /// How many occurrences to read at a time, so that large ones do not fill the memory before
-    /// they are counted.
+    /// Number of occurrences to read at a time, limited so that large ones do not exhaust memory
+    /// before their size is known.
     fn affordable(&self) -> usize {
         let missing = self.request.limit + 1 - self.found.len();
         let affordable = match self.bytes.checked_div(self.found.len()) {
             Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
             None => BATCH_FIRST,
         };
-        // Where much was passed over, what is missing lies far apart.
+        // If many did not match, the missing ones are far apart.
         let passed_over = self.scanned.saturating_sub(self.found.len());
         (missing + passed_over).clamp(1, affordable)
     }
 }
 
-/// The order of what never moves.
+/// An order in which occurrences never move.
 const BY_START: Sort = Sort {
     field: SortField::StartTime,
     direction: Direction::Ascending,
 };
 
-/// Occurrences that a stretch of the change log names.
+/// Occurrences named in a range of the change log.
 pub(crate) struct Names {
     pub(crate) keys: BTreeSet<Vec<u8>>,
-    /// The end of the stretch.
+    /// End of the range.
     pub(crate) reached: LogPosition,
 }
 
-/// The occurrences that the log names after one place up to another, or up to where they are too
-/// many; none when the log has forgotten them.
+/// Returns the occurrences named in the log after `from` up to `through`, or less if there are too
+/// many; `None` if the log no longer contains them.
 pub(crate) async fn changed(
     store: &Store,
     from: LogPosition,

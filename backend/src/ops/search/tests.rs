@@ -1,4 +1,4 @@
-//! Searches against a plain sort of everything.
+//! Searches compared with a plain sort of everything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -234,8 +234,8 @@ async fn spans_of_time_have_no_gaps_and_count_each_occurrence_once() {
     }
 }
 
-/// Repeats a quarter of the events until it is stopped, as a sender does: each repeat comes later
-/// than all before it, now and then with another severity.
+/// Repeats a quarter of the events until stopped, like a sender: each repeat is later than all
+/// before it, sometimes with another severity.
 async fn repeat(
     store: Store,
     quarter: Vec<RecordId>,
@@ -433,7 +433,7 @@ async fn groups_count_what_a_plain_count_does_and_say_when_they_are_not_all() {
     assert_eq!((severity.counted, severity.is_complete), (20_001, true));
 }
 
-/// A clock of which a second passes with every look at it.
+/// A clock that advances one second per read.
 #[derive(Debug, Default)]
 struct Hurried(AtomicI64);
 

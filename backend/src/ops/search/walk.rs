@@ -1,8 +1,8 @@
-//! Walking occurrences in an order, over the streams of an index that make it up.
+//! Walks occurrences in an order, by merging the streams of an index.
 //!
-//! The indexes by state and by severity have one stream for each status and severity, sorted by the
-//! time last seen or by the start. Merging the few that a filter means gives a page without a look
-//! at all the others.
+//! The indexes by state and by severity have one stream per status and severity, sorted by
+//! last-seen or start time. Merging the few streams that a filter selects yields a page without
+//! reading the others.
 
 use std::collections::VecDeque;
 
@@ -17,57 +17,55 @@ use crate::{
     },
 };
 
-/// Entries of a stream read the first time; doubled each time up to [`READ_MAX`].
+/// Entries of a stream in the first read; doubled each time up to [`READ_MAX`].
 const READ_FIRST: usize = 32;
 const READ_MAX: usize = 1_024;
-/// Occurrences read the first time, and at most.
+/// Occurrences in the first read, and the maximum.
 const BATCH_FIRST: usize = 64;
 const BATCH_MAX: usize = 256;
-/// Occurrences that are put in order in memory.
+/// Maximum number of occurrences sorted in memory.
 const SORTED_MAX: usize = 20_000;
-/// Where the tie begins in an entry by state: after status, severity and the time last seen.
+/// Offset of the tie-breaker in an entry by state: after status, severity and last-seen time.
 const TIE_AT: usize = 10;
 
-/// An order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sort {
     pub(crate) field: SortField,
     pub(crate) direction: Direction,
 }
 
-/// Walks occurrences in an order.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     store: &'a Store,
     index: Index,
     direction: Direction,
     streams: Vec<Stream>,
-    /// Occurrences to read at a time, by the size of those before.
+    /// Occurrences to read at a time, by the size of earlier ones.
     batch: usize,
 }
 
-/// The place of an occurrence in the order, and its key.
+/// The position of an occurrence in the order, and its key.
 pub(crate) type OrderPosition = (Vec<u8>, Vec<u8>);
 
 #[derive(Debug)]
 struct Stream {
-    /// What its places start with.
+    /// Prefix of the positions.
     head: Vec<u8>,
-    /// How many bytes of an entry's key come before what its place ends with.
+    /// Number of bytes of an entry's key that precede the rest of its position.
     skipped: usize,
-    /// What is still to be read; none at the end.
+    /// The range still to be read; `None` at the end.
     range: Option<Range>,
     read: usize,
     waiting: VecDeque<OrderPosition>,
 }
 
 impl<'a> Walk<'a> {
-    /// Walks what the filter may mean, beginning after a place.
+    /// Walks the occurrences that the filter may match, starting after a position.
     pub(crate) fn new(store: &'a Store, filter: &Filter, sort: Sort, after: Option<&[u8]>) -> Self {
         Self::up_to(store, filter, sort, after, None)
     }
 
-    /// As [`Walk::new`], leaving out what lies after a moment, in milliseconds since 1970.
+    /// Like [`Walk::new`], without entries after a time, in milliseconds since the epoch.
     pub(super) fn up_to(
         store: &'a Store,
         filter: &Filter,
@@ -76,7 +74,7 @@ impl<'a> Walk<'a> {
         newest_ms: Option<i64>,
     ) -> Self {
         let bound_ms = newest_ms.and_then(|newest_ms| newest_ms.checked_add(1));
-        // What is bounded in each stream is the last sight in one order, and the start in the others.
+        // Streams are sorted by last-seen time in one order, and by start time in the others.
         let (start_ms, end_ms) = match sort.field {
             SortField::LastSeen => (filter.start_ms, bound_ms),
             SortField::StartTime | SortField::Severity => {
@@ -106,8 +104,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// As [`Walk::up_to`]. The order of severity cannot be cut to what was seen since a moment: where
-    /// few were, they are put in order here, and no others are read.
+    /// Like [`Walk::up_to`]. The severity order cannot be limited to occurrences seen since a time,
+    /// so if there are few of them, they are sorted in memory and no others are read.
     pub(super) async fn narrow(
         store: &'a Store,
         filter: &Filter,
@@ -161,7 +159,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// The newest moment of an order, in milliseconds since 1970; none when there is nothing.
+    /// Returns the newest time in an order, in milliseconds since the epoch; `None` if it is empty.
     pub(super) async fn newest_ms(
         store: &Store,
         filter: &Filter,
@@ -178,8 +176,8 @@ impl<'a> Walk<'a> {
         Ok(moments.max())
     }
 
-    /// The next occurrences with their places, at most `count`, and fewer where they are large; none
-    /// only at the end.
+    /// Returns the next occurrences with their positions, at most `count`, and fewer if they are
+    /// large; empty only at the end.
     pub(crate) async fn next(
         &mut self,
         count: usize,
@@ -207,7 +205,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many places there are in all, at most `limit`.
+    /// Counts the positions, up to `limit`.
     pub(crate) async fn count(&self, limit: usize) -> Result<usize, EngineError> {
         let ranges = self
             .streams
@@ -221,8 +219,8 @@ impl<'a> Walk<'a> {
         Ok(count)
     }
 
-    /// Has places wait in every stream that has not ended; streams that read as much are read
-    /// together.
+    /// Buffers positions in every stream that has not ended; streams with the same read size are
+    /// read together.
     async fn fill(&mut self) -> Result<(), EngineError> {
         while let Some(first) = self.streams.iter().find(|it| it.wanted().is_some()) {
             let read = first.read;
@@ -242,7 +240,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The next places; none only at the end.
+    /// Returns the next positions; empty only at the end.
     pub(crate) async fn next_places(
         &mut self,
         count: usize,
@@ -269,7 +267,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The index that has an order, and what its streams begin with.
+/// Returns the index for an order, and the prefixes of its streams.
 fn streams_of(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
     let index = match field {
         SortField::LastSeen => Index::OccurrenceByState,
@@ -286,8 +284,8 @@ fn streams_of(filter: &Filter, field: SortField) -> (Index, Vec<Vec<u8>>) {
 }
 
 impl Stream {
-    /// A stream of entries that start with `prefix`, cut to a range of what follows and to what
-    /// comes after a place; none when nothing is left.
+    /// Creates a stream of entries with a prefix, limited to a range after the prefix and to
+    /// entries after a position; `None` if nothing is left.
     fn new(
         head: Vec<u8>,
         prefix: &[u8],
@@ -329,12 +327,12 @@ impl Stream {
         self.waiting.front()
     }
 
-    /// The range to read next; none while places wait, and at the end.
+    /// The range to read next; `None` while positions are buffered, and at the end.
     fn wanted(&self) -> Option<&Range> {
         self.range.as_ref().filter(|_| self.waiting.is_empty())
     }
 
-    /// Processes what was read of its range.
+    /// Buffers entries read from the range.
     fn take_in(&mut self, entries: Vec<Lead>, direction: Direction) {
         let Some(range) = &mut self.range else { return };
         let is_end = entries.len() < self.read;

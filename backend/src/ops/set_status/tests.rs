@@ -100,7 +100,7 @@ async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
     assert!(refused.contains("there is no client `carl`"), "{refused}");
     let stored = || async { samples::all::<Occurrence>(&store).await.remove(0) };
     assert_eq!(stored().await.assignee, Some(name("ben")));
-    // News leave it as it is; the next occurrence is no one's.
+    // New events leave the assignee unchanged; the next occurrence has none.
     intake.submit(vec![event("a")], None).await.unwrap();
     assert_eq!(stored().await.assignee, Some(name("ben")));
     let items = [assigned(Assignment::Nobody), assigned(ben())];
@@ -115,7 +115,7 @@ async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
     assert_eq!(entries, [("", "ben"), ("ben", ""), ("", "ben")]);
     let deliveries = samples::all::<Delivery>(&store).await;
     assert_eq!(deliveries.len(), 1, "the opening one");
-    // What is reported about it says whose it is; the next occurrence is no one's.
+    // Reports name the assignee; the next occurrence has none.
     let items = [item(newest, Some(Status::Closed), None)];
     let set = set_status((&deciding, &intake), &items, &ann);
     assert!(set.await.unwrap()[0].is_ok());

@@ -1,4 +1,4 @@
-//! Settings of files, calls and other nodes.
+//! Settings from files, calls and other nodes.
 
 use super::*;
 use crate::{
@@ -60,7 +60,7 @@ async fn the_file_of_the_only_node_applies_at_each_start_and_its_changes_are_aud
     let told: Vec<_> = entries.iter().map(|it| (&*it.client, &*it.kind)).collect();
     assert_eq!(told, [("settings file", "settings")]);
 
-    // What the file gives no longer has its default again, and a call may change it.
+    // A value no longer in the file has its default again, and a call may change it.
     let removed = start(&store, &given(&[])).await;
     assert_eq!(removed.values, SharedSettings::default());
     let called = settings(&store).update(&draft(9), false).await.unwrap();

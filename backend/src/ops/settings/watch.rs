@@ -1,4 +1,4 @@
-//! Keeps this node up with the settings that all nodes share, and says where its own file differs.
+//! Watches the settings shared by all nodes, and reports where the node's own file differs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,12 +15,12 @@ use crate::{
     store::Store,
 };
 
-/// The least time between two looks.
+/// Minimum time between two checks.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The time until the next look where the last one failed.
+/// Time until the next check after a failure.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Compares the file of this node with what is in force.
+/// Compares the file of this node with the settings in force.
 #[derive(Debug)]
 pub struct SettingsWatch {
     store: Store,
@@ -29,12 +29,12 @@ pub struct SettingsWatch {
     intake: Intake,
     config: Config,
     telling: Telling,
-    /// What was reported last; none before anything was.
+    /// The differences last reported; `None` before the first report.
     said: Option<Vec<SettingDifference>>,
 }
 
 impl SettingsWatch {
-    /// Watches for a node with these settings, and reports through an intake.
+    /// Creates a watch for a node with the given settings that reports through an intake.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -53,7 +53,7 @@ impl SettingsWatch {
         }
     }
 
-    /// Looks whenever something was committed, until shutdown.
+    /// Checks after every commit until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut log = self.store.engine().log_signal();
         let work = async {
@@ -82,8 +82,10 @@ impl SettingsWatch {
         }
     }
 
+    /// Compares the settings and reports changed differences.
+    ///
     /// # Errors
-    /// Those of the store; what differs is reported by the next look then.
+    /// Returns an error if the store fails; the next check reports the differences then.
     pub(super) async fn look(&mut self) -> Result<(), Error> {
         let snapshot = self.ruleset.refreshed().await?;
         let differences = ignored(&self.config, snapshot.settings());

@@ -1,4 +1,4 @@
-//! What people do with silences.
+//! Operations of users on silences.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::{
     store::Lane,
 };
 
-/// Makes, reads, edits and ends silences.
+/// Creates, reads, edits and ends silences.
 #[derive(Debug, Clone)]
 pub struct Silencing {
     all: Silences,
@@ -40,29 +40,28 @@ pub struct Silencing {
     intake: Intake,
 }
 
-/// Which silences to list, beside what all lists filter.
+/// Filter for silences.
 #[derive(Debug, Clone, Default)]
 pub struct SilenceFilter {
-    /// Names, tags and a text.
+    /// Names, tags and text.
     pub named: Filter,
-    /// Only those that stand so; empty for all.
+    /// States to include; empty for all.
     pub states: Vec<SilenceState>,
-    /// Only those whose query is true of the newest occurrence of that event.
+    /// Only silences whose query matches the newest occurrence of this event.
     pub event: Option<EventId>,
 }
 
-/// How the end of a silence is to move.
+/// The new end of a silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extension {
-    /// By so many milliseconds.
+    /// Extend by this many milliseconds.
     By(i64),
-    /// To a moment, in milliseconds since 1970.
+    /// Extend to this time, in milliseconds since the epoch.
     To(i64),
 }
 
 impl Silencing {
-    /// Manages the silences of that store; what the service has to say of them goes through the
-    /// intake.
+    /// Manages the silences of a store; the service's own events about them go through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         let all = Silences::new(deciding.store.clone(), Arc::clone(&deciding.clock));
         Self {
@@ -72,13 +71,13 @@ impl Silencing {
         }
     }
 
-    /// Stores a new silence; with `validate_only`, only checks that it could. Once it is answered,
-    /// it holds for every event that is accepted.
+    /// Stores a new silence; with `validate_only`, only validates it. After this returns, it
+    /// applies to every event accepted.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong, [`Error::AlreadyExists`],
-    /// [`Error::Refused`] when it is too broad and that is not allowed, and [`Error::Exhausted`] when
-    /// there are too many.
+    /// Returns [`Error::Invalid`] with all violations, [`Error::AlreadyExists`] if the name is
+    /// taken, [`Error::Refused`] if it is too broad and that is not allowed, and
+    /// [`Error::Exhausted`] if there are too many.
     pub async fn create(
         &self,
         mut draft: SilenceDraft,
@@ -106,11 +105,12 @@ impl Silencing {
         self.saved(self.all.create(&draft, false).await?).await
     }
 
-    /// Replaces a silence; with `validate_only`, only checks that it could.
+    /// Replaces a silence; with `validate_only`, only validates the draft.
     ///
     /// # Errors
-    /// As [`Self::create`], [`Error::NotFound`], [`Error::Aborted`] when the draft's etag is not
-    /// current, and [`Error::Refused`] when the silence is over.
+    /// Returns an error in the same cases as [`Self::create`], [`Error::NotFound`] if there is
+    /// none, [`Error::Aborted`] if the draft's etag is not current, and [`Error::Refused`] if the
+    /// silence has expired.
     pub async fn update(
         &self,
         draft: SilenceDraft,
@@ -133,17 +133,16 @@ impl Silencing {
     /// Reads a silence.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, name: &str) -> Result<SilenceView, Error> {
         let view = self.all.get(name).await?;
         self.counted_now(view).await
     }
 
-    /// Lists silences by name. Of those that were edited in this moment, only the first are counted
-    /// again.
+    /// Lists silences by name. Recounts only the first few of those edited recently.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
+    /// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
     pub async fn list(
         &self,
         filter: &SilenceFilter,
@@ -179,10 +178,11 @@ impl Silencing {
         Ok(page)
     }
 
-    /// Ends a silence and removes it.
+    /// Ends and deletes a silence.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
+    /// Returns [`Error::NotFound`] if there is none, and [`Error::Aborted`] if the etag is not
+    /// current.
     pub async fn delete(&self, name: &str, etag: &str) -> Result<(), Error> {
         let silence = self.all.find(name).await?;
         self.all.delete(name, etag, false).await?;
@@ -190,10 +190,11 @@ impl Silencing {
         lifecycle::say_over(deciding, &silence, "it was deleted").await
     }
 
-    /// What a draft would cover now and would have held back lately; nothing is stored.
+    /// Returns the events that a draft would cover now and the recent messages it would have held;
+    /// nothing is stored.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong.
+    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
         self.fill_in(&mut draft).await?;
         let silence = Self::sketch(&draft)?;
@@ -209,10 +210,11 @@ impl Silencing {
         Ok(preview)
     }
 
-    /// Moves the end of a silence.
+    /// Moves the end of a silence to a later time.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Invalid`], and [`Error::Refused`] when it is over.
+    /// Returns [`Error::NotFound`] if there is none, [`Error::Invalid`] if the new end is invalid,
+    /// and [`Error::Refused`] if the silence has expired.
     pub async fn extend(
         &self,
         name: &str,
@@ -244,10 +246,11 @@ impl Silencing {
         self.change(name, editor, change).await
     }
 
-    /// Ends a silence now, and keeps it.
+    /// Ends a silence now without deleting it.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::Refused`] when it is over.
+    /// Returns [`Error::NotFound`] if there is none, and [`Error::Refused`] if it has already
+    /// expired.
     pub async fn expire(&self, name: &str, editor: &Name) -> Result<SilenceView, Error> {
         let change = |silence: &mut Silence, now_ms: i64| {
             refuse_expired(silence, now_ms)?;
@@ -261,7 +264,8 @@ impl Silencing {
     /// Adds a comment to a silence.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Invalid`], and [`Error::Exhausted`] when there are too many.
+    /// Returns [`Error::NotFound`] if there is none, [`Error::Invalid`] if the comment is invalid,
+    /// and [`Error::Exhausted`] if there are too many.
     pub async fn comment(
         &self,
         name: &str,
@@ -290,7 +294,7 @@ impl Silencing {
         self.change(name, editor, change).await
     }
 
-    /// Changes one silence and keeps what it was.
+    /// Changes a silence and stores its previous revision.
     async fn change(
         &self,
         name: &str,
@@ -317,7 +321,7 @@ impl Silencing {
             .await
     }
 
-    /// Makes the query of a draft that names an event and nothing else: its name and all dimensions.
+    /// Fills in the query of a draft that only names an event: its name and all dimensions.
     async fn fill_in(&self, draft: &mut SilenceDraft) -> Result<(), Error> {
         let Some(event) = draft.from_event else {
             return Ok(());
@@ -336,7 +340,7 @@ impl Silencing {
         Ok(())
     }
 
-    /// The same with the numbers of now, where what is stored of them is of before the last edit.
+    /// Returns the view with current counts, if the stored ones are from before the last edit.
     async fn counted_now(&self, view: SilenceView) -> Result<SilenceView, Error> {
         if view.is_counted {
             return Ok(view);
@@ -371,7 +375,7 @@ impl Silencing {
         preview::open(store, clock, &snapshot, &loaded(silence)?).await
     }
 
-    /// A draft as far as it shows what is covered.
+    /// Converts a draft into a silence that is complete enough to determine what it covers.
     fn sketch(draft: &SilenceDraft) -> Result<Silence, Error> {
         let mut faults = Faults::new(&draft.faults);
         super::covers_something(draft, &mut faults);
@@ -407,13 +411,12 @@ impl Silencing {
     }
 }
 
-/// A silence that was checked, ready for matching.
 fn loaded(silence: &Silence) -> Result<LoadedSilence, Error> {
     LoadedSilence::new(silence.clone())
         .ok_or_else(|| Error::invalid(super::QUERY_PATH, "cannot be asked"))
 }
 
-/// A query that is true of one event alone.
+/// Returns a query that matches only the event of an occurrence.
 fn query_of(occurrence: &Occurrence) -> Query {
     let text = |text: &str| Literal::Text(text.to_owned());
     let mut clauses = vec![Clause::Equals("name".into(), text(&occurrence.name))];

@@ -1,4 +1,4 @@
-//! When a silence covers more than its author is likely to mean.
+//! Checks whether a silence covers more than its author is likely to intend.
 
 use super::preview::Preview;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     limits::{SILENCE_COVERS_MAX, SILENCE_SHARE_FROM},
 };
 
-/// Why a silence is too broad; none when it is not.
+/// Returns the reason why a silence is too broad; `None` if it is not.
 pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<String> {
     let Preview {
         covered_count: covered,
@@ -31,7 +31,6 @@ pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<Stri
     None
 }
 
-/// Refuses a silence that is too broad.
 pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Error> {
     match too_broad(query, preview) {
         None => Ok(()),
@@ -42,7 +41,7 @@ pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Err
     }
 }
 
-/// Whether a clause is true where every comparison is false.
+/// Whether a clause is true if every comparison is false.
 fn is_true_of_nothing(clause: &Clause) -> bool {
     match clause {
         Clause::And(clauses) => clauses.iter().all(is_true_of_nothing),

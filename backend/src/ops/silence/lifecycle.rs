@@ -1,5 +1,5 @@
-//! Reports on silences that begin, end soon and are over, and ends those that cover nothing any
-//! more.
+//! Reports silences that begin, end soon or have ended, and ends those that no longer cover
+//! anything.
 
 use std::sync::Arc;
 
@@ -14,13 +14,12 @@ use crate::{
     store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
 };
 
-/// Silences read at a time.
 const PAGE: usize = 500;
 
-/// Reports what is to be said of every silence at this moment.
+/// Reports the stage changes of all silences.
 ///
 /// # Errors
-/// Those of the store; what was not reported is reported the next time.
+/// Returns an error if the store fails; the next call reports what is missing.
 pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let now_ms = deciding.clock.now_ms();
@@ -41,7 +40,7 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
         let change = |progress: &mut Progress| {
             progress.stage = stage;
             if stage == Stage::Unsaid {
-                // What is open when the next window begins is scanned again.
+                // Open events are scanned again when the next window begins.
                 progress.counted_revision = 0;
             }
         };
@@ -50,7 +49,6 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
     Ok(())
 }
 
-/// What there is to say of a silence at a moment.
 fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     let silence = &loaded.silence;
     match loaded.state(now_ms) {
@@ -63,10 +61,10 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     }
 }
 
-/// Ends the silences that have covered something and then nothing for long enough.
+/// Ends silences that have covered something and then nothing for long enough.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let now_ms = deciding.clock.now_ms();
@@ -76,7 +74,7 @@ pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
         if !is_asked || !loaded.is_in_force(now_ms) {
             continue;
         }
-        // The clock may have been set since the rules were loaded.
+        // Read the stored version: a clock step may have changed it since the rules were loaded.
         let Some(stored) = deciding.store.get::<Silence>(silence.key()).await? else {
             continue;
         };
@@ -120,8 +118,8 @@ async fn covers_anything(deciding: &Deciding, silence: &Silence) -> Result<bool,
     Ok(!found.await?.is_empty())
 }
 
-/// Notes what was done about a silence, and ends it when there is an end; nothing when it was
-/// deleted meanwhile.
+/// Updates the progress of a silence, and ends it if `end_ms` is set. Does nothing if it was
+/// deleted concurrently.
 pub(crate) async fn note(
     deciding: &Deciding,
     silence: &Silence,
@@ -146,7 +144,8 @@ pub(crate) async fn note(
     Ok(())
 }
 
-/// When there is next something to say or to end, in milliseconds since 1970, after a moment.
+/// Returns the first time after `after_ms` at which a silence must be reported or ended, in
+/// milliseconds since the epoch.
 pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
     let moments = |loaded: &Arc<LoadedSilence>| {
         let silence = &loaded.silence;
@@ -164,10 +163,10 @@ pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
     all.flatten().filter(|at_ms| *at_ms > after_ms).min()
 }
 
-/// Forgets silences that are over for longer than closed occurrences are kept.
+/// Deletes silences that ended longer ago than the retention of closed occurrences.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns an error if the store fails.
 pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let retention = snapshot.settings().event_retention;
@@ -217,10 +216,10 @@ fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent 
     event(silence, &summary, Some(severity), Status::Open, now_ms)
 }
 
-/// Closes the event of a silence, if it is open, and says in it what happened to what it covered.
+/// Closes the event of a silence if it is open, with a summary of the notifications it held.
 ///
 /// # Errors
-/// Those of the store and the intake.
+/// Returns an error if the store or the intake fails.
 pub(super) async fn say_over(
     (deciding, intake): (&Deciding, &Intake),
     silence: &Silence,
@@ -245,7 +244,7 @@ pub(super) async fn say_over(
     Ok(())
 }
 
-/// What fits into a summary, whatever the characters.
+/// Maximum characters of a summary; fits whatever their encoded size.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
 fn event(

@@ -1,4 +1,4 @@
-//! What a silence would cover now, and would have held back of what was sent lately.
+//! Previews of silences: events covered now, and recent messages that would have been held.
 
 use crate::{
     clock::Clock,
@@ -14,33 +14,32 @@ use crate::{
     store::Store,
 };
 
-/// Records read at a time.
 const BATCH: usize = 500;
 
-/// What a silence would do.
+/// The effect of a silence.
 #[derive(Debug, Clone, Default)]
 pub struct Preview {
-    /// The query that was asked.
+    /// The query that was evaluated.
     pub query: Option<Query>,
-    /// Open events that it would cover.
+    /// Number of open events that it would cover.
     pub covered_count: usize,
-    /// Open events that were looked at.
+    /// Number of open events checked.
     pub open_count: usize,
-    /// The first that it would cover, the one seen last first.
+    /// The first events that it would cover, most recently seen first.
     pub covered: Vec<Occurrence>,
-    /// How many of those that it would cover have something that waits.
+    /// Number of covered events with held notifications.
     pub pending_count: usize,
-    /// Messages that it would have held back.
+    /// Messages that it would have held.
     pub messages: HeldMessages,
-    /// Why it is too broad, when it is.
+    /// The reason why it is too broad, if it is.
     pub too_broad: Option<String>,
-    /// What its author may not mean.
+    /// Warnings about settings that its author may not have intended.
     pub warnings: Vec<String>,
-    /// Whether not everything was looked at.
+    /// Whether the check stopped before the end.
     pub stopped_early: bool,
 }
 
-/// Counts what is open, and what of it a silence would cover, as far as time allows.
+/// Counts open events and those that a silence would cover, within the time limit.
 pub(super) async fn open(
     store: &Store,
     clock: &dyn Clock,
@@ -90,7 +89,7 @@ pub(super) async fn open(
     }
 }
 
-/// The messages of the last days that the silence would have held back.
+/// Returns the messages of the last days that a silence would have held.
 pub(super) async fn sent(
     store: &Store,
     clock: &dyn Clock,

@@ -1,4 +1,4 @@
-//! Tests of silences, on a service without a wire whose clock stands still unless it is moved.
+//! Tests of silences, on a service with a manual clock.
 
 mod edits;
 mod flapping;
@@ -65,7 +65,7 @@ impl World {
         view
     }
 
-    /// What was decided to be sent about hosts, oldest first: the host, and whether it says `clear`.
+    /// Returns the messages decided, oldest first: the host, and whether it is a `clear`.
     async fn sent(&self) -> Vec<(String, bool)> {
         let mut all = samples::all::<Delivery>(&self.store).await;
         all.sort_by_key(|it| it.create_ms);

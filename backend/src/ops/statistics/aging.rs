@@ -1,5 +1,5 @@
-//! Minutes that are a day old become part of their hour; hours that are a month old are forgotten,
-//! and days after 400.
+//! Aging of counters: minutes are merged into their hour after a day, hours are deleted after a
+//! month, and days after 400.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,10 +16,9 @@ use crate::{
     store::{EngineError, Lane, Store, record::counters::StoredCounter},
 };
 
-/// How often to look.
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Keeps counters from growing for ever.
+/// Merges and deletes old counters.
 #[derive(Debug)]
 pub struct CounterAging {
     store: Store,
@@ -27,12 +26,12 @@ pub struct CounterAging {
 }
 
 impl CounterAging {
-    /// Looks after the counters of a store.
+    /// Creates the aging of counters for a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
-    /// Looks once an hour until shutdown.
+    /// Runs once an hour until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -49,10 +48,10 @@ impl CounterAging {
         }
     }
 
-    /// Looks at all counters once.
+    /// Processes all counters once.
     ///
     /// # Errors
-    /// Those of the store; what was done before stays done.
+    /// Returns an error if the store fails; earlier changes are kept.
     pub async fn age(&self) -> Result<(), Error> {
         let now = minute(self.clock.now_ms());
         let oldest_minute = now.saturating_sub(COUNTER_MINUTES);

@@ -1,4 +1,4 @@
-//! Tests of the bounds of a test.
+//! Tests of the limits of a test.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Queries between the wire and the domain.
+//! Conversion of queries between wire and domain types.
 
 use bellwether_proto::{
     filter::{self, Fault, Now, Parsed},
@@ -12,11 +12,11 @@ use crate::{
     matching::{self, CompiledQuery},
 };
 
-/// Takes a query from the wire; none, and a fault, when there is no clause.
+/// Converts a query from the wire; returns `None` after adding a violation if it has no clause.
 ///
-/// A clause that says nothing adds a fault, and a harmless clause replaces it, so that the rest of
-/// the query can be checked as well: use the query only when no fault was added. `path` is where
-/// the query is in the request, such as `type.event.query`.
+/// An empty clause adds a violation and is replaced by a placeholder, so that the rest of the query
+/// can be checked as well: use the query only if no violation was added. `path` is the path of the
+/// query in the request, such as `type.event.query`.
 pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -> Option<Query> {
     let mut reader = Reader { faults };
     let Some(wire) = wire else {
@@ -32,13 +32,12 @@ pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -
     Some(Query { clause })
 }
 
-/// Takes a single clause, as a search carries it; see [`query`].
+/// Converts a single clause, as in a search; see [`query`].
 pub fn clause(wire: v1::Clause, path: &str, faults: &mut Vec<Violation>) -> Clause {
     Reader { faults }.clause(wire, path)
 }
 
-/// Takes a condition that is written as text: as it was read, and ready to be asked; none together
-/// with faults.
+/// Parses and compiles a condition written as text; returns `None` after adding violations.
 pub fn text(
     wire: &str,
     now_ms: Option<i64>,
@@ -73,7 +72,7 @@ impl Reader<'_> {
         self.faults.push(Violation::new(path, description));
     }
 
-    // The wire's own limit of 100 levels bounds the recursion.
+    // The wire format's limit of 100 levels bounds the recursion.
     fn clause(&mut self, wire: v1::Clause, path: &str) -> Clause {
         let Some(kind) = wire.kind else {
             self.fault(
@@ -146,7 +145,8 @@ impl Reader<'_> {
 
     fn within(&mut self, wire: v1::In, path: &str) -> Clause {
         let values = wire.values.into_iter().enumerate();
-        // All of them are read before one that is missing ends it, so that every fault is named.
+        // Convert all values before stopping at an invalid one, so that every violation is
+        // reported.
         let literals: Vec<_> = values
             .map(|(at, value)| self.literal(Some(value), format!("{path}.in.values[{at}]")))
             .collect();
@@ -197,12 +197,13 @@ impl Reader<'_> {
     }
 }
 
-/// A clause that is always well formed.
+/// Returns a placeholder clause that is always valid.
 fn stand_in() -> Clause {
     Clause::Contains("summary".into(), "placeholder".into())
 }
 
-/// A condition, as clauses or as text; both when they say the same. None for none, or with a fault.
+/// Converts a condition given as clauses or as text, or as both if they are equal. Returns `None`
+/// if there is none, or after adding a violation.
 pub fn either(
     (wire, text): (Option<v1::Query>, &str),
     (query_path, filter_path): (&str, &str),
@@ -231,7 +232,7 @@ pub fn either(
     Some(Query { clause })
 }
 
-/// Puts a query on the wire.
+/// Converts a query for the wire.
 pub fn to_wire(query: &Query) -> v1::Query {
     v1::Query {
         clause: Some((&query.clause).into()),

@@ -1,19 +1,19 @@
-//! Moments and durations between the wire and the domain.
+//! Conversion of times and durations between wire and domain types.
 
 use std::time::Duration;
 
 use prost_types::Timestamp;
 
-/// Puts milliseconds since 1970 on the wire.
+/// Converts milliseconds since the epoch for the wire.
 pub fn timestamp(at_ms: i64) -> Timestamp {
     Timestamp {
         seconds: at_ms.div_euclid(1_000),
-        // Less than a second in nanoseconds always fits.
+        // The nanoseconds of less than a second always fit.
         nanos: i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default(),
     }
 }
 
-/// Puts a duration on the wire.
+/// Converts a duration for the wire.
 pub fn duration(duration: Duration) -> prost_types::Duration {
     prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
@@ -21,19 +21,19 @@ pub fn duration(duration: Duration) -> prost_types::Duration {
     }
 }
 
-/// Milliseconds since 1970 of a moment on the wire.
+/// Converts a time from the wire to milliseconds since the epoch.
 pub fn millis(at: &Timestamp) -> i64 {
     let seconds_ms = at.seconds.saturating_mul(1_000);
     seconds_ms.saturating_add(i64::from(at.nanos) / 1_000_000)
 }
 
-/// Milliseconds of a duration on the wire.
+/// Converts a duration from the wire to milliseconds.
 pub fn length_ms(length: &prost_types::Duration) -> i64 {
     let seconds_ms = length.seconds.saturating_mul(1_000);
     seconds_ms.saturating_add(i64::from(length.nanos) / 1_000_000)
 }
 
-/// Puts milliseconds on the wire as a duration.
+/// Converts milliseconds to a duration for the wire.
 pub fn length(ms: i64) -> prost_types::Duration {
     duration(Duration::from_millis(ms.unsigned_abs()))
 }

@@ -106,14 +106,14 @@ async fn a_mail_about_a_change_belongs_to_the_one_that_told_first() {
     }
 }
 
-/// Answers of real servers: the command, the answer, the outcome, and what is done then. `.` is the end of
-/// the text and `HI` the greeting; an empty answer closes the connection, `...` never comes.
+/// Replies of real servers: command, reply, outcome and advice. `.` is the end of the text and `HI`
+/// the greeting; an empty reply closes the connection, `...` never replies.
 #[rustfmt::skip]
 const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     use Advice::{Again, FewMore, Later, Mend};
     use Outcome::{Delivered, Rejected, Unknown, Unreachable};
     &[
-    // Before the text it is the destination, whatever the number.
+    // Before the text, any refusal concerns the destination.
     ("HI", "554 5.7.1 mx.example.net ESMTP service not accepting messages", Rejected, Mend),
     ("HI", "554-gmx.net (mxgmx015) Nemesis ESMTP Service not available\r\n554 No SMTP service", Rejected, Mend),
     ("HI", "521 5.3.2 mail.example.net does not accept mail", Rejected, Mend),
@@ -145,7 +145,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     ("MAIL", "", Unreachable, Again),
     ("DATA", "554 5.5.1 Error: no valid recipients", Rejected, Mend),
     ("DATA", "451 4.3.0 Error: queue file write error", Rejected, Again),
-    // An address; where it is the only one, nothing arrives at the destination.
+    // A recipient; if it is the only one, nothing can be delivered to the destination.
     ("RCPT", "550 5.1.1 <ops@example.com>: Recipient address rejected: User unknown in virtual mailbox table", Rejected, Mend),
     ("RCPT", "550-5.1.1 The email account that you tried to reach does not exist.\r\n550 5.1.1 https://support.google.com/mail/?p=NoSuchUser", Rejected, Mend),
     ("RCPT", "550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain", Rejected, Mend),
@@ -163,7 +163,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     ("RCPT", "452 4.2.2 The email account that you tried to reach is over quota", Rejected, Again),
     ("RCPT", "421 4.7.1 Too many messages, closing", Rejected, Again),
     ("RCPT", "251 user not local; will forward", Delivered, Again),
-    // After the text it is that mail.
+    // After the text, it concerns this mail.
     (".", "554 5.7.1 Message rejected as spam by Content Filtering.", Rejected, FewMore),
     (".", "550-5.7.1 [192.0.2.1] Our system has detected that this message is likely unsolicited mail.\r\n550 5.7.1 https://support.google.com/mail/?p=UnsolicitedMessageError", Rejected, FewMore),
     (".", "552 5.3.4 Error: message file too big", Rejected, FewMore),
@@ -176,7 +176,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     (".", "", Unknown, Again),
     (".", "...", Unknown, Again),
     (".", "queued", Unknown, Again),
-    // The mail is delivered, whatever follows.
+    // The mail is delivered regardless of what follows.
     ("QUIT", "...", Delivered, Again),
     ("QUIT", "", Delivered, Again),
     ("QUIT", "500 what?", Delivered, Again),
@@ -197,7 +197,7 @@ async fn an_answer_is_judged_by_the_phase_that_it_is_given_in() {
                 login,
                 ..smtp(&receiver)
             });
-            // What never comes is not waited for; whatever comes has time on a busy machine.
+            // A short timeout if no reply comes, and a long one otherwise for busy machines.
             let limit = match *answer {
                 "..." => Duration::from_secs(5),
                 _ => Duration::from_secs(60),
@@ -267,7 +267,7 @@ async fn a_mail_has_the_headers_that_people_expect() {
         "List-Id: DB alerts <db.example.com>",
         "X-Priority: 1 (Highest)",
         "Importance: high",
-        // That of the settings, for every sender.
+        // The domain of the settings, for every sender.
         &format!("Message-ID: <{}@example.com>", id()),
     ] {
         assert!(mail.data.contains(header), "{header} in {}", mail.data);
@@ -368,7 +368,7 @@ async fn a_token_stands_in_place_of_a_password() {
                 assert_eq!(report.verdict.advice, Advice::Mend, "{report:?}");
             }
         }
-        // Kept while it is good, and asked for again after a refusal.
+        // Cached while valid, and requested again after a refusal.
         assert_eq!(tokens.count() - before, asked);
         let mails = receiver.mails();
         let said = mails[0]
@@ -395,7 +395,7 @@ async fn an_answer_in_another_encoding_is_an_answer() {
     assert_eq!(said, "angenommen, sp\u{fffd}ter zugestellt");
 }
 
-/// Three addresses, of which the second one is refused.
+/// Three addresses, the second of which is refused.
 fn three() -> DestinationKind {
     DestinationKind::Email(Email {
         to: "a@example.com, b@example.com".into(),
@@ -511,7 +511,7 @@ async fn a_late_answer_to_the_text_is_waited_for_apart_from_the_timeout() {
     assert!(report.duration > Duration::from_millis(900), "{report:?}");
 }
 
-/// A mail server that answers the text of a mail with these bytes.
+/// A mail server that replies to the text of a mail with these bytes.
 struct Receiving {
     port: u16,
     _server: JoinSet<()>,

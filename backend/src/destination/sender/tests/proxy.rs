@@ -1,4 +1,4 @@
-//! Requests by way of a proxy: the guard judges the target, and the proxy's answer is reported.
+//! Requests through a proxy: the guard checks the target, and the proxy's response is reported.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
@@ -14,8 +14,7 @@ use crate::{
     domain::{DestinationKind, Outcome},
 };
 
-/// A proxy that reports what it is asked for, and connects or forwards, unless it is to answer
-/// something else.
+/// A proxy that records requests, and connects or forwards them unless it has a fixed response.
 async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -87,7 +86,7 @@ async fn a_proxy_forwards_requests_to_http_addresses() {
 
 #[tokio::test]
 async fn a_proxy_connects_to_the_judged_address_of_https_or_to_the_name_where_it_resolves_them() {
-    // No one speaks TLS there; what the proxy is asked for is all that this is about.
+    // The target does not speak TLS; only the request to the proxy matters.
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let target = receiver.addr.port();
     for (by_name, host) in [(false, "127.0.0.1"), (true, "localhost")] {

@@ -1,5 +1,5 @@
-//! What lets a webhook reach receivers of every kind: how it shows who sends, closings that go
-//! elsewhere, values of the author's own, what is expected of an answer, compression.
+//! Webhook options: authentication, different closing requests, custom values, expected responses,
+//! and compression.
 
 use std::{
     collections::BTreeMap,
@@ -174,7 +174,7 @@ async fn a_closing_goes_where_the_receiver_closes() {
     );
     let send = async |content: &_| send_content(&world.sender(), &kind, content, None).await;
     send(&content).await;
-    // A change of something that is still open is no closing.
+    // A change of an open occurrence is not a closing.
     content.clear = true;
     content.occurrence.acknowledged = true;
     send(&content).await;

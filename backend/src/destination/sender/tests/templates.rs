@@ -1,4 +1,4 @@
-//! What happens to a template that fails while a message is made.
+//! Handling of templates that fail while a message is rendered.
 
 use super::{Receiver, Reply, World, webhook};
 use crate::domain::{DestinationKind, Outcome, destination::Webhook};

@@ -1,5 +1,5 @@
-//! Re-evaluates some occurrences: first what causes among them held that are over, then the groups
-//! that are due, then what else waits of them.
+//! Re-evaluates a batch of occurrences: first notifications held by causes that have ended, then
+//! groups that are due, then all other held notifications.
 
 use std::{
     collections::BTreeSet,
@@ -39,11 +39,10 @@ use futures_util::{
     stream::{self, StreamExt as _},
 };
 
-/// What re-evaluating takes.
 pub(super) struct Batch<'a> {
     deciding: &'a Deciding,
     intake: &'a Intake,
-    /// Inhibitions of which everything open is marked, though that is not noted yet.
+    /// Inhibitions for which everything open has been marked, although this is not recorded yet.
     marked: BTreeSet<(RecordId, u64)>,
 }
 
@@ -56,16 +55,15 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Adds the inhibitions of which everything open is marked.
     pub(super) fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
 
-    /// Notes of which inhibitions the occurrences of these keys are sources by now. What these hold is not
-    /// evaluated yet.
+    /// Marks the occurrences of these keys as sources of inhibitions. Notifications that they hold
+    /// are not evaluated yet.
     ///
     /// # Errors
-    /// Those of the store: none of these is marked then.
+    /// Returns an error if the store fails; no occurrence is marked then.
     pub(super) async fn mark(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
@@ -87,11 +85,11 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Re-evaluates the occurrences of these keys. Each part is done whatever happened to the others; what
-    /// failed is still due.
+    /// Re-evaluates the occurrences of these keys. A failure of one part does not stop the others;
+    /// what failed remains due.
     ///
     /// # Errors
-    /// The first failure.
+    /// Returns the first error.
     pub(super) async fn look_at(
         &self,
         keys: Vec<Vec<u8>>,
@@ -105,10 +103,10 @@ impl<'a> Batch<'a> {
         freed.and(told).and(moved).and(decided)
     }
 
-    /// Takes the steps that are due of responses which the occurrences of these keys carry.
+    /// Runs the due escalation steps of the responses that these occurrences carry.
     ///
     /// # Errors
-    /// The first failure.
+    /// Returns the first error.
     pub(super) async fn escalate(&self, keys: Vec<Vec<u8>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &Stored<Occurrence>| {
@@ -129,8 +127,8 @@ impl<'a> Batch<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Re-evaluates what was held by those of the occurrences that are causes no more, and leaves those of which
-    /// that was done: the others stay due.
+    /// Re-evaluates notifications held by occurrences that are no longer causes. Removes
+    /// occurrences for which this failed from `found`, so that they remain due.
     async fn free_held(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         if snapshot.inhibitions().all().is_empty() {
@@ -150,7 +148,6 @@ impl<'a> Batch<'a> {
         freed
     }
 
-    /// Re-evaluates what a cause held.
     async fn free_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
         let inhibited = SilenceStanding::Inhibited;
         let freed = self.free_standing(inhibited, cause).await;
@@ -185,8 +182,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Makes the messages of groups that some of the occurrences wait for and that are due, and leaves
-    /// those of which something else is due.
+    /// Sends the due group messages that some of the occurrences wait for, and keeps only
+    /// occurrences that need further evaluation.
     async fn tell(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
@@ -214,8 +211,8 @@ impl<'a> Batch<'a> {
         told
     }
 
-    /// Has other members of their groups carry the responses that some of the occurrences carry no more, and
-    /// reads those that were changed with that once more.
+    /// Moves responses from occurrences that no longer carry them to other members of their groups,
+    /// and re-reads the changed occurrences.
     async fn move_responses(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let (mut moved, mut result) = (BTreeSet::new(), Ok(()));
         for carrier in found.iter().map(|it| &it.value) {
@@ -234,8 +231,8 @@ impl<'a> Batch<'a> {
         result
     }
 
-    /// Makes the messages of these groups of a rule, within a time limit. Returns what was decided
-    /// with that, and the first failure.
+    /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences
+    /// settled by them, and the first error.
     async fn tell_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {
             Ok(done) => done,
@@ -246,8 +243,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Makes the messages of these groups of a rule; where that fails, one by one. Returns what was
-    /// decided with that, and the first failure.
+    /// Sends the messages of groups of one rule together, or one by one if that fails. Returns the
+    /// occurrences settled by them, and the first error.
     async fn tell_all(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
         match self.tell_some(due).await {
             Ok(settled) => return (settled, Ok(())),
@@ -281,10 +278,10 @@ impl<'a> Batch<'a> {
         Ok(settled)
     }
 
-    /// Re-evaluates some occurrences, many with a commit; where that fails, one by one.
+    /// Re-evaluates occurrences, many per commit, or one by one if that fails.
     ///
     /// # Errors
-    /// The first failure; the others were decided.
+    /// Returns the first error; the other occurrences were evaluated.
     async fn decide_all(
         &self,
         found: Vec<Stored<Occurrence>>,
@@ -295,7 +292,7 @@ impl<'a> Batch<'a> {
             let batch: Vec<_> = found.by_ref().take(LOOK_BATCH).collect();
             (!batch.is_empty()).then_some(batch)
         });
-        // While one waits for its commit, the next is decided.
+        // While one batch waits for its commit, the next is evaluated.
         let decided = batches.map(|batch| async {
             let keys: Vec<_> = batch.iter().map(|it| it.value.key()).collect();
             let Err(error) = self.decide(&keys, Some(batch), together).await else {
@@ -318,7 +315,7 @@ impl<'a> Batch<'a> {
         decided.into_iter().collect()
     }
 
-    /// Re-evaluates occurrences in one commit; what was read of them before is good for the first
+    /// Re-evaluates occurrences in one commit; `read` contains their stored versions for the first
     /// try.
     async fn decide(
         &self,
@@ -342,7 +339,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// What is to be changed of some occurrences, as far as their causes are known.
+    /// Decides the changes of some occurrences, given the causes resolved so far.
     async fn decided(
         &self,
         found: &[Stored<Occurrence>],
@@ -385,7 +382,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The deliveries of responses that ended dead, or wait for a paused destination.
+/// Returns the deliveries of responses that failed for good or wait for a paused destination.
 async fn failed(
     store: &Store,
     occurrences: impl Iterator<Item = &Occurrence>,

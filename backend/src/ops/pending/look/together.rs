@@ -1,4 +1,4 @@
-//! Which rules without groups report on what is released together as of one group.
+//! Rules without groups whose released notifications are combined as if they were a group.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::{
     store::{Direction, Index, engine::Range},
 };
 
-/// By rule, the group of what is freed of it together.
+/// The group of the notifications released together, by rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Together(pub(super) BTreeMap<RecordId, GroupKey>);
 
 impl Together {
-    /// The rules without groups of which so much is released together that it is reported as one
-    /// group: what of an index waits for nothing else.
+    /// Finds the rules without groups for which enough notifications are released at once to
+    /// combine them. Counts only notifications of the range that nothing else holds.
     pub(super) async fn of(
         deciding: &Deciding,
         index: Index,

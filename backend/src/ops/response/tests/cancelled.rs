@@ -1,9 +1,10 @@
-//! Pages that wait when someone acknowledges, or when the event is closed.
+//! Waiting pages are cancelled by an acknowledgement or by closing the event.
 
 use super::*;
 use crate::domain::{Attempt, Outcome, Transcript};
 
-/// How the deliveries to `ana` and `chat` stand, oldest first: after a `-` for what is `clear`.
+/// Returns the states of the deliveries to `ana` and `chat`, oldest first, with a `-` prefix for
+/// `clear`.
 async fn states(world: &World) -> Vec<String> {
     let mut all = samples::all::<Delivery>(&world.store).await;
     all.sort_by_key(|it| it.id.to_bytes());
@@ -19,7 +20,7 @@ async fn states(world: &World) -> Vec<String> {
     all.into_iter().map(shown).collect()
 }
 
-/// Has the deliveries to `ana` end as an attempt with this outcome, or wait for another one.
+/// Ends the deliveries to `ana` like an attempt with this outcome, or leaves them for a retry.
 async fn attempt(world: &World, outcome: Outcome) {
     let all = samples::all::<Delivery>(&world.store).await;
     let now_ms = world.clock.now_ms();
@@ -57,8 +58,8 @@ async fn attempt(world: &World, outcome: Outcome) {
 
 #[tokio::test]
 async fn pages_that_wait_are_cancelled_with_their_updates() {
-    // The outcome of the attempt of the page, and how the deliveries stand after an acknowledgement and the
-    // closing. An attempt of unknown outcome may have arrived, so that its receiver is notified of the end.
+    // The outcome of the page's attempt, and the states after an acknowledgement and after closing.
+    // An attempt with unknown outcome may have arrived, so its receiver is notified of the end.
     let table = [
         (Outcome::Rejected, ["ana cancelled", "-ana cancelled"]),
         (Outcome::Unreachable, ["ana cancelled", "-ana cancelled"]),
@@ -89,7 +90,7 @@ async fn acknowledged_page_is_not_tried_again() {
     let all = samples::all::<Delivery>(&world.store).await;
     let page = all.iter().find(|it| it.destination_name == "ana").unwrap();
     assert!(page.last_error.starts_with("no longer needed"));
-    // Nor is one whose attempt was under way.
+    // A delivery whose attempt was in flight is not retried either.
     let leased = Delivery {
         state: DeliveryState::Retry { due_ms: 0 },
         ..page.clone()

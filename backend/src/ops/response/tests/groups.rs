@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::{Group, Grouping, Severity};
 
-/// A service in which the rule `page` sends one message for all that is full, and follows the policy `db`.
+/// A service in which the rule `page` groups all full disks, and uses the policy `db`.
 async fn grouping(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
     let world = world(steps, change).await;
     let grouping = Grouping {
@@ -45,8 +45,8 @@ impl World {
         self.look().await;
     }
 
-    /// Who was notified, oldest first: the destination, after a `-` for what is `clear`, with how many of the
-    /// group are open.
+    /// Returns the destinations notified, oldest first, with a `-` prefix for `clear` and the
+    /// number of open members of the group.
     async fn told(&self) -> Vec<String> {
         let mut all = samples::all::<Delivery>(&self.store).await;
         all.retain(|it| it.content.rule.name == "page");
@@ -72,7 +72,7 @@ async fn steps_report_on_the_group_until_every_open_member_is_acknowledged() {
     assert_eq!(world.told().await, ["chat 3", "ana 3"]);
     let response = world.response().await;
     assert_eq!((response.round, response.step), (1, 1));
-    // The next step is taken while one member is left, though another one carries the response.
+    // The next step runs while one member is left, although another one carries the response.
     for host in ["db-1", "db-2"] {
         world.acknowledge_host(host, true).await;
     }
@@ -86,7 +86,7 @@ async fn steps_report_on_the_group_until_every_open_member_is_acknowledged() {
     world.minutes(30).await;
     let told = world.told().await;
     assert!(!told.iter().any(|it| it.contains("cleo")), "{told:?}");
-    // Closing reaches everyone who was notified.
+    // Closing is reported to everyone who was notified.
     for host in ["db-1", "db-2", "db-3"] {
         world.close_and_look(host).await;
     }
@@ -182,7 +182,7 @@ async fn a_silence_over_one_member_leaves_the_steps_to_the_others_and_over_all_h
     world.minutes(16).await;
     assert_eq!(world.state().await, State::Active);
     let told = world.told().await;
-    // One step, not all that were missed.
+    // Only one of the missed steps runs.
     assert!(told.contains(&"ben 2".to_owned()), "{told:?}");
     assert!(!told.iter().any(|it| it.contains("cleo")), "{told:?}");
 }
@@ -241,12 +241,11 @@ async fn that_no_one_responded_is_over_once_all_are_acknowledged_and_moves_with_
     assert_eq!(world.state().await, State::Acknowledged);
 }
 
-/// A filter for some of the hosts of a group.
 fn of_hosts(hosts: &[String]) -> String {
     format!("host in ({})", hosts.join(", "))
 }
 
-/// A group of so many hosts that was notified, the host that carries its response first.
+/// A notified group of `count` hosts, the carrier of the response first.
 async fn notified_group(count: usize) -> (World, Vec<String>) {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = grouping(&steps, |_| {}).await;

@@ -6,13 +6,13 @@ use crate::{
     ops::review::Reviewer,
 };
 
-/// The occurrence of the report that no one responded.
+/// Returns the occurrence that reports that no one responded.
 async fn report(world: &World) -> Option<Occurrence> {
     let all = samples::all::<Occurrence>(&world.store).await;
     all.into_iter().find(|it| it.name == "no one responded")
 }
 
-/// What a process does that is killed before it ingests any event of its own.
+/// Runs a pass of a process that is killed before it ingests any of its own events.
 async fn killed_pass(world: &World) {
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
@@ -29,13 +29,13 @@ async fn report_that_nobody_responded_and_its_closing_outlive_a_kill() {
     assert_eq!(report(&world).await, None);
     assert_eq!(samples::all::<OwnEvent>(&world.store).await.len(), 1);
     world.restart(1).await;
-    // Each pass ingests it again unless that was done.
+    // Each pass would ingest it again if it had not been ingested.
     world.look().await;
     world.look().await;
     let said = samples::said(&world.store, "escalation").await;
     assert_eq!((said.count, said.status), (1, Status::Open));
     assert!(samples::all::<OwnEvent>(&world.store).await.is_empty());
-    // Its acknowledgement is not told to any intake either.
+    // Its acknowledgement does not reach any intake either.
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
     let item = StatusItem {

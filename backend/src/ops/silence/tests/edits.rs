@@ -1,4 +1,4 @@
-//! Edits of silences, rules and triggers while something waits, and what operators decide.
+//! Edits of silences, rules and triggers while notifications are held, and changes by operators.
 
 use super::*;
 
@@ -215,7 +215,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
         let reason = Reason::SilenceExpired;
         assert!(matches!(outcome, Err(Error::Refused { reason: it, .. }) if it == reason));
     }
-    // Like closed occurrences, it is forgotten in the end.
+    // Like closed occurrences, it is deleted in the end.
     world.wait(31 * 24 * 3_600).await;
     lifecycle::forget(&world.node().deciding).await.unwrap();
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
@@ -292,7 +292,7 @@ async fn what_a_silence_covers_is_answered_at_once_and_after_every_edit() {
         .await
         .unwrap();
     assert_eq!(listed.items[0].covered, 2);
-    // The same once it was scanned, and for every edit before and after that.
+    // The counts are right for every edit, before and after the scan.
     for (text, covered) in [("host=c", 1), ("host=z", 0), ("has:host", 3)] {
         let draft = world.draft("quiet", text, 60);
         let edited = silences.update(draft, false, true).await.unwrap();

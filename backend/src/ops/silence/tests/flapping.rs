@@ -1,4 +1,4 @@
-//! Events that flap, kept over restarts, silences and in groups.
+//! Flapping events across restarts, silences and groups.
 
 use super::*;
 use crate::domain::{FlappingLimits, Grouping};
@@ -100,7 +100,7 @@ async fn a_member_of_a_group_that_flaps_counts_as_open_until_it_settles() {
         ..calm()
     }])
     .await;
-    // Notified with one group for each occurrence, until it flaps.
+    // Each occurrence has its own group until it flaps.
     world.swing(5).await;
     assert_eq!(world.sent().await, begun());
     let groups = samples::all::<crate::domain::Group>(&world.store).await;

@@ -1,4 +1,4 @@
-//! What a silence holds, and when that goes.
+//! Notifications held by silences, and their release.
 
 use super::*;
 
@@ -176,13 +176,13 @@ async fn a_service_that_stood_still_over_the_end_sends_at_its_start() {
     world.restart(2 * 3_600).await;
     world.look().await;
     assert_eq!(world.sent().await, [about("a", false)]);
-    // Before its end, nothing is sent by a start.
+    // Before its end, a restart sends nothing.
     world.silence("again", "host=d", 60).await;
     world.event("d", |_| {}).await;
     world.restart(60).await;
     world.look().await;
     assert_eq!(world.sent().await, [about("a", false)]);
-    // What was deleted while no one looked is decided at the start as well.
+    // Silences deleted while no review ran are also handled at start.
     world.node().silences.delete("again", "").await.unwrap();
     world.restart(60).await;
     world.look().await;

@@ -1,4 +1,4 @@
-//! What inhibitions hold, and when that goes.
+//! Notifications held by inhibitions, and their release.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     testing,
 };
 
-/// A rule for what happened to hosts and disks alike.
+/// A rule for all events of hosts and disks.
 fn rule_of(delay_ms: i64) -> Rule {
     Rule {
         delay_ms,
@@ -65,13 +65,13 @@ fn up(event: &mut IncomingEvent) {
     close(event);
 }
 
-/// What was decided to be sent, oldest first: the event's name and host, and whether it says `clear`.
+/// Returns the messages decided, oldest first: event name, host, and whether it is a `clear`.
 async fn sent(world: &World) -> Vec<String> {
     let mut all = samples::all::<Delivery>(&world.store).await;
     all.sort_by_key(|it| it.id);
     let shown = |it: Delivery| {
         let occurrence = &it.content.occurrence;
-        // What the service says of itself has none.
+        // The service's own events have none.
         let host = occurrence.dimensions.get("host")?;
         let clear = if it.content.clear { " clear" } else { "" };
         Some(format!("{} {host}{clear}", occurrence.name))
@@ -97,7 +97,7 @@ async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_w
     world.wait(1).await;
     world.event("a", close).await;
     assert_eq!(sent(&world).await[4..], ["disk-full a clear"]);
-    // Nothing is left that would be looked at.
+    // Nothing due is left.
     world.wait(60).await;
     let all = samples::all::<Occurrence>(&world.store).await;
     assert!(
@@ -230,7 +230,8 @@ async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start
     assert_eq!(sent(&world).await[2..], ["disk-full a"]);
 }
 
-/// A cause on a host and its effects, in the order of a request: the cause after so many of them.
+/// Returns a cause on a host and its effects in request order, with the cause after `before`
+/// effects.
 fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<IncomingEvent> {
     let mut cause = samples::event(host);
     down(&mut cause);
@@ -308,7 +309,7 @@ async fn requests_that_are_committed_together_are_decided_one_after_the_other() 
 
 #[tokio::test]
 async fn what_counts_of_a_cause_is_what_it_is_after_the_whole_request() {
-    // What the cause's events are, and whether an effect that stands anywhere among them is held.
+    // The cause's events, and whether an effect anywhere among them is held.
     type Change = fn(&mut IncomingEvent);
     for (linger_ms, causes, is_held) in [
         (60_000, vec![down as Change], true),
@@ -363,8 +364,8 @@ async fn an_effect_that_opens_and_closes_in_the_request_of_its_cause_notifies_no
     }
 }
 
-/// Opens so many causes of one host and as many effects, and closes some of the causes, oldest first or newest
-/// first; returns what was sent of the effects then.
+/// Opens causes and as many effects on one host, and closes the causes in `closed`, oldest or
+/// newest first. Returns the number of messages then sent about the effects.
 async fn sent_of_effects(world: &World, causes: usize, closed: &[usize]) -> usize {
     let cause = |number: usize, status: Status| {
         move |it: &mut IncomingEvent| {
@@ -464,7 +465,7 @@ async fn an_edit_of_equal_keeps_what_its_causes_still_hold() {
         world.wait(90).await;
         assert_eq!(sent(&world).await, ["host-down a"], "{effects}");
         assert_eq!(saved(&world).await.counted_revision, 2);
-        // What it holds no more is sent.
+        // Notifications that it no longer holds are sent.
         let other = Inhibition {
             equal: vec![field("host"), field("part")],
             revision: 3,

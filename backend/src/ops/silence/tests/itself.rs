@@ -1,4 +1,4 @@
-//! What the service says of silences, and when they end by themselves.
+//! The service's own events about silences, and automatic ends.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Calendars of rules and silences, and rules that wait for what closes automatically.
+//! Calendars of rules and silences, and rules that wait for events that close automatically.
 
 use super::*;
 use crate::domain::{
@@ -8,7 +8,6 @@ use crate::domain::{
 
 const HOUR: u64 = 3_600;
 
-/// A calendar in UTC.
 async fn save_calendar(store: &Store, called: &str, dtstart: &str, end: &str, rrule: &str) {
     let window = Window::read(&WindowText {
         dtstart: dtstart.into(),
@@ -43,7 +42,7 @@ fn in_office() -> Rule {
     }
 }
 
-/// The clock begins on Friday, 15 January 2027, at 08:00.
+/// The clock starts on Friday, 15 January 2027, at 08:00.
 async fn office(rules: &[Rule]) -> World {
     let store = samples::store();
     save_calendar(
@@ -83,7 +82,7 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
     );
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;
-    // One second before Monday, 08:00, in a service that began again meanwhile.
+    // One second before Monday, 08:00, after a restart.
     world.restart(24 * HOUR - 1).await;
     world.look().await;
     assert_eq!(world.sent().await.len(), 2);
@@ -173,7 +172,7 @@ async fn a_silence_on_a_calendar_holds_in_each_window_and_tells_of_each() {
     world.event("a", close).await;
 
     for night in 1..=2 {
-        // 23:00, and what was open before the window begins is covered as well.
+        // 23:00; events opened before the window are covered as well.
         let sent = world.sent().await.len();
         world.wait(if night == 1 { 15 } else { 16 } * HOUR).await;
         assert_eq!(world.view("nightly").await.state, SilenceState::Active);
@@ -244,7 +243,7 @@ async fn what_mostly_closes_by_itself_is_waited_for() {
     world.wait(600).await;
     world.event("a", close).await;
     world.wait(600).await;
-    // One long one of seven is no pattern yet; a third of them is.
+    // One long occurrence in seven is not a pattern yet; a third is.
     lives(120).await;
     assert_eq!(world.sent().await.len(), sent + 2);
     lives(600).await;
