@@ -45,7 +45,6 @@ impl Background {
         Ok(Self(Arc::new(Threads(Some(runtime)))))
     }
 
-    /// Returns the handle for spawning tasks on these threads.
     pub(crate) fn handle(&self) -> &Handle {
         let runtime = self.0.0.as_ref();
         runtime.expect("it is taken when it is dropped").handle()

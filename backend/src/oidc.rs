@@ -85,7 +85,6 @@ impl SignIns {
     }
 }
 
-/// Returns the error for an invalid token.
 fn refused(why: &str) -> Error {
     Error::Unauthenticated(format!(
         "the token is invalid: {why}; sign in again, such as with `bellwether login`"

@@ -287,7 +287,6 @@ fn every_example_message_is_what_the_code_makes() {
     }
 }
 
-/// Writes an example into its topic.
 fn write(name: &str, info: &str, made: &str) {
     let path = format!(
         "{}/../proto/reference/{name}.md",

@@ -43,7 +43,6 @@ tokio::task_local! {
     static CURRENT: Scan;
 }
 
-/// The scan of a task.
 #[derive(Clone)]
 struct Scan {
     client: Arc<str>,
@@ -194,7 +193,6 @@ pub async fn step() -> Option<Slot> {
     slots.take(&client).await.ok()
 }
 
-/// Returns the client of this task's scan.
 pub(crate) fn client() -> Option<Arc<str>> {
     CURRENT.try_with(|scan| Arc::clone(&scan.client)).ok()
 }

@@ -25,7 +25,6 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the PostgreSQL table of such records.
             pub(crate) fn table(self) -> &'static str {
                 match self {
                     $(Self::$kind => $table,)+

@@ -43,7 +43,6 @@ pub use self::{
 };
 use crate::clock::Clock;
 
-/// Entries per page when counting.
 const COUNT_PAGE: usize = 1_000;
 
 /// A store of versioned records.

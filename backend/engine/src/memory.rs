@@ -83,7 +83,6 @@ impl MemoryEngine {
 }
 
 impl Tables {
-    /// Checks whether a set of changes can be applied.
     fn check(&self, set: &Set) -> Result<(), EngineError> {
         if set
             .rests_on

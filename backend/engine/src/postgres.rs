@@ -270,7 +270,6 @@ async fn counters(
     Ok(found)
 }
 
-/// Splits ranges into their starts and ends.
 fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
     ranges.iter().map(|it| (&*it.start, end(it))).unzip()
 }
@@ -519,7 +518,6 @@ fn steps_after(
     Ok(Some(steps))
 }
 
-/// Reads what changed after a position, at one point in time.
 async fn delta(
     moment: &Moment<'_>,
     after: LogPosition,
@@ -585,7 +583,6 @@ async fn delta(
     Ok(Some(delta))
 }
 
-/// Reads the attempts of deliveries, by delivery and in order.
 async fn attempts(
     moment: &Moment<'_>,
     deliveries: Option<&Vec<&Vec<u8>>>,

@@ -78,7 +78,6 @@ impl DeadLetters {
         over
     }
 
-    /// Forgets a deleted destination.
     pub(crate) fn forget(&mut self, destination: RecordId) {
         self.0.remove(&destination);
     }

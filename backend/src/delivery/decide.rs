@@ -11,7 +11,6 @@ use crate::{
     ops::delivery::attempt::LEASE_MARGIN,
 };
 
-/// The inputs of a decision.
 #[derive(Debug)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) backoff: &'a Backoff,
@@ -131,7 +130,6 @@ pub(crate) fn poison(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-/// Returns a delivery that gets no more attempts.
 pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Delivery {
     let last_error = match tried.cut_off {
         CUT_OFFS_MAX.. => format!(

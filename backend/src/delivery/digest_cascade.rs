@@ -36,7 +36,6 @@ impl DigestCascade {
         }
     }
 
-    /// Adds dead digests with their destinations.
     pub(crate) fn add(&mut self, dead: impl IntoIterator<Item = (RecordId, RecordId)>) {
         let dead = dead.into_iter();
         self.left

@@ -127,7 +127,6 @@ impl Dispatcher {
         }
     }
 
-    /// Watches its status.
     #[cfg(test)]
     pub(crate) fn status(&self) -> watch::Receiver<DispatcherStatus> {
         self.status.subscribe()
@@ -501,7 +500,6 @@ async fn try_rendering(
     }
 }
 
-/// Records the start or end of a trial rendering.
 async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Result<(), Error> {
     let decide = || async {
         let key = attempt_key(attempt.delivery, attempt.number);

@@ -28,14 +28,12 @@ use crate::{
     },
 };
 
-/// The kinds to follow.
 const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
 /// Deliveries to deleted destinations cancelled in one commit.
 const CANCEL_PAGE: usize = 256;
 /// Deliveries read to find the name of their destination.
 const NAMING_PAGE: usize = 4;
 
-/// Follows changes made by others.
 #[derive(Debug)]
 pub(crate) struct Follower {
     store: Store,

@@ -22,7 +22,6 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns a request with an API key.
 fn with_key<T>(key: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     let value = format!("Bearer {key}").parse().unwrap();
@@ -40,7 +39,6 @@ fn destination_type(url: String) -> v1::DestinationType {
     }
 }
 
-/// Returns an event that the trigger matches.
 fn disk_event() -> cloud::Events {
     cloud::Events {
         detailed_response: true,

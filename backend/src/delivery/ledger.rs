@@ -59,10 +59,8 @@ struct Unrecorded {
     end: Option<LeaseEnd>,
 }
 
-/// The outcome of a lease.
 #[derive(Debug, Clone)]
 enum LeaseEnd {
-    /// An attempt was made.
     Made(Arc<Report>),
     /// The attempt did not begin.
     GivenBack,
@@ -74,7 +72,6 @@ pub(crate) struct Plan {
     changes: Changes,
     /// The deliveries with recorded outcomes, and when they are due next.
     ends: Vec<(RecordId, Option<i64>)>,
-    /// Destinations to pause.
     paused: Vec<Health>,
     /// Destinations whose set of rejected addresses changed, with the new set.
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
@@ -86,7 +83,6 @@ pub(crate) struct Plan {
     dead_digests: Vec<(RecordId, RecordId)>,
     /// Due deliveries to destinations with a budget.
     due: budget::DueIds,
-    /// The budgets of the destinations with due deliveries.
     budgets: budget::Budgets,
     /// The remaining work per destination.
     left: Vec<leases::Left>,
@@ -106,7 +102,6 @@ impl Plan {
         std::mem::replace(&mut self.changes, store.changes())
     }
 
-    /// Counts a failed attempt.
     fn count_failure(&mut self, delivery: &Delivery, now_ms: i64) {
         let rule = delivery.rule.map(Subject::Rule);
         let destination = Subject::Destination(delivery.destination);
@@ -128,7 +123,6 @@ impl Plan {
 }
 
 impl Ledger {
-    /// Returns the retry policy of a delivery.
     fn backoff(&self, delivery: &Delivery) -> &Backoff {
         match delivery.content.contact {
             Some(_) if !delivery.content.clear => &self.page_backoff,
@@ -161,12 +155,10 @@ impl Ledger {
         self.unrecorded.contains_key(&delivery)
     }
 
-    /// Returns the number of leased deliveries.
     pub(crate) fn len(&self) -> usize {
         self.unrecorded.len()
     }
 
-    /// Returns the destinations of leased deliveries.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = RecordId> + '_ {
         self.unrecorded.values().map(|it| it.destination)
     }
@@ -210,7 +202,6 @@ impl Ledger {
         std::mem::take(&mut self.dead_digests)
     }
 
-    /// Returns the destination of a leased delivery.
     pub(crate) fn destination(&self, delivery: RecordId) -> Option<RecordId> {
         Some(self.unrecorded.get(&delivery)?.destination)
     }

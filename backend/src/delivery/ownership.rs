@@ -122,7 +122,6 @@ impl Ownership {
         self.adopted.borrow().slot(slot_of(name)).is_some()
     }
 
-    /// Returns the owner of a destination.
     pub(crate) fn owner(&self, destination: RecordId) -> Owner {
         let owned = self.adopted.borrow().slot(slot(destination));
         let is_leaving = owned.is_some_and(|owned| owned.leaving.is_some());

@@ -23,7 +23,6 @@ use crate::{
 /// commit.
 const LEASES_PER_PLACE: usize = 8;
 
-/// The owner of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     This,
@@ -39,7 +38,6 @@ pub(crate) struct DestinationQueue {
     pub(crate) destination: Option<Arc<Destination>>,
     /// Whether the destination exists but cannot be read.
     pub(crate) unreadable: bool,
-    /// Whether sending is paused.
     pub(crate) paused: bool,
     pub(crate) owner: Owner,
     /// A lower bound of the waiting deliveries' due times, in milliseconds since 1970; the end of
@@ -80,14 +78,12 @@ pub(crate) struct Lease {
 /// When a queue may continue, and with how many attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
-    /// Start time in milliseconds since 1970.
     pub(crate) from_ms: i64,
     /// Number of deliveries that may be leased then.
     pub(crate) allowance: usize,
 }
 
 impl DestinationQueue {
-    /// Creates an empty queue for a destination.
     pub(crate) fn new(name: String, destination: Option<Arc<Destination>>, failures: u32) -> Self {
         Self {
             name,

@@ -22,7 +22,6 @@ use crate::{
     ops::delivery::{Hold, attempt},
 };
 
-/// The queues by destination.
 #[derive(Debug)]
 pub(crate) struct Queues {
     config: DeliveryConfig,
@@ -44,7 +43,6 @@ pub(crate) struct Ready {
     pub(crate) ours: usize,
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// The choice of message while it is failing.
     pub(crate) probe: Option<Probe>,
 }
 
@@ -74,7 +72,6 @@ impl Queues {
         self.all.get_mut(&destination)
     }
 
-    /// Returns the current destination, unless it was deleted.
     pub(crate) fn destination(&self, id: RecordId) -> Option<&Arc<Destination>> {
         self.get(id)?.destination.as_ref()
     }
@@ -91,17 +88,14 @@ impl Queues {
         self.all.len()
     }
 
-    /// Returns the number of attempts in flight.
     pub(crate) fn running(&self) -> usize {
         self.all.values().map(|queue| queue.running).sum()
     }
 
-    /// Returns all destinations.
     pub(crate) fn ids(&self) -> Vec<RecordId> {
         self.all.keys().copied().collect()
     }
 
-    /// Returns the destinations whose queues match.
     pub(crate) fn ids_where(&self, holds: impl Fn(&DestinationQueue) -> bool) -> Vec<RecordId> {
         let found = self.all.iter().filter(|(_, queue)| holds(queue));
         found.map(|(id, _)| *id).collect()

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-/// Length of the window.
 const WINDOW_MS: i64 = 60_000;
 /// Length of a counter's slot; keeps the number of counters small.
 const SLOT_MS: i64 = 1_000;

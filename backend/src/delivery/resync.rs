@@ -152,7 +152,6 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Whether the newest occurrence of an event is not closed.
     async fn is_open(self, event: EventId) -> Result<bool, EngineError> {
         let newest = match find::newest(self.store, event).await {
             Err(EngineError::Corrupt(_)) => return Ok(false),

@@ -34,7 +34,6 @@ pub struct Retention {
     set_aside: BTreeSet<Vec<u8>>,
 }
 
-/// The result of a step.
 struct Swept {
     forgotten: usize,
     /// The last index entry scanned.

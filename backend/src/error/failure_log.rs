@@ -13,7 +13,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Number of failures remembered.
 const REMEMBERED_MAX: usize = 1_000;
 
-/// Recently logged failures.
 #[derive(Debug, Default)]
 struct Logged(HashMap<(&'static str, String), (Instant, u64)>);
 

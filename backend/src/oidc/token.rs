@@ -32,7 +32,6 @@ impl Algorithm {
     }
 }
 
-/// A key published by a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PublicKey {
     Rsa { n: Vec<u8>, e: Vec<u8> },
@@ -108,7 +107,6 @@ impl Key {
         })
     }
 
-    /// Whether it can be used with an algorithm.
     pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
         let is_kind = match self.public {
             PublicKey::Rsa { .. } => matches!(algorithm, Algorithm::Rs256 | Algorithm::Ps256),

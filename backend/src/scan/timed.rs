@@ -10,7 +10,6 @@ use std::{
 };
 
 thread_local! {
-    /// The work of this thread.
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 

@@ -58,7 +58,6 @@ fn named(name: &str) -> Query {
     }
 }
 
-/// Returns the definitions, the same for every cell.
 fn documents(receiver: &Receiver) -> Vec<Document> {
     let mut all = Vec::new();
     for (name, most) in [("load", 0), ("burst", PER_MINUTE)] {
@@ -207,7 +206,6 @@ impl Cells {
         samples::all(self.services[cell].store()).await
     }
 
-    /// Returns the number of messages received at a path.
     fn came(&self, path: &str) -> usize {
         let received = self.receiver.received();
         received.iter().filter(|it| it.path == path).count()

@@ -79,7 +79,6 @@ struct Host {
     group_ms: Option<i64>,
 }
 
-/// The expected state of the heartbeat.
 #[derive(Debug, Clone, Copy)]
 struct Beats {
     last_ms: i64,
@@ -91,7 +90,6 @@ struct Beats {
     number: u32,
 }
 
-/// A process of the service.
 struct Node {
     watch: Arc<ClockWatch>,
     deciding: Deciding,
@@ -415,7 +413,6 @@ impl Walk {
         }
     }
 
-    /// Handles a delivery decided now.
     fn delivered(&mut self, delivery: &Delivery) {
         let passed_ms = self.passed_ms();
         let occurrence = &delivery.content.occurrence;
@@ -468,7 +465,6 @@ impl Walk {
         self.count(what);
     }
 
-    /// Handles a changed occurrence.
     fn changed(&mut self, occurrence: &Occurrence) {
         let passed_ms = self.passed_ms();
         let is_open = occurrence.status == Status::Open;
@@ -496,7 +492,6 @@ impl Walk {
         }
     }
 
-    /// Checks that nothing waits longer than it should.
     fn check_late(&mut self) {
         let passed_ms = self.passed_ms();
         for (number, host) in self.hosts.iter_mut().filter(|(_, host)| host.is_open) {

@@ -24,7 +24,6 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Became {
     Done,

@@ -321,7 +321,6 @@ impl Hours {
     }
 }
 
-/// Returns the host and the occurrence's number of a delivery.
 fn about(delivery: &Delivery) -> (usize, u32) {
     let occurrence = &delivery.content.occurrence;
     let host = occurrence.dimensions["host"][1..].parse().unwrap();

@@ -20,7 +20,6 @@ use crate::{
 /// Number of occurrences, and of deliveries.
 const RECORDS: u32 = 40;
 
-/// Adds heartbeats of both kinds with their expectations.
 fn add_heartbeats(changes: &mut Changes) {
     changes.insert(&samples::heartbeat("backup"));
     changes.insert(&Heartbeat {
@@ -30,7 +29,6 @@ fn add_heartbeats(changes: &mut Changes) {
     changes.insert(&samples::expectation());
 }
 
-/// Adds contacts, schedules, policies, and escalated occurrences.
 fn add_on_call(changes: &mut Changes) {
     changes.insert(&samples::contact("ana"));
     changes.insert(&samples::schedule("nights"));
@@ -112,7 +110,6 @@ async fn filled() -> Ground {
     ground
 }
 
-/// Stores occurrences and deliveries, each in its own commit.
 async fn keep_occurrences(store: &Store) {
     for number in 1..=RECORDS {
         let mut changes = store.changes();

@@ -52,7 +52,6 @@ impl Ground {
         ))
     }
 
-    /// Opens the store, like a start of the service.
     pub(super) async fn open(&self) -> Store {
         let Self::Database(address, sealer) = self else {
             return self.try_open().unwrap();
@@ -91,7 +90,6 @@ impl Ground {
         }
     }
 
-    /// Restores the power.
     pub(super) fn restore_power(&self, random: &mut StdRng) {
         if let Self::Disk(disk, _) = self {
             disk.restore_power(random);

@@ -36,11 +36,9 @@ pub struct Address {
     pub(super) config: Config,
     pub(super) tls: Tls,
     pub(super) schema: String,
-    /// Metrics of all connections made with this address.
     pub(super) counters: StoreCounters,
     /// Whether the database responds.
     pub(super) reach: Reach,
-    /// The state that writes have shown.
     pub(super) observed: Arc<Observed>,
     /// Limits attempts to connect.
     pub(super) gate: Arc<Gate>,

@@ -23,7 +23,6 @@ use crate::{
 pub(super) enum Outcome {
     Committed(Applied),
     RolledBack(Meaning),
-    /// Unknown.
     Doubt(String),
 }
 

@@ -84,7 +84,6 @@ struct Leaving {
     is_vacant: bool,
 }
 
-/// A live node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Living {
     pub(super) id: NodeId,
@@ -114,7 +113,6 @@ struct Division {
     awaited: usize,
 }
 
-/// Returns the node that is to own a slot.
 fn owner_of(slot: i16, living: &[Living]) -> Option<NodeId> {
     let owners = living.iter().filter(|it| it.owns);
     let best = owners.max_by_key(|it| {
@@ -394,7 +392,6 @@ impl Claims {
         taken.collect()
     }
 
-    /// Publishes the owned slots.
     fn publish(&self, division: &Division) {
         let mut state = self.state();
         let mut slots = Box::new([None; SLOTS]);
@@ -434,7 +431,6 @@ impl Claims {
     }
 }
 
-/// Returns the claim on leadership.
 pub(super) fn lead_claim(epoch: u64) -> Claim {
     Claim {
         slot: LEAD.unsigned_abs(),

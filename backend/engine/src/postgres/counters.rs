@@ -104,7 +104,6 @@ impl StoreCounters {
         self.0.commit_seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts a conflict about records of a kind.
     pub(super) fn conflict(&self, kind: &'static str) {
         self.0.conflicts.get_or_create(&[("kind", kind)]).inc();
     }

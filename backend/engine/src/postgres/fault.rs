@@ -16,7 +16,6 @@ pub(super) enum Meaning {
     Refused(EngineError),
 }
 
-/// Classifies an error in a commit.
 pub(super) fn meaning(error: &Error) -> Meaning {
     let Some(state) = error.code() else {
         return Meaning::Lost;

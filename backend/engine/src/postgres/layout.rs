@@ -12,14 +12,12 @@
 
 use crate::{index::Index, kind::Kind};
 
-/// The place of an index's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexPlace {
     /// A column of the records' table.
     Column(&'static str),
     /// A column of the side table.
     Beside(&'static str),
-    /// A separate table.
     Table(&'static str),
 }
 

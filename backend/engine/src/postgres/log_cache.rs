@@ -257,7 +257,6 @@ fn bytes_of(step: &Logged) -> usize {
     NAME_BYTES + names.map(|(_, key)| key.len() + NAME_BYTES).sum::<usize>()
 }
 
-/// Returns the bit of a kind.
 pub(super) fn bit(kind: Kind) -> u32 {
     1 << (kind as u32)
 }

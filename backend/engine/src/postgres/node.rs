@@ -105,7 +105,6 @@ impl Node {
         self.id
     }
 
-    /// Returns the database's clock.
     pub(super) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock) as _
     }
@@ -373,7 +372,6 @@ impl Lease {
     }
 }
 
-/// Whether each commit waits for a standby.
 async fn has_standby(session: &Session) -> Result<bool, EngineError> {
     let text = "SELECT current_setting('synchronous_standby_names') <> ''";
     let row = session.client.query_one(text, &[]).await;

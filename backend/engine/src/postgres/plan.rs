@@ -317,7 +317,6 @@ fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
     }
 }
 
-/// Whether a change is written to the change log.
 pub(super) fn is_logged(change: &Change) -> bool {
     change.is_logged && change.action != Action::Check
 }

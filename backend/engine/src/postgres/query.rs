@@ -18,7 +18,6 @@ pub(super) enum Query {
     Delete(Kind),
     /// Clears column entries that move to another record.
     Vacate(Index),
-    /// Replaces the values of records.
     Update(Kind),
     /// Replaces the values and column entries of records.
     Move(Kind),
@@ -59,7 +58,6 @@ pub(super) enum Query {
     Fences,
     /// Finds the record of an entry.
     Lead(Index),
-    /// Reads records by key.
     Get(Kind),
     /// Reads records in a range of keys.
     Page(Kind, Way),
@@ -109,7 +107,6 @@ pub(super) enum Query {
     Release,
 }
 
-/// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     Up,

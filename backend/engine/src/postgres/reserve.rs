@@ -21,7 +21,6 @@ impl Reserve {
         Self { address, is_ready }
     }
 
-    /// Whether this node can work.
     pub(super) fn is_ready(&self) -> watch::Receiver<bool> {
         self.is_ready.subscribe()
     }

@@ -18,7 +18,6 @@ use crate::{
     limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX, STORE_STANDSTILL_MAX},
 };
 
-/// The purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Writes; statements are never cancelled.
@@ -92,7 +91,6 @@ impl Session {
         })
     }
 
-    /// Returns a prepared statement.
     pub(super) async fn statement(&self, query: Query) -> Result<Statement, Error> {
         let known = || {
             self.statements
@@ -107,7 +105,6 @@ impl Session {
         Ok(statement)
     }
 
-    /// Returns the number of warnings from the database.
     pub(super) fn warnings(&self) -> u64 {
         self.warnings.load(Ordering::Acquire)
     }

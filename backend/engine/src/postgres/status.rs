@@ -16,7 +16,6 @@ use crate::{
     cluster::NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX, position::LogPosition,
 };
 
-/// The oldest supported server version.
 const SERVER_MIN: i32 = 150_000;
 
 /// The state of a store and its server.

@@ -55,7 +55,6 @@ fn sum_of(schema: &str, key: &str) -> String {
     )
 }
 
-/// Reads counters by key.
 pub(super) fn get(schema: &str) -> String {
     format!(
         "SELECT x.n, c.version, c.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) {} \

@@ -24,7 +24,6 @@ use tokio_rustls::{TlsConnector, client};
 #[derive(Debug, Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
-/// How a server's certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verify {
     /// By authority and host name.
@@ -135,7 +134,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     }
 }
 
-/// A TLS handshake with one host.
 pub(super) struct Handshake {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,

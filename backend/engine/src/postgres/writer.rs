@@ -55,7 +55,6 @@ const NO_EPOCH: i64 = -1;
 
 type Verdict = Result<Applied, EngineError>;
 
-/// Sets that wait for a writer.
 #[derive(Debug)]
 pub(super) struct Queue {
     sender: mpsc::Sender<Waiting>,
@@ -200,7 +199,6 @@ impl Writer {
         self
     }
 
-    /// Watches whether it lacks a connection.
     pub(super) fn stuck(&self) -> watch::Receiver<bool> {
         self.is_stuck.subscribe()
     }

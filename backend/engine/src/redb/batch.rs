@@ -117,7 +117,6 @@ impl Batch {
         position.copy_from_slice(&length(cell_bytes).to_be_bytes());
     }
 
-    /// Seals a record with its version.
     pub(super) fn seal(&mut self, span: Span, version: u64) {
         let row = &mut self.bytes[span.start + HEAD_BYTES..span.end];
         let (key, cell) = row.split_at_mut(span.cell - span.start - HEAD_BYTES);

@@ -40,7 +40,6 @@ impl Space {
         }
     }
 
-    /// Returns the full key of a row.
     pub(super) fn key(self, key: &[u8]) -> Vec<u8> {
         [&[self.byte()], key].concat()
     }
@@ -56,7 +55,6 @@ impl Space {
         (vec![self.byte()], vec![self.byte() + 1])
     }
 
-    /// Whether a row is in this space.
     pub(super) fn holds(self, key: &[u8]) -> bool {
         key.first() == Some(&self.byte())
     }

@@ -2,7 +2,6 @@
 
 use crate::fault::EngineError;
 
-/// The reason why no tree is open.
 #[derive(Debug, Clone)]
 pub(super) struct Closed {
     why: String,

@@ -10,14 +10,12 @@ use crate::fault::EngineError;
 pub(super) enum Fault {
     /// Concerns only the request; the file is intact.
     Asked(EngineError),
-    /// No file is open.
     Closed(Closed),
     /// Concerns the file: it accepts no writes until it is reopened.
     File(redb::Error),
 }
 
 impl Fault {
-    /// Whether the disk is full.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Asked(error) => matches!(error, EngineError::Full(_)),

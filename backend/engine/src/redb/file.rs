@@ -31,7 +31,6 @@ pub(super) struct File {
     was_open: AtomicBool,
 }
 
-/// The result of opening a file.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) database: Database,

@@ -14,7 +14,6 @@ const EVENT_BYTES: usize = 16;
 /// The space of rows that are stored in runs.
 pub(super) const SPACE: Space = Space::Entries(Index::OccurrenceByEvent);
 
-/// Returns the event of a row in the space.
 pub(super) fn event_of(key: &[u8]) -> u128 {
     let event = Space::strip(key);
     let mut padded = [0; EVENT_BYTES];
@@ -62,7 +61,6 @@ impl Filter {
         bits.all(|(word, bit)| self.words[word] & bit != 0)
     }
 
-    /// Returns the words and bits of an event.
     fn bits(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
         let low = u64::try_from(event & u128::from(u64::MAX)).unwrap_or_default();
         let high = u64::try_from(event >> 64).unwrap_or_default();

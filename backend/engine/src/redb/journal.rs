@@ -12,7 +12,6 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The number of a block and its checksum.
 pub(super) type Sum = (u32, u32);
 
-/// A journal being written.
 pub(super) struct Journal {
     to: Box<dyn Write + Send + Sync>,
     bytes: usize,
@@ -36,7 +35,6 @@ impl Journal {
         }
     }
 
-    /// Appends changed checksums.
     pub(super) fn note(&mut self, changed: &[Sum]) -> io::Result<()> {
         let note = encode(changed);
         self.bytes += note.len();
@@ -49,7 +47,6 @@ impl Journal {
     }
 }
 
-/// The content of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Noted {
     /// The newest checksum of each block, in journal order.

@@ -62,7 +62,6 @@ impl Published {
         self.current.load_full()
     }
 
-    /// Publishes changed layers.
     pub(super) fn change(&self, change: impl FnOnce(&mut Layers)) {
         let changing = self.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);

@@ -31,7 +31,6 @@ impl LegacyEntries {
     }
 }
 
-/// A scan for old entries.
 #[derive(Debug)]
 pub(super) struct Scan {
     filter: Filter,

@@ -68,7 +68,6 @@ impl Names {
     }
 }
 
-/// Reads the end of the log.
 pub(super) fn head(rows: &impl Rows) -> Result<Head, Fault> {
     let newest = walk(rows, 0, Direction::Descending, 1)?.pop();
     Ok(newest.map_or_else(Head::default, |(head, _)| head))
@@ -100,7 +99,6 @@ pub(super) fn after(
     Ok(Some(logged.collect()))
 }
 
-/// Returns the key of a commit.
 pub(super) fn key(sequence: u64) -> Vec<u8> {
     Space::Log.key(&sequence.to_be_bytes())
 }

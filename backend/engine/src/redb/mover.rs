@@ -41,7 +41,6 @@ pub(super) struct Mover {
     union: Option<Union>,
     /// Runs that are no longer listed.
     garbage: Vec<u64>,
-    /// The number of the next run.
     next_run: u64,
 }
 

@@ -17,9 +17,7 @@ const SPARE_REST: Duration = Duration::from_secs(30);
 /// The mover's next task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoverCommand {
-    /// Reopen the file after an error.
     Reopen,
-    /// Move the rows in memory.
     Move,
     /// Do background work.
     Spare,
@@ -27,7 +25,6 @@ pub(super) enum MoverCommand {
     Close,
 }
 
-/// The commands of a mover.
 #[derive(Debug, Default)]
 pub(super) struct MoverCommands {
     state: Mutex<CommandState>,
@@ -49,7 +46,6 @@ struct CommandState {
 /// Whether commands are still executed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Yes.
     #[default]
     Open,
     /// Remaining work is completed, then the file is closed.
@@ -178,7 +174,6 @@ impl MoverCommands {
         Ok(())
     }
 
-    /// Requests that the file be reopened.
     pub(super) fn ask_to_reopen(&self) {
         self.change(|state| state.reopen = true);
     }

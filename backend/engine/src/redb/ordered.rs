@@ -43,13 +43,11 @@ impl<'a, K: Keys> Probe<'a, K> {
         Self { keys, head, key }
     }
 
-    /// Compares an item's key with it.
     fn compare(&self, item: K::Item) -> Ordering {
         let by_head = self.keys.head(item).cmp(&self.head);
         by_head.then_with(|| self.keys.key(item).cmp(self.key))
     }
 
-    /// Searches for the key among items.
     fn search(&self, items: &[K::Item]) -> Result<usize, usize> {
         items.binary_search_by(|item| self.compare(*item))
     }

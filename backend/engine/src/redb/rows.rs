@@ -17,7 +17,6 @@ pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<
     rows.get(&key, |cell| row(&key, cell))
 }
 
-/// Reads a page of records.
 pub(super) fn page(
     rows: &impl Rows,
     kind: Kind,
@@ -35,7 +34,6 @@ pub(super) fn page(
     )
 }
 
-/// Reads a page of index entries.
 pub(super) fn entries(
     rows: &impl Rows,
     index: Index,

@@ -44,7 +44,6 @@ pub(super) fn name_of(id: u64) -> String {
     format!("{PREFIX}{id}")
 }
 
-/// Returns the definition of a table.
 pub(super) fn table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [u8]> {
     TableDefinition::new(name)
 }

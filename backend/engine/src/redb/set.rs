@@ -35,18 +35,15 @@ pub(super) struct Set {
     pub(super) rests_on: Option<LogPosition>,
     /// Whether it changes a definition.
     pub(super) defines: bool,
-    /// The free space that it may use.
     pub(super) space: DiskShare,
     /// Approximate memory size.
     pub(super) bytes: usize,
 }
 
-/// The expectation for a key.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) key: Vec<u8>,
     pub(super) expect: Expect,
-    /// The new value.
     pub(super) becomes: Becomes,
 }
 
@@ -64,7 +61,6 @@ pub(super) enum Becomes {
 /// The row of a record and its value, computed from the previous one; `None` if it is deleted.
 pub(super) type Following = (Vec<u8>, Option<Vec<u8>>);
 
-/// An entry to remove.
 #[derive(Debug)]
 pub(super) struct Removed {
     pub(super) index: Index,
@@ -83,7 +79,6 @@ pub(super) struct Fresh {
 }
 
 impl Set {
-    /// Encodes changes.
     pub(super) fn new(lane: Lane, set: &crate::change::Set) -> Self {
         let (changes, rests_on) = (&set.changes[..], set.rests_on);
         let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
@@ -232,7 +227,6 @@ impl Set {
     }
 }
 
-/// Whether a change expects its record to be absent.
 fn is_fresh(change: &Change) -> bool {
     matches!(change.action, Action::Put(_)) && change.expect == Expect::Absent
 }

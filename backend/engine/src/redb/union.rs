@@ -15,7 +15,6 @@ use super::{
 /// Entries merged in one transaction.
 const SLICE: usize = 50_000;
 
-/// A merge in progress.
 #[derive(Debug)]
 pub(super) struct Union {
     sources: Vec<Arc<Run>>,
@@ -59,7 +58,6 @@ impl Union {
         })
     }
 
-    /// Returns the number of the resulting run.
     pub(super) fn id(&self) -> u64 {
         self.id
     }

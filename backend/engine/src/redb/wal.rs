@@ -77,7 +77,6 @@ pub(super) struct Frame {
 }
 
 impl Wal {
-    /// Opens the files, or creates missing ones.
     pub(super) fn open(medium: &dyn Medium, bytes_max: u64) -> io::Result<Self> {
         let open = |number| {
             let file = medium.open_log(number)?;
@@ -152,7 +151,6 @@ impl Wal {
         begin_frame(&mut self.frame, self.life, position);
     }
 
-    /// Adds rows to the frame.
     pub(super) fn push(&mut self, rows: &[u8]) {
         self.frame.extend_from_slice(rows);
     }

@@ -32,7 +32,6 @@ const SLOW_FROM: f64 = 0.75;
 /// up to this long each.
 const SLOWEST: Duration = Duration::from_millis(5);
 
-/// The writer's state.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -49,7 +48,6 @@ pub(super) struct Writer {
     doubt: Option<Group>,
 }
 
-/// Sets written together.
 #[derive(Debug)]
 struct Group {
     /// The end of the change log after it.

@@ -234,7 +234,6 @@ impl Ledger {
     }
 }
 
-/// The due deliveries of a commit.
 pub(super) type DueIds = BTreeSet<RecordId>;
 
 /// Returns a delivery after it was folded into a digest.

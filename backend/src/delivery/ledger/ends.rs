@@ -92,7 +92,6 @@ impl Ledger {
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
 
-    /// Records a destination's health if it changed.
     async fn plan_health(
         &self,
         plan: &mut Plan,

@@ -57,7 +57,6 @@ pub(super) struct Left {
     places: usize,
     /// Whether a delivery with earlier attempts is due.
     pub(super) again: bool,
-    /// Whether the commit is full.
     pub(super) is_full: bool,
 }
 
@@ -315,7 +314,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns the deliveries that may begin now.
     async fn due(&self, plan: &mut Plan, queues: &mut Queues) -> Result<Vec<Due>, EngineError> {
         let now_ms = self.clock.now_ms();
         let paused: Vec<_> = plan.paused.iter().map(|it| it.destination).collect();

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::*;
 use crate::clock::ManualClock;
 
-/// Counts the slots that each node is to own.
 fn shares(living: &[Living]) -> HashMap<NodeId, usize> {
     let mut shares = HashMap::new();
     for slot in 0..LEAD {
@@ -34,7 +33,6 @@ fn held_by(node: impl Fn(i16) -> u8) -> Vec<Held> {
     (0..=LEAD).map(held).collect()
 }
 
-/// Returns the claims of node 2 and its clock.
 fn claims() -> (Claims, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(0));
     (Claims::new([2; 16], Arc::clone(&clock) as _), clock)

@@ -30,7 +30,6 @@ const SETTINGS: DeliverySettings = DeliverySettings {
     }),
 };
 
-/// Returns the content of a message about event `number`.
 fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> Content {
     let mut occurrence = sample::occurrence(START_MS);
     let host = format!("host-{number}");

@@ -25,7 +25,6 @@ fn one_by_one() -> DeliverySettings {
     }
 }
 
-/// Returns the messages of the requests in order.
 fn messages(receiver: &Receiver) -> Vec<String> {
     let received = receiver.received().into_iter();
     received

@@ -10,7 +10,6 @@ use crate::{
     domain::{DeliverySettings, DeliveryState},
 };
 
-/// The behaviour of a simulated destination.
 #[derive(Debug, Clone, Copy)]
 enum Mood {
     Good,

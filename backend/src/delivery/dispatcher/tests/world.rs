@@ -71,7 +71,6 @@ impl World {
         }
     }
 
-    /// Returns a sender for deliveries and tests.
     pub(super) fn sender(&self) -> Sender {
         Sender::new(
             &self.config,
@@ -129,7 +128,6 @@ impl World {
         self.running = None;
     }
 
-    /// Shuts the dispatcher down.
     pub(super) async fn stop(&mut self) {
         let mut running = self.running.take().unwrap();
         running.shutdown.cancel();
