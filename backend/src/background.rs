@@ -30,6 +30,7 @@ impl Drop for Threads {
 
 impl Background {
     /// Starts the threads: one for every two processors.
+    ///
     /// # Errors
     ///
     /// Returns an error if the threads cannot be started.

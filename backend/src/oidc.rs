@@ -65,6 +65,7 @@ impl SignIns {
     }
 
     /// Returns the user of a token.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Unauthenticated`] if the token is invalid, [`Error::PermissionDenied`] if

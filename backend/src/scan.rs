@@ -87,6 +87,7 @@ impl<T> Drop for Running<T> {
 
 impl Scans {
     /// Starts the threads.
+    ///
     /// # Errors
     ///
     /// Returns an error if the threads cannot be started.
@@ -100,6 +101,7 @@ impl Scans {
     }
 
     /// Runs some work from beginning to end, as soon as its client has a slot.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Exhausted`] if too many already wait for one.

@@ -150,6 +150,7 @@ pub enum Action {
 }
 
 /// Decodes the counters of a record.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if the value is not a list of numbers.
@@ -162,6 +163,7 @@ pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
 }
 
 /// Returns the value that [`Action::Add`] produces, or `None` if the record is deleted.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if the value is not a list of numbers.

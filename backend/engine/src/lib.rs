@@ -50,6 +50,7 @@ const COUNT_PAGE: usize = 1_000;
 pub trait Engine: Debug + Send + Sync + 'static {
     /// Applies a set of changes atomically, and returns its position in the change log once it is
     /// on disk. From then on [`Engine::log_signal`] shows that position or a later one.
+    ///
     /// # Errors
     ///
     /// See [`EngineError`]; only `Indeterminate` leaves open whether the set was written.
@@ -226,6 +227,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Once it returns, everything applied is where the next opening reads it, whatever durability
     /// single commits have. Dropping an engine loses nothing it confirmed as durable, but other
     /// losses go unnoticed.
+    ///
     /// # Errors
     ///
     /// Returns an error if some applied changes are not in place yet. Where commits are durable,

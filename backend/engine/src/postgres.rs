@@ -110,6 +110,7 @@ pub struct PostgresEngine {
 impl PostgresEngine {
     /// Opens an existing store as a node. Without a node, the engine has no clock and never leads,
     /// and nothing is divided.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Unavailable`] if the database does not respond, is read-only, or has

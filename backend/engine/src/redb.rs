@@ -176,6 +176,7 @@ struct Unread {
 impl RedbEngine {
     /// Opens the file of a medium, or creates it if it is empty. What an earlier process left in
     /// the log is in the tree when this returns.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Corrupt`] if the file or the log is damaged or foreign,

@@ -58,6 +58,7 @@ struct StagedRecord {
 
 impl StagedEngine {
     /// Creates an engine without buffered changes.
+    ///
     /// # Errors
     ///
     /// Returns an error if the base fails.

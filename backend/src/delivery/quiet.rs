@@ -15,6 +15,7 @@ pub(super) struct Quiet {
 
 impl Quiet {
     /// Reads it if the settings have changed. Returns whether it is on.
+    ///
     /// # Errors
     ///
     /// Returns an error if the store fails.

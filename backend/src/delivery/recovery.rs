@@ -17,6 +17,7 @@ const STEP: usize = 100;
 ///
 /// Must be called before anything is delivered. Does nothing if another process may be delivering
 /// as well, since leases have to expire then.
+///
 /// # Errors
 ///
 /// Returns an error if the store fails.
@@ -60,6 +61,7 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
 }
 
 /// Records the thread positions of unsent deliveries from an earlier version.
+///
 /// # Errors
 ///
 /// Returns an error if the store fails.

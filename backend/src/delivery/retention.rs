@@ -83,6 +83,7 @@ impl Retention {
 
     /// Deletes old deliveries in small steps, and returns their number. Unreadable ones are kept,
     /// and reported once.
+    ///
     /// # Errors
     ///
     /// Returns an error if the store fails; earlier steps remain in effect.

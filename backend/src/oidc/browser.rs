@@ -75,6 +75,7 @@ impl Browsers {
 impl SignIns {
     /// Starts a sign-in by a browser at an address; `state` derives the state parameter from the
     /// verifier that the browser keeps.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::FailedPrecondition`] if browser sign-in is disabled, and
@@ -108,6 +109,7 @@ impl SignIns {
 
     /// Completes a sign-in by a browser: returns the token that replaces a key from then on, and
     /// its user.
+    ///
     /// # Errors
     ///
     /// Returns the errors of [`Self::start`] and [`Self::person`], and [`Error::Unauthenticated`]

@@ -14,6 +14,7 @@ use crate::{
 const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 
 /// Returns the user authorized by claims.
+///
 /// # Errors
 ///
 /// Returns [`Error::Unauthenticated`] if they are not valid here and now, and

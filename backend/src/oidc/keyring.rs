@@ -35,6 +35,7 @@ impl Keyring {
 
     /// Returns the key with an id that can have signed with an algorithm; for a token without an
     /// id, the only one.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Unauthenticated`] if there is none, and [`Error::Unavailable`] if no keys

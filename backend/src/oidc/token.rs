@@ -138,6 +138,7 @@ pub(super) struct Token<'a> {
 
 impl<'a> Token<'a> {
     /// Parses a token.
+    ///
     /// # Errors
     ///
     /// Returns an error if it is malformed or uses an unsupported algorithm.
@@ -184,6 +185,7 @@ impl<'a> Token<'a> {
     }
 
     /// Verifies the signature with a key.
+    ///
     /// # Errors
     ///
     /// Returns an error if the signature is wrong.

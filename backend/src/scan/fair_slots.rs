@@ -56,6 +56,7 @@ impl FairSlots {
     }
 
     /// Waits for a slot for a client.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Exhausted`] if too many calls wait, in total or of that client.

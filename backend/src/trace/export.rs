@@ -40,6 +40,7 @@ pub struct Exporting(SdkTracerProvider);
 
 /// Starts sending the spans of this process to a collector, which need not be reachable yet. Must
 /// be called at most once.
+///
 /// # Errors
 ///
 /// Returns an error if the endpoint is invalid.

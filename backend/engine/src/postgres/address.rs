@@ -63,6 +63,7 @@ impl fmt::Display for Address {
 impl Address {
     /// Parses an address. The password is separate, so that it does not show up in process
     /// listings.
+    ///
     /// # Errors
     ///
     /// Returns a message that says what is expected.

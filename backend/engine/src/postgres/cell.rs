@@ -17,6 +17,7 @@ pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 /// Verifies the checksum and returns the value; for a counter, without trailing zeros.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if the checksum is wrong.

@@ -270,6 +270,7 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
 }
 
 /// Decodes a step.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if the bytes are malformed.

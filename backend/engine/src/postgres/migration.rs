@@ -46,6 +46,7 @@ impl Layout {
     pub const NEWEST: i32 = NEWEST;
 
     /// Checks whether this version can use a store with the layout.
+    ///
     /// # Errors
     ///
     /// Returns a message that says what to do instead.
@@ -124,6 +125,7 @@ pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>
 }
 
 /// Creates the tables or migrates them to the newest layout. Returns the previous layout.
+///
 /// # Errors
 ///
 /// Returns an error if the database does not respond or denies it; nothing is changed then.
@@ -154,6 +156,7 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
 
 /// Empties the tables of a store. Its change log then begins at `first_position` with a unique
 /// step, so that a node of the old store does not mistake it for the log it knows.
+///
 /// # Errors
 ///
 /// Returns an error if the database does not respond or denies it; nothing is changed then.

@@ -72,6 +72,7 @@ pub struct Node {
 
 impl Node {
     /// Joins the nodes of a store under a name.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Unavailable`] if the database does not respond.

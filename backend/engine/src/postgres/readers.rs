@@ -56,6 +56,7 @@ impl Readers {
     }
 
     /// Opens the session for reads with several statements, and one for others.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Unavailable`] if the database accepts no further connection.

@@ -13,6 +13,7 @@ use crate::fault::EngineError;
 const PROBES: u8 = 3;
 
 /// Checks that each session keeps its own server connection.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Forbidden`] behind a pooler that does not guarantee this, and an error if
@@ -49,6 +50,7 @@ pub(super) async fn check_sessions(
 
 /// Checks that a role has every right on the tables that a node needs; `None` means the current
 /// role.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Forbidden`] with the statements that grant what is missing.

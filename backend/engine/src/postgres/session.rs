@@ -53,6 +53,7 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// Connects to the primary server.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Unavailable`] in most cases.

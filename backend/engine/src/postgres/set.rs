@@ -28,6 +28,7 @@ pub(super) struct Set {
 
 impl Set {
     /// Encodes a set.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Conflict`] if it changes a record twice or adds an entry twice, and

@@ -52,6 +52,7 @@ pub struct StoreStatus {
 
 impl Status {
     /// Checks whether a store can be kept safely on the server, in tables that this version knows.
+    ///
     /// # Errors
     ///
     /// Returns the reason if it cannot.
@@ -61,6 +62,7 @@ impl Status {
     }
 
     /// Checks whether a store can be created in the database.
+    ///
     /// # Errors
     ///
     /// Returns the reason if it cannot.
@@ -76,6 +78,7 @@ impl Status {
     }
 
     /// Checks whether a store can be kept safely on the server.
+    ///
     /// # Errors
     ///
     /// Returns the reason if it cannot.
@@ -98,6 +101,7 @@ impl Status {
 }
 
 /// Reads the state of a store.
+///
 /// # Errors
 ///
 /// Returns an error if the database does not respond.

@@ -129,6 +129,7 @@ pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
 }
 
 /// Verifies and removes the checksum.
+///
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if key and value were not written together.
@@ -140,6 +141,7 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
 }
 
 /// Splits a record's cell into version and value.
+///
 /// # Errors
 ///
 /// Returns the same errors as [`open`].

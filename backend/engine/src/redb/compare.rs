@@ -13,6 +13,7 @@ use crate::{
 
 /// Checks a set against the current rows, and returns the rows whose values depend on them.
 /// `definitions` is the newest position at which a definition changed.
+///
 /// # Errors
 ///
 /// Returns [`Fault::Asked`] if an expectation is not met.

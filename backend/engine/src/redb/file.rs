@@ -36,7 +36,7 @@ pub(super) struct Opened {
     pub(super) database: Database,
     /// The end of its change log.
     pub(super) head: Head,
-    /// The run of the store whose log frames are valid.
+    /// The generation of the store whose log frames are valid.
     pub(super) life: Life,
     pub(super) blocks: Arc<Blocks>,
 }
@@ -125,14 +125,14 @@ fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
     }
 }
 
-/// The table whose single row is the number of the current run.
+/// The table whose single row is the number of the current generation.
 const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
-/// The number of the last run whose log has marks. Earlier versions leave it unchanged.
+/// The number of the last generation whose log has marks. Earlier versions leave it unchanged.
 const MARKED: TableDefinition<'static, (), u64> = TableDefinition::new("marked life");
 /// Means that no frame of the log is valid: everything in it is in the tree.
 pub(super) const NO_LIFE: u64 = 0;
 
-/// A run of the store, from opening to closing.
+/// A generation of the store, from opening to closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Life {
     /// Its number, or [`NO_LIFE`].
@@ -155,7 +155,7 @@ fn read_life(database: &Database) -> Result<Life, Fault> {
     })
 }
 
-/// Makes the frames of a run valid from the commit on; its log must have been started.
+/// Makes the frames of a generation valid from the commit on; its log must have been started.
 pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Fault> {
     transaction.open_table(LIFE)?.insert((), life)?;
     transaction.open_table(MARKED)?.insert((), life)?;

@@ -23,12 +23,14 @@ use crate::{change::DiskShare, condition::FreeSpace};
 /// file, before the next sync is trusted.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be reopened once the previous handle is closed.
+    ///
     /// # Errors
     ///
     /// Returns an error if the medium fails.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
 
     /// Opens one of the two log files. They may be empty at first.
+    ///
     /// # Errors
     ///
     /// Returns an error if the medium fails.
@@ -66,6 +68,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
     }
 
     /// Stores checksums until the file is opened again.
+    ///
     /// # Errors
     ///
     /// Returns an error if the medium fails; the file is then scanned when it is next opened.
@@ -81,6 +84,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
 
     /// Starts a checksum journal with these bytes, and returns a writer to extend it, or `None` if
     /// this medium does not support journals.
+    ///
     /// # Errors
     ///
     /// Returns an error if the medium fails; the file is then scanned after a crash.

@@ -58,8 +58,9 @@ impl Mover {
         }
     }
 
-    /// Begins a run of the store, or none: moves what the log has from the previous run, and
-    /// removes what that left unfinished. From then on only frames of the new run are valid.
+    /// Begins a generation of the store, or none: moves what the log has from the previous
+    /// generation, and removes what that left unfinished. From then on only frames of the new
+    /// generation are valid.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
         let fault = match self.try_to_begin(memory, life) {
             Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
@@ -81,6 +82,7 @@ impl Mover {
     }
 
     /// Runs until asked to close.
+    ///
     /// # Errors
     ///
     /// Returns an error if the file was not closed cleanly, or is incomplete without the log.

@@ -156,6 +156,7 @@ impl MoverCommands {
     }
 
     /// Waits until no move is pending.
+    ///
     /// # Errors
     ///
     /// Returns an error if moving fails at the moment.

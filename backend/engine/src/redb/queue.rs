@@ -49,6 +49,7 @@ impl Queue {
     }
 
     /// Appends a set to its lane.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Unavailable`] if the lane is full or the queue is closed.

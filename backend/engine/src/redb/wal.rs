@@ -1,10 +1,10 @@
 //! The log in front of the tree: two files used alternately. A group of sets is one frame, written
 //! with one write and one sync; every confirmed set is in it.
 //!
-//! A frame begins at a multiple of 512 bytes and contains its checksum, the run of the store that
-//! it belongs to, and its position in the change log. Files are filled with zeros in advance and
-//! never truncated, since overwriting is cheaper than growing. Whatever follows the newest frame is
-//! from another run or has an earlier position.
+//! A frame begins at a multiple of 512 bytes and contains its checksum, the generation of the store
+//! that it belongs to, and its position in the change log. Files are filled with zeros in advance
+//! and never truncated, since overwriting is cheaper than growing. Whatever follows the newest
+//! frame is from another generation or has an earlier position.
 //!
 //! After a failed sync, no later sync of the same file is trusted for the frame: the kernel marks
 //! its pages clean, so a later success proves nothing. The frame is written to the other file, or
@@ -13,7 +13,7 @@
 //!
 //! The first sector of each file is its mark: a frame before all others that contains the minimum
 //! length of the file. This distinguishes a file that is missing, empty, truncated or from another
-//! run from one that was not written to yet.
+//! generation from one that was not written to yet.
 
 use std::io;
 
@@ -22,7 +22,7 @@ use redb::StorageBackend;
 use super::{fault::Fault, file::Life, medium::Medium};
 use crate::fault::EngineError;
 
-/// Size of a frame's head: the checksum, the length of the rows, the run, the position.
+/// Size of a frame's head: the checksum, the length of the rows, the generation, the position.
 const HEAD_BYTES: usize = 4 + 4 + 8 + 8;
 const SECTOR_BYTES: usize = 512;
 /// Initial size of a file; it is doubled when full,
@@ -96,7 +96,8 @@ impl Wal {
         })
     }
 
-    /// Reads the frames of a run after a position, in order.
+    /// Reads the frames of a generation after a position, in order.
+    ///
     /// # Errors
     ///
     /// Returns [`EngineError::Incomplete`] if a file is not as it was written, or a frame is
@@ -117,7 +118,7 @@ impl Wal {
         Ok(found)
     }
 
-    /// Reads the frames of a run after a position, up to the first gap.
+    /// Reads the frames of a generation after a position, up to the first gap.
     pub(super) fn left(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
         let found = self.found(life, after)?.into_iter().zip(after + 1..);
         let left = found.take_while(|(frame, position)| follows((frame, *position)));
@@ -134,7 +135,7 @@ impl Wal {
         Ok(found)
     }
 
-    /// Starts with empty files for a new run. Older frames must already be in the tree.
+    /// Starts with empty files for a new generation. Older frames must already be in the tree.
     pub(super) fn begin(&mut self, life: u64) -> io::Result<()> {
         (self.active, self.offset, self.life) = (0, FRAMES_AT, life);
         for file in &mut self.files {
@@ -179,6 +180,7 @@ impl Wal {
     }
 
     /// Writes and syncs the last frame.
+    ///
     /// # Errors
     ///
     /// After an error that may have left it on disk, the frame must be written to the other file,
@@ -224,7 +226,7 @@ impl LogFile {
         Ok(bytes)
     }
 
-    /// Writes the mark of a run, with the current length of the file.
+    /// Writes the mark of a generation, with the current length of the file.
     fn mark(&self, life: u64) -> io::Result<()> {
         let mut mark = Vec::new();
         begin_frame(&mut mark, life, MARK);
@@ -234,7 +236,7 @@ impl LogFile {
         self.file.write(0, &mark)
     }
 
-    /// Checks that the mark belongs to the run and that the file is as long as it says.
+    /// Checks that the mark belongs to the generation and that the file is as long as it says.
     fn check(&self, life: u64) -> Result<(), Fault> {
         let Self { name, length, .. } = self;
         let why = if *length == 0 {
@@ -299,8 +301,8 @@ fn follows((frame, position): (&Frame, u64)) -> bool {
     frame.position == position
 }
 
-/// Finds all whole frames of a run after a position, including those after an incomplete one, which
-/// they prove to be missing.
+/// Finds all whole frames of a generation after a position, including those after a gap, which
+/// prove that frames are missing.
 fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..) {
@@ -317,7 +319,7 @@ fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     }
 }
 
-/// Decodes the frame at the start of the bytes, if it is whole and of that run.
+/// Decodes the frame at the start of the bytes, if it is whole and of that generation.
 fn frame(bytes: &[u8], life: u64) -> Option<(u64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
     let number = |at: usize| head[at..at + 8].try_into().map_or(0, u64::from_be_bytes);

@@ -107,6 +107,7 @@ impl Writer {
     }
 
     /// Runs until the queue is closed and empty, then moves everything in memory.
+    ///
     /// # Errors
     ///
     /// Returns an error if some of it is only in the log.

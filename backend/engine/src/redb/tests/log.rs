@@ -26,8 +26,8 @@ fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// Returns a log with reused files: frames of another run, and frames that are already in the tree.
-/// File 1 has the frames 21 to 30, file 0 has 31 to 33 followed by older ones.
+/// Returns a log with reused files: frames of another generation, and frames that are already in
+/// the tree. File 1 has the frames 21 to 30, file 0 has 31 to 33 followed by older ones.
 fn used() -> (SimulatedDisk, Wal) {
     let disk = SimulatedDisk::default();
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();

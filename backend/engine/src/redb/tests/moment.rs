@@ -171,7 +171,7 @@ async fn a_kind_that_is_not_changed_says_so() {
     let head = engine.log_head().await.unwrap();
     assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);
     drop(engine);
-    // Positions of the previous run are unknown, so any kind may have changed at its end.
+    // Positions of the previous generation are unknown, so any kind may have changed at its end.
     let engine = open_with(&disk, NARROW).unwrap();
     assert_eq!(engine.last_changed(&[Kind::Client]), head);
 }
