@@ -51,7 +51,6 @@ impl LogPosition {
         Self(by_time.max(self.0.saturating_add(LIFE)))
     }
 
-    /// Returns the position halfway to a later one.
     pub(crate) const fn middle(self, later: Self) -> Self {
         Self(self.0 + later.steps_since(self) / 2)
     }

@@ -225,7 +225,6 @@ fn at(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     at.ok_or_else(|| EngineError::Corrupt("the database sent an unexpected response".into()))
 }
 
-/// Reads a record from two columns of a row.
 fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Row, EngineError> {
     let version: i64 = get(row, column)?;
     let cell: &[u8] = get(row, column + 1)?;

@@ -165,7 +165,6 @@ struct Shared {
 /// One more than the largest kind number.
 const KINDS: usize = Kind::ALL.len() + 1;
 
-/// A failed read.
 #[derive(Debug)]
 struct Unread {
     error: EngineError,

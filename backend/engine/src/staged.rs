@@ -41,7 +41,6 @@ struct Staged {
     version: u64,
 }
 
-/// The combined changes of one record.
 #[derive(Debug)]
 struct StagedRecord {
     /// The first change, whose expectation applies to the base.

@@ -15,7 +15,6 @@ const FEW: u32 = 3;
 /// The longest wait that a receiver can request.
 pub(crate) const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// The retry policy.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     steps: Vec<Duration>,
@@ -48,7 +47,6 @@ pub(crate) enum Next {
         /// Due time in milliseconds since 1970.
         due_ms: i64,
     },
-    /// No more attempts.
     Dead,
 }
 
@@ -111,7 +109,6 @@ impl Backoff {
     }
 }
 
-/// Returns the timeout for an attempt to a destination.
 pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
     destination.delivery.timeout.unwrap_or(config.timeout)
 }

@@ -14,7 +14,6 @@ pub(crate) const QUICK: Duration = Duration::from_millis(100);
 /// Responses slower than this indicate trouble.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The concurrency limit of a destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Concurrency(usize);
 

@@ -10,7 +10,6 @@ const OPENING: u32 = 3;
 /// Time without dead letters after which the problem is over.
 const WINDOW_MS: i64 = 3_600_000;
 
-/// The recent dead letters by destination.
 #[derive(Debug, Default)]
 pub(crate) struct DeadLetters(BTreeMap<RecordId, DeathTally>);
 

@@ -20,7 +20,6 @@ const PAGE: usize = 256;
 pub(crate) struct DigestCascade {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// By destination and digest.
     left: BTreeMap<(RecordId, RecordId), Range>,
     /// Whether pending digests from before the start are included.
     is_taken_up: bool,

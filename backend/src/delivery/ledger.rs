@@ -36,7 +36,6 @@ pub(crate) struct Ledger {
     backoff: Backoff,
     page_backoff: Backoff,
     random: StdRng,
-    /// The leased deliveries.
     unrecorded: HashMap<RecordId, Unrecorded>,
     /// Deliveries with recorded outcomes, and the log position of that: changes up to there are our
     /// own.
@@ -86,7 +85,6 @@ pub(crate) struct Plan {
     budgets: budget::Budgets,
     /// The remaining work per destination.
     left: Vec<leases::Left>,
-    /// The deliveries to send.
     leases: Vec<leases::Leased>,
     /// Deliveries held until an earlier one ends.
     held: Vec<leases::Held>,
@@ -395,7 +393,6 @@ impl Ledger {
 }
 
 impl leases::Leased {
-    /// Returns the lease as stored by the commit with that version.
     fn stored(self, version: u64, store: &Store) -> Lease {
         Lease {
             delivery: Arc::new(Stored::written(version, self.delivery, store)),

@@ -44,7 +44,6 @@ impl Moved {
         !self.gained.is_empty()
     }
 
-    /// Appends later changes.
     pub(crate) fn extend(&mut self, later: Self) {
         self.gained.retain(|slot| !later.lost.contains(slot));
         self.gained.extend(later.gained);

@@ -214,7 +214,6 @@ impl DestinationQueue {
         self.expect(i64::MIN);
     }
 
-    /// Records the outcome of an attempt.
     pub(crate) fn note(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
         let delivered = report.verdict.outcome == Outcome::Delivered;
         self.running -= 1;

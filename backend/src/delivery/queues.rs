@@ -46,9 +46,7 @@ pub(crate) struct Ready {
     pub(crate) probe: Option<Probe>,
 }
 
-/// The action for the next lease.
 pub(crate) enum Next {
-    /// Begin its attempt with a timeout.
     Begin(Lease, Duration),
     /// Return it; its attempt must not begin.
     GiveBack(RecordId),
@@ -101,7 +99,6 @@ impl Queues {
         found.map(|(id, _)| *id).collect()
     }
 
-    /// Records a waiting delivery.
     pub(crate) fn expect(&mut self, destination: RecordId, due_ms: i64) {
         if let Some(queue) = self.get_mut(destination) {
             queue.expect(due_ms);

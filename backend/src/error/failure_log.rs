@@ -10,7 +10,6 @@ use std::{
 
 /// Time for which the same failure is not logged again.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Number of failures remembered.
 const REMEMBERED_MAX: usize = 1_000;
 
 #[derive(Debug, Default)]

@@ -188,7 +188,6 @@ fn random() -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the code challenge of a verifier.
 fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

@@ -39,7 +39,6 @@ pub(super) enum PublicKey {
     Ed25519(Vec<u8>),
 }
 
-/// A key and its permitted use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) id: String,

@@ -13,7 +13,6 @@ use crate::{error::Error, limits::OVERLOAD_RETRY_AFTER};
 /// Divisor of the number of slots for the maximum per client.
 const SHARE: usize = 4;
 
-/// The slots for one kind of work.
 #[derive(Debug)]
 pub(crate) struct FairSlots {
     /// A plural for messages, such as "searches".

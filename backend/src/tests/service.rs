@@ -151,7 +151,6 @@ impl Service {
         Deliveries::new(self.store().clone(), self.clock())
     }
 
-    /// Whether any delivery waits.
     pub(super) async fn waits(&self) -> bool {
         let index = Index::DeliveryByDue;
         let engine = self.store().engine();

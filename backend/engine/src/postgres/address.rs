@@ -37,7 +37,6 @@ pub struct Address {
     pub(super) tls: Tls,
     pub(super) schema: String,
     pub(super) counters: StoreCounters,
-    /// Whether the database responds.
     pub(super) reach: Reach,
     pub(super) observed: Arc<Observed>,
     /// Limits attempts to connect.

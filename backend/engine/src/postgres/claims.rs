@@ -48,7 +48,6 @@ pub(super) struct Claims {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The identity of its writer.
     writer: Option<NodeId>,
     /// Whether it is to own slots.
     takes_part: bool,

@@ -45,7 +45,6 @@ impl DatabaseClock {
         clock
     }
 
-    /// Applies another reading.
     pub(super) fn read(&self, before: Duration, after: Duration, said_ms: i64) {
         let took = after.saturating_sub(before);
         let offset_ms = said_ms.saturating_sub(millis(before + took / 2));

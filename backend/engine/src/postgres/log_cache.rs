@@ -306,7 +306,6 @@ mod tests {
     use super::{LogCache, Origin, bit, name, step};
     use crate::{kind::Kind, log::Logged, position::LogPosition};
 
-    /// Returns the origin of a batch of a fixed writer.
     fn by(batch: i64) -> Origin {
         let writer = vec![1; 16];
         Origin { writer, batch }

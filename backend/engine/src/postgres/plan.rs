@@ -358,7 +358,6 @@ fn values<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     Box::new(values.collect::<Vec<Vec<u8>>>())
 }
 
-/// Returns the single entry of an index.
 fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
     let entry = entries.iter().find(|it| it.index == index)?;
     Some(&entry.key)

@@ -34,7 +34,6 @@ pub(super) enum Query {
     ComeBeside(Kind),
     /// Inserts entries of an index with a separate table.
     Come(Index),
-    /// Adds to counters.
     Sum,
     /// Folds idle counter rows.
     Fold,
@@ -44,7 +43,6 @@ pub(super) enum Query {
     Newest,
     /// Locks the order of the log if definitions and writer are as expected.
     Lock,
-    /// Appends a step to the log.
     Step,
     /// Records that definitions changed in the newest step.
     Define,
@@ -73,7 +71,6 @@ pub(super) enum Query {
     Log,
     /// Reads the newest and the oldest position of the log.
     Head,
-    /// Estimates the number of rows.
     Rows,
     /// Deletes old log steps.
     Trim,
@@ -81,7 +78,6 @@ pub(super) enum Query {
     Join,
     /// Renews a node's liveness and log position; returns the database's time.
     Renew,
-    /// Reads the live nodes.
     Nodes,
     /// Removes a node.
     Leave,

@@ -146,7 +146,6 @@ impl Readers {
     }
 }
 
-/// A failed read.
 enum Unread {
     /// A new session may succeed.
     Lost(EngineError),

@@ -247,7 +247,6 @@ impl Writer {
         self.renew().await;
     }
 
-    /// Renews the lease if it is due.
     async fn renew(&mut self) {
         let (Some((session, _)), Some(lease)) = (&self.session, &self.lease) else {
             return;

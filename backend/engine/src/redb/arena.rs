@@ -40,7 +40,6 @@ impl Arena {
     }
 }
 
-/// Returns the shelf of a number and the index on it.
 fn position(number: u32) -> (usize, usize) {
     let number = u64::from(number) + u64::from(FIRST_SHELF);
     let shelf = number.ilog2() - FIRST_SHELF.ilog2();

@@ -50,7 +50,6 @@ pub(super) enum Known {
     Not,
     /// Stored when the file was closed.
     Kept,
-    /// The journal.
     Noted,
 }
 

@@ -12,9 +12,7 @@ use crate::{
     read::Range,
 };
 
-/// The table of all rows.
 pub(super) const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
-/// A read-only table of rows.
 pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 const CHECKSUM_BYTES: usize = 4;
@@ -44,7 +42,6 @@ impl Space {
         [&[self.byte()], key].concat()
     }
 
-    /// Appends the full key of a row.
     pub(super) fn append_key(self, key: &[u8], bytes: &mut Vec<u8>) {
         bytes.push(self.byte());
         bytes.extend_from_slice(key);
@@ -83,7 +80,6 @@ impl Space {
         Index::ALL.into_iter().find(|it| !key.is_empty() && of(it))
     }
 
-    /// Returns the key within its space.
     pub(super) fn strip(key: &[u8]) -> &[u8] {
         key.get(1..).unwrap_or_default()
     }

@@ -43,7 +43,6 @@ impl Layers {
     }
 }
 
-/// The current layers.
 #[derive(Debug)]
 pub(super) struct Published {
     current: ArcSwap<Layers>,

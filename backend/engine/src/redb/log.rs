@@ -18,7 +18,6 @@ use crate::{
 /// Interval, in commits, at which up to as many old ones are trimmed.
 const STEP: u64 = 64;
 
-/// The end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Head {
     /// The newest commit.

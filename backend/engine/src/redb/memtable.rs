@@ -87,7 +87,6 @@ impl Memtable {
         self.bytes
     }
 
-    /// Returns the number of rows added.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }

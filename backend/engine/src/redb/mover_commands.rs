@@ -54,7 +54,6 @@ enum Ending {
     Gone,
 }
 
-/// A failed move.
 #[derive(Debug)]
 struct Stuck {
     why: String,
@@ -122,7 +121,6 @@ impl MoverCommands {
         self.change(|state| state.is_moving = true);
     }
 
-    /// Reports a completed move.
     pub(super) fn moved(&self) {
         self.change(|state| {
             state.is_moving = false;

@@ -8,7 +8,6 @@ use crate::read::Direction;
 /// Maximum number of items per node.
 const NODE_MAX: usize = 64;
 
-/// Access to the keys of items.
 pub(super) trait Keys {
     type Item: Copy;
 
@@ -29,7 +28,6 @@ pub(super) fn head(key: &[u8]) -> u128 {
     u128::from_be_bytes(padded)
 }
 
-/// A search key.
 #[derive(Debug, Clone, Copy)]
 struct Probe<'a, K> {
     keys: &'a K,
@@ -62,13 +60,10 @@ impl<'a, K: Keys> Probe<'a, K> {
 /// The new state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put<T> {
-    /// Insert or replace the item.
     Item(T),
-    /// Remove the item.
     Nothing,
 }
 
-/// Items ordered by key.
 #[derive(Debug, Clone)]
 pub(super) struct Ordered<T> {
     root: Arc<Node<T>>,

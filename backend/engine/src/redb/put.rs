@@ -6,7 +6,6 @@ use redb::Table;
 
 use super::{fault::Fault, memtable::Slot, runs::out_of_order};
 
-/// The table of rows in a write transaction.
 pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 
 /// Minimum number of neighbours for which a cursor pays off.

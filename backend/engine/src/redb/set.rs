@@ -13,7 +13,6 @@ use crate::{
     position::LogPosition,
 };
 
-/// An encoded set of changes.
 #[derive(Debug)]
 pub(super) struct Set {
     /// Expectations of changes, by key, except those that need new records.
@@ -27,13 +26,11 @@ pub(super) struct Set {
     rows: Batch,
     /// Locations of the records, which are sealed with their version.
     records: Vec<Span>,
-    /// The names for the change log.
     pub(super) names: Names,
     /// The changed kinds, as a bit set of their numbers.
     pub(super) kinds: u32,
     /// See [`crate::change::Set::rests_on`].
     pub(super) rests_on: Option<LogPosition>,
-    /// Whether it changes a definition.
     pub(super) defines: bool,
     pub(super) space: DiskShare,
     /// Approximate memory size.
@@ -54,7 +51,6 @@ pub(super) enum Becomes {
     Known,
     /// Keeps it under a new version.
     Same,
-    /// Adds to its counters.
     Sum(Vec<i64>),
 }
 

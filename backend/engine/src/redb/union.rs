@@ -23,7 +23,6 @@ pub(super) struct Union {
     filter: Filter,
     count: u64,
     tombstones: u64,
-    /// The last key merged.
     last: Option<Vec<u8>>,
 }
 

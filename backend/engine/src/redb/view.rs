@@ -16,7 +16,6 @@ pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Fault> + 'a;
 /// An owned row: its key and cell.
 pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
 
-/// A source of rows.
 pub(super) trait Rows {
     /// Reads the cell of a key.
     fn get<T>(
@@ -45,7 +44,6 @@ pub(super) trait Rows {
     }
 }
 
-/// A single table.
 pub(super) struct Plain<'a, T>(pub(super) &'a T);
 
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {

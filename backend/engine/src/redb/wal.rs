@@ -54,7 +54,6 @@ pub(super) struct Wal {
 #[derive(Debug)]
 struct LogFile {
     file: Box<dyn StorageBackend>,
-    /// Its display name.
     name: String,
     /// The size allocated for writing.
     length: u64,
@@ -72,7 +71,6 @@ pub(super) struct Unwritten {
 #[derive(Debug)]
 pub(super) struct Frame {
     position: u64,
-    /// Its rows, encoded as a batch.
     pub(super) rows: Vec<u8>,
 }
 
@@ -156,12 +154,10 @@ impl Wal {
         self.frame.extend_from_slice(rows);
     }
 
-    /// Completes the frame.
     pub(super) fn end_frame(&mut self) {
         end_frame(&mut self.frame);
     }
 
-    /// Returns the rows of the last frame.
     pub(super) fn rows(&self) -> &[u8] {
         let rows_bytes = self.frame[4..8].try_into().map_or(0, u32::from_be_bytes);
         &self.frame[HEAD_BYTES..HEAD_BYTES + rows_bytes as usize]
@@ -296,7 +292,6 @@ fn end_frame(frame: &mut [u8]) {
     frame[..4].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Whether a frame has that position.
 fn follows((frame, position): (&Frame, u64)) -> bool {
     frame.position == position
 }

@@ -62,7 +62,6 @@ struct Group {
     memory: Memtable,
 }
 
-/// A failed write of a group.
 struct WriteFailure {
     fault: Fault,
     /// Whether it may have been written anyway.

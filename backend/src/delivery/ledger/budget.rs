@@ -31,7 +31,6 @@ pub(super) type Budgets = BTreeMap<RecordId, Option<Spending>>;
 pub(super) struct Spending {
     stored: Option<Stored<BudgetWindow>>,
     window: BudgetWindow,
-    /// The deliveries over budget.
     beyond: Vec<Stored<Delivery>>,
 }
 

@@ -78,7 +78,6 @@ impl Left {
 }
 
 impl Plan {
-    /// Records a remaining delivery.
     pub(super) fn leave(&mut self, destination: RecordId, due_ms: i64) {
         let left = self.left.iter_mut();
         for left in left.filter(|left| left.destination == destination) {

@@ -144,7 +144,6 @@ impl Scenario {
         groups(rule) && (occurrence.status != Status::Open || !matches)
     }
 
-    /// Checks the occurrences against the model.
     async fn check_occurrences(&self) {
         let hosts = self.hosts();
         let mut found = 0;
@@ -225,7 +224,6 @@ impl Scenario {
         assert!(seen.is_empty(), "nobody knows of {:?}", seen.keys());
     }
 
-    /// Checks that no attempt was early.
     fn check_waits(&self, attempts: &[Attempt]) {
         let mut made = 0;
         for pair in attempts.windows(2) {

@@ -69,7 +69,6 @@ struct Note {
 /// A message: rule, destination, host, number of the occurrence, and whether it is an update.
 pub(super) type Sent = (usize, usize, usize, usize, bool);
 
-/// The state of the model.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) triggers: Vec<Trigger>,
@@ -81,15 +80,12 @@ pub(super) struct Model {
     /// The number of times each message was decided.
     pub(super) told: BTreeMap<Sent, usize>,
     pub(super) gone: BTreeSet<usize>,
-    /// The silenced sites.
     pub(super) silenced: BTreeSet<usize>,
-    /// The silenced hosts.
     pub(super) silenced_hosts: BTreeSet<usize>,
     /// Sites with an open outage that inhibits everything else there.
     pub(super) out: BTreeSet<usize>,
 }
 
-/// The changes of a step.
 #[derive(Default)]
 struct Changed {
     is_event: bool,
@@ -98,7 +94,6 @@ struct Changed {
     closed: bool,
 }
 
-/// An evaluation of rules.
 struct RuleQuestion<'a> {
     rules: &'a BTreeSet<usize>,
     changed: &'a Changed,

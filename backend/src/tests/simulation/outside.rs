@@ -14,10 +14,8 @@ use crate::{
     destination::receiver::{Receiver, Reply},
 };
 
-/// The behaviour of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
-    /// Accepts everything.
     Good,
     /// Rejects every message.
     Refuses,
@@ -34,7 +32,6 @@ pub(super) enum Mood {
 /// The pause that a busy destination requests.
 pub(super) const ASKED_WAIT_SECONDS: u64 = 90;
 
-/// A received request.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) path: String,
@@ -44,7 +41,6 @@ pub(super) struct Seen {
     pub(super) taken: bool,
 }
 
-/// The environment of the service.
 #[derive(Debug)]
 pub(super) struct Outside {
     pub(super) receiver: Receiver,

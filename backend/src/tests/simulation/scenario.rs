@@ -55,7 +55,6 @@ const REFUSES: usize = GOOD;
 const GONE: usize = GOOD + 2;
 /// Number of destinations with a budget, which come first.
 pub(super) const BUDGETED: usize = 4;
-/// The budget of such a destination.
 pub(super) const BUDGET: Budget = Budget {
     messages: 5,
     per: Duration::from_secs(300),
@@ -78,7 +77,6 @@ pub(super) struct Scenario {
     random: StdRng,
     clock: Arc<ManualClock>,
     hosts: usize,
-    /// Number of silences created.
     silences: usize,
     /// Whether notifications released together are gathered into one group; the model counts them
     /// one by one.
@@ -562,7 +560,6 @@ pub(super) fn groups(rule: usize) -> bool {
     rule < GOOD_RULES && rule % 9 == 7
 }
 
-/// Whether a rule is a shadow rule, which only records.
 pub(super) fn is_shadow(rule: usize) -> bool {
     rule < GOOD_RULES && rule % 9 == 4
 }
@@ -598,7 +595,6 @@ pub(super) fn incoming(event: &model::Event) -> IncomingEvent {
     }
 }
 
-/// Returns the query of a trigger.
 pub(super) fn trigger_query(trigger: Trigger) -> Query {
     let text = |text: &str| Literal::Text(text.into());
     let site = text(&format!("s{}", trigger.site));

@@ -43,7 +43,6 @@ struct Walk {
     world: World,
     model: Model,
     random: StdRng,
-    /// The open causes with their sites.
     causes: BTreeSet<(usize, usize)>,
     silences: BTreeMap<usize, String>,
     named: usize,
