@@ -287,7 +287,7 @@ impl Dispatcher {
             let Some(queue) = self.queues.get_mut(destination) else {
                 continue;
             };
-            // Wait until the outcome of each is recorded.
+            // Messages whose outcome is not recorded yet have to wait.
             let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
             while let Some(at) = wronged.iter().position(|it| !ledger.holds(*it)) {
                 match deliveries.revive(wronged[at]).await {
