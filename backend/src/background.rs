@@ -1,5 +1,4 @@
-//! Threads that give way to those that serve connections and ingest: their work takes the processor where
-//! these leave it.
+//! Low-priority threads, which yield the processor to those that serve connections and ingest.
 
 use std::{io, panic::resume_unwind, sync::Arc, thread::available_parallelism};
 
@@ -8,7 +7,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::limits::{BACKGROUND_READERS_MAX, BACKGROUND_THREADS_MAX};
 
-/// How far these threads give way: with as many others that want the processor, they have a quarter of it.
+/// Niceness of these threads: in competition with as many others they get a quarter of the
+/// processor.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
@@ -22,7 +22,7 @@ struct Threads(Option<Runtime>);
 impl Drop for Threads {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // The last work may end on a thread that must not wait.
+            // The last task may end on a thread that must not block.
             runtime.shutdown_background();
         }
     }
@@ -32,7 +32,8 @@ impl Background {
     /// Starts the threads: one for every two processors.
     ///
     /// # Errors
-    /// When there are none to be had.
+    ///
+    /// Returns an error if the threads cannot be started.
     pub(crate) fn start(name: &str) -> io::Result<Self> {
         let processors = available_parallelism().map_or(1, Into::into);
         let runtime = Builder::new_multi_thread()
@@ -45,16 +46,16 @@ impl Background {
         Ok(Self(Arc::new(Threads(Some(runtime)))))
     }
 
-    /// Where tasks of these threads are spawned.
     pub(crate) fn handle(&self) -> &Handle {
         let runtime = self.0.0.as_ref();
         runtime.expect("it is taken when it is dropped").handle()
     }
 
-    /// Does some work there. A panic of it continues here.
+    /// Runs some work there, and propagates its panics.
     ///
     /// # Cancel safety
-    /// The work ends where it next waits.
+    ///
+    /// Cancelling ends the work at its next await.
     pub(crate) async fn run(self, work: impl Future<Output = ()> + Send + 'static) {
         let task = AbortOnDropHandle::new(self.handle().spawn(work));
         if let Err(error) = task.await
@@ -65,7 +66,7 @@ impl Background {
     }
 }
 
-/// Has this thread give way to others. Elsewhere than on Linux that is reported of a whole process.
+/// Lowers the priority of this thread. Only on Linux; elsewhere it applies to the whole process.
 fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {

@@ -1,4 +1,4 @@
-//! Sending: from the decision to notify to the outcome of every attempt.
+//! Delivery of notifications, from the decision to notify to the outcome of every attempt.
 
 pub mod dispatcher;
 pub mod egress;

@@ -1,4 +1,4 @@
-//! What can go wrong with an operation, by what the caller should do about it.
+//! Errors of operations, classified by what the caller should do.
 
 mod failure_log;
 
@@ -9,82 +9,82 @@ pub use bellwether_backend_model::violation::Violation;
 
 pub use self::failure_log::log_failure;
 
-/// Why an operation was not carried out. The message of each kind is for people.
+/// The reason why an operation failed. The messages are for users.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is wrong: fix the fields and send it again.
+    /// The request is invalid; correct the fields and send it again.
     #[error("{}", first_violation(.0))]
     Invalid(Vec<Violation>),
-    /// What is asked for does not exist.
+    /// The resource does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The name is taken.
+    /// The name is already in use.
     #[error("{0}")]
     AlreadyExists(String),
-    /// The idempotency key was used for another request: take a new one.
+    /// The idempotency key was used for another request; use a new one.
     #[error(
         "the idempotency key was used for a request with another body; use a new key for each \
          request"
     )]
     KeyUsed,
-    /// The state does not allow it: change that first.
+    /// The state does not allow it; change that first.
     #[error("{0}")]
     FailedPrecondition(String),
-    /// The state does not allow it, for a reason that callers tell from others.
+    /// The state does not allow it, for a reason that callers can distinguish.
     #[error("{message}")]
     Refused {
-        /// Which reason.
+        /// The reason.
         reason: Reason,
-        /// A message for people.
+        /// A message for users.
         message: String,
     },
-    /// Another client changed it meanwhile: read it again and re-evaluate.
+    /// Changed by another client; read it again and retry.
     #[error("{0}")]
     Aborted(String),
-    /// No key, or a wrong one.
+    /// The key is missing or wrong.
     #[error("{0}")]
     Unauthenticated(String),
     /// The key's role does not allow it.
     #[error("{0}")]
     PermissionDenied(String),
-    /// A limit is reached: come back later.
+    /// A limit is reached; retry later.
     #[error("{message}")]
     Exhausted {
-        /// What is exhausted.
+        /// The exhausted resource.
         message: String,
-        /// When to come back; none when waiting does not help.
+        /// Retry delay; `None` if waiting does not help.
         retry_after: Option<Duration>,
     },
-    /// The service cannot do it now; nothing was changed.
+    /// The service is temporarily unable to do it; nothing was changed.
     #[error("{0}")]
     Unavailable(String),
-    /// The store failed while it wrote: whether it was carried out is not known.
+    /// The store failed while writing; the outcome is unknown.
     #[error(
         "the store failed while writing, so it is unknown whether this was done; check before you \
          retry"
     )]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The service does not do this.
+    /// The service does not support this.
     #[error("{0}")]
     Unimplemented(String),
-    /// The fault is the service's; the chain of sources goes to the log, not to the caller.
+    /// An internal error; the chain of sources is logged and not sent to the caller.
     #[error("the service has an internal fault")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Why the state does not allow something, where callers have to know.
+/// A machine-readable reason why the state does not allow something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The silence covers more than is likely to be meant.
+    /// The silence covers more than the author probably intended.
     SilenceTooBroad,
-    /// The silence is over.
+    /// The silence has ended.
     SilenceExpired,
-    /// Something uses it.
+    /// It is in use.
     InUse,
 }
 
 impl Error {
-    /// One wrong field.
+    /// Returns the error for one invalid field.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self::Invalid(vec![Violation::new(field, description)])
     }

@@ -1,4 +1,4 @@
-//! The service: a tonic gRPC server over redb that ingests events and sends messages.
+//! The service: a tonic gRPC server that ingests events and sends messages.
 
 mod background;
 pub mod config;

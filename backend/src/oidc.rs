@@ -1,5 +1,4 @@
-//! People who sign in at a provider of identities: their token shows who they are and what they may
-//! do.
+//! Sign-in of users at an identity provider: their tokens contain their identity and role.
 
 mod browser;
 mod claims;
@@ -21,20 +20,20 @@ use crate::{
 use browser::Browsers;
 use keyring::Keyring;
 
-/// A user whose token is good.
+/// A user with a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// `oidc:` and the name in the token.
     pub name: Name,
-    /// Who it is to the provider, for ever.
+    /// Permanent id of the user at the provider.
     pub subject: String,
-    /// What the person may do.
+    /// Role of the user.
     pub role: Role,
-    /// When the token ends, in milliseconds since 1970.
+    /// Expiry of the token, in milliseconds since 1970.
     pub ends_ms: i64,
 }
 
-/// Knows people by the tokens of one provider.
+/// Authenticates users by the tokens of one provider.
 #[derive(Debug)]
 pub struct SignIns {
     config: OidcConfig,
@@ -44,7 +43,7 @@ pub struct SignIns {
 }
 
 impl SignIns {
-    /// Takes the tokens of that provider, which is asked for its keys when the first one comes.
+    /// Creates it for a provider, whose keys are fetched when the first token arrives.
     pub fn new(config: OidcConfig, clock: Arc<dyn Clock>) -> Self {
         let provider = Provider::new(&config.issuer, config.authorities.certificates());
         Self {
@@ -60,16 +59,17 @@ impl SignIns {
         &self.config
     }
 
-    /// Whether that can be a token, and is no key of a client.
+    /// Whether a credential can be a token, as opposed to a client's key.
     pub fn takes(shown: &str) -> bool {
         shown.split('.').count() == 3 && !shown.starts_with("bw_")
     }
 
-    /// Whose token that is.
+    /// Returns the user of a token.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] when it is not good, [`Error::PermissionDenied`] when nothing in it
-    /// gives a role, [`Error::Unavailable`] while the provider's keys are not known.
+    ///
+    /// Returns [`Error::Unauthenticated`] if the token is invalid, [`Error::PermissionDenied`] if
+    /// it grants no role, and [`Error::Unavailable`] while the provider's keys are unknown.
     pub async fn person(&self, shown: &str) -> Result<Person, Error> {
         let token = token::Token::read(shown)?;
         let key = self.keyring.find(token.key_id(), token.algorithm()).await?;
@@ -77,7 +77,7 @@ impl SignIns {
         claims::person(token.claims(), &self.config, self.clock.now_ms())
     }
 
-    /// Keeps the provider's keys up to date until the service stops.
+    /// Keeps the provider's keys up to date until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
@@ -86,7 +86,6 @@ impl SignIns {
     }
 }
 
-/// A token that is not good.
 fn refused(why: &str) -> Error {
     Error::Unauthenticated(format!(
         "the token is invalid: {why}; sign in again, such as with `bellwether login`"

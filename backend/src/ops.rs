@@ -1,4 +1,4 @@
-//! What the service does: every change of state is one function and one commit.
+//! The operations of the service; every state change is one function and one commit.
 
 pub mod annotate;
 pub mod audit;

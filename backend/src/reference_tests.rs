@@ -1,4 +1,4 @@
-//! The reference topics show what the code does.
+//! Checks that the reference topics match the code.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -22,7 +22,7 @@ use crate::{
     template::{JINJA_FILTERS, OPEN_VARIABLES, Template, VARIABLES},
 };
 
-/// When set, examples that differ are rewritten instead of failing.
+/// If set, differing examples are rewritten instead of failing the test.
 const WRITE: &str = "BELLWETHER_WRITE_REFERENCE";
 const NOW_MS: i64 = 1_769_846_400_000;
 
@@ -30,7 +30,8 @@ fn topic(name: &str) -> &'static Topic {
     Topic::find(name).unwrap()
 }
 
-/// The rows, without the heading, of the table under a heading; the first table when it is empty.
+/// Returns the rows of the table below a heading, without the table's header; the first table if
+/// `heading` is empty.
 fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
     let mut under = String::new();
     for block in topic.blocks() {
@@ -43,7 +44,7 @@ fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
     panic!("{} has no table under `{heading}`", topic.name);
 }
 
-/// What is in code marks in the first cells of a table.
+/// Returns the code spans in the first cells of a table.
 fn names(topic: &Topic, heading: &str) -> BTreeSet<String> {
     let rows = table(topic, heading).into_iter();
     rows.map(|row| row[0].trim_matches('`').to_owned())
@@ -210,7 +211,7 @@ fn webhook() -> DestinationKind {
     })
 }
 
-/// Every example that is reported: its topic, the info of its fence, and what the code makes.
+/// Returns every generated example: its topic, the info of its code fence, and its content.
 fn examples() -> Vec<(&'static str, &'static str, String)> {
     let sent = made(webhook(), "{{event.severity}}: {{event.summary}}");
     let document: Value = serde_json::from_str(sent["body"].as_str().unwrap()).unwrap();
@@ -286,7 +287,6 @@ fn every_example_message_is_what_the_code_makes() {
     }
 }
 
-/// Puts an example into its topic.
 fn write(name: &str, info: &str, made: &str) {
     let path = format!(
         "{}/../proto/reference/{name}.md",

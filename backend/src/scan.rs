@@ -1,8 +1,8 @@
-//! Work that costs much, on separate threads: so many concurrently, a fair share for each client,
-//! in short turns, and ended when its caller is gone.
+//! Expensive work on separate threads: with limited concurrency, a fair share for each client, in
+//! short time slices, and cancelled when its caller is gone.
 //!
-//! What a call may cost is up to its caller: a query of 500 clauses, over every stored event. On the
-//! threads that serve connections and ingest it would hold up both.
+//! The cost of a call is up to its caller, such as a query of 500 clauses over every stored event.
+//! On the threads that serve connections and ingest, it would delay both.
 
 mod fair_slots;
 #[cfg(test)]
@@ -38,21 +38,20 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The scan that this task does. It belongs to the task and not to the arguments of everything
-    /// that looks at many records, so that none can forget to give way.
+    /// The scan that this task performs. A task local rather than an argument, so that no code that
+    /// scans records can forget to yield.
     static CURRENT: Scan;
 }
 
-/// What a task knows of the scan that it does.
 #[derive(Clone)]
 struct Scan {
     client: Arc<str>,
-    /// Where its steps find slots; none for a scan that has one from beginning to end.
+    /// The slots for its steps; `None` for a scan that has one slot throughout.
     steps: Option<Arc<FairSlots>>,
-    /// Whether nothing is changed, so that it may end anywhere.
+    /// Whether it changes nothing, and may therefore end anywhere.
     reads: bool,
     is_over: Arc<AtomicBool>,
-    /// When its turn began.
+    /// Start of the current time slice.
     begun: Cell<Instant>,
 }
 
@@ -64,16 +63,16 @@ pub struct Scans {
     steps: Arc<FairSlots>,
 }
 
-/// The client for which something is scanned, and whether that changes nothing.
+/// The client that a scan is performed for, and whether it is read-only.
 #[derive(Debug, Clone)]
 pub struct Scanner {
-    /// The client that has the share.
+    /// The client whose share is used.
     pub client: Arc<str>,
-    /// Whether nothing is changed.
+    /// Whether it is read-only.
     pub reads: bool,
 }
 
-/// Ends a scan when it is dropped.
+/// A running scan, cancelled on drop.
 #[derive(Debug)]
 pub struct Running<T> {
     task: AbortOnDropHandle<T>,
@@ -90,7 +89,8 @@ impl Scans {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When there are none to be had.
+    ///
+    /// Returns an error if the threads cannot be started.
     pub fn start() -> io::Result<Self> {
         effort::run_by(&OfTask);
         Ok(Self {
@@ -100,13 +100,16 @@ impl Scans {
         })
     }
 
-    /// Does some work from beginning to end, as soon as its client has a slot.
+    /// Runs some work from beginning to end, as soon as its client has a slot.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] when too many wait for one.
+    ///
+    /// Returns [`Error::Exhausted`] if too many already wait for one.
     ///
     /// # Cancel safety
-    /// The work ends where it next waits, one that changes nothing also amid an event.
+    ///
+    /// Cancelling ends the work at its next await, and read-only work even in the middle of an
+    /// event.
     pub async fn run<T: Send + 'static>(
         &self,
         scanner: &Scanner,
@@ -115,14 +118,14 @@ impl Scans {
         let slot = self.calls.take(&scanner.client).await?;
         let work = async {
             let done = work.await;
-            // It is kept until the work has ended, also where its caller is gone.
+            // Held until the work has ended, even if its caller is gone.
             drop(slot);
             done
         };
         self.spawn(scanner, None, work).done().await
     }
 
-    /// Begins some work that takes a slot for each of its steps, by [`step`].
+    /// Starts work that takes a slot for each of its steps with [`step`].
     pub fn begin<T: Send + 'static>(
         &self,
         scanner: &Scanner,
@@ -154,7 +157,6 @@ impl Scans {
 }
 
 impl<T> Running<T> {
-    /// Waits for its end.
     async fn done(mut self) -> Result<T, Error> {
         match (&mut self.task).await {
             Ok(done) => Ok(done),
@@ -166,8 +168,8 @@ impl<T> Running<T> {
     }
 }
 
-/// Gives others their turn when that of this task is over. A task that no one waits for any more
-/// does not return from here, so that what it found amid its end is never used.
+/// Yields if the time slice of this task is over. A task that nobody waits for any more does not
+/// return from here, so that partial results are never used.
 pub async fn turn() {
     let is_due = CURRENT.try_with(|scan| {
         let is_over = scan.is_over.load(Ordering::Relaxed);
@@ -177,28 +179,27 @@ pub async fn turn() {
         Ok((true, _)) => pending().await,
         Ok((_, true)) => {
             yield_now().await;
-            // It cannot be missing: the task is the same.
+            // Cannot fail: the task is the same.
             let _ = CURRENT.try_with(|scan| scan.begun.set(Instant::now()));
         }
         Ok((_, false)) | Err(_) => {}
     }
 }
 
-/// A slot for one step of work that was begun by [`Scans::begin`], until it is dropped; none where none
-/// is needed.
+/// Waits for a slot for one step of work that was started by [`Scans::begin`], or returns `None` if
+/// no slot is needed. The slot is released on drop.
 pub async fn step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
     let (slots, client) = wanted.ok().flatten()?;
-    // As many wait as there are streams, which are bounded.
+    // The number of waiting steps is bounded by the number of streams.
     slots.take(&client).await.ok()
 }
 
-/// The client of this task's scan.
 pub(crate) fn client() -> Option<Arc<str>> {
     CURRENT.try_with(|scan| Arc::clone(&scan.client)).ok()
 }
 
-/// Work for the scan of this task that another task does.
+/// Carries the scan of this task over to work in another task.
 pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
     async {
@@ -209,17 +210,17 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// What the scan of a task means to the computations that it consists of.
+/// The effort limits of the scan of this task.
 pub(crate) struct OfTask;
 
 impl effort::Host for OfTask {
-    /// Also when [`turn`] will not return.
+    /// Also true if [`turn`] will not return.
     fn is_over(&self) -> bool {
         let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
         over.unwrap_or(false) || timed::is_over()
     }
 
-    /// Meanwhile other tasks continue on another thread.
+    /// Other tasks continue on another thread.
     fn apart(&self, work: &mut (dyn FnMut() + Send)) {
         match CURRENT.try_with(|_scan| ()) {
             Ok(()) => block_in_place(work),

@@ -1,4 +1,4 @@
-//! The service as a whole on disks and clocks that fail, and a network that misbehaves.
+//! Tests of the whole service with failing disks and clocks, and a misbehaving network.
 
 mod cells;
 mod clock_walk;

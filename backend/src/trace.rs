@@ -1,6 +1,6 @@
-//! Spans of what happens to an event, for a collector of OpenTelemetry: one of the call that brings
-//! it, one of the decision, one of each attempt of a delivery that follows from it. Without a
-//! collector there are none, and the context that a sender gave is passed on as it is.
+//! OpenTelemetry spans for the path of an event: one for the call that brings it, one for the
+//! decision, and one for each attempt of a resulting delivery. Without a collector there are no
+//! spans, and the sender's context is passed on unchanged.
 
 mod export;
 
@@ -18,25 +18,25 @@ pub use self::export::{BadTraces, Exporting, TraceConfig, export};
 use crate::domain::TraceContext;
 pub use opentelemetry::trace::SpanKind;
 
-/// What makes spans; the process has one or none, as it has one log.
+/// The tracer; a process has at most one, like its log.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
 tokio::task_local! {
-    /// What the work of this task follows from.
+    /// The context of this task's work.
     static CURRENT: Option<TraceContext>;
 }
 
-/// What the work of this task follows from.
+/// Returns the context of this task's work.
 pub fn current() -> Option<TraceContext> {
     CURRENT.try_with(|it| *it).ok().flatten()
 }
 
-/// Does work that follows from something.
+/// Runs work with a context.
 pub async fn within<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
     CURRENT.scope(context, work).await
 }
 
-/// A span that ends when this is dropped; where no span is made, what it follows from.
+/// A span that ends on drop; without a tracer, only its parent context.
 #[derive(Debug)]
 pub struct Span {
     made: Option<Box<SdkSpan>>,
@@ -44,7 +44,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Begins a span that follows from another one, or a trace.
+    /// Begins a span with a parent, or a new trace.
     pub fn begin(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
         let Some(tracer) = TRACER.get() else {
             return Self {
@@ -63,7 +63,7 @@ impl Span {
             span: context.span_id().to_bytes(),
             is_sampled: context.is_sampled(),
         };
-        // What no one sees costs nothing further.
+        // Spans that are not sampled have no further cost.
         let context = (own.is_sampled || parent.is_some()).then_some(own);
         Self {
             made: Some(Box::new(made)),
@@ -71,7 +71,7 @@ impl Span {
         }
     }
 
-    /// Begins a span that follows from another one; none without that.
+    /// Begins a span with a parent; without one, no span.
     pub fn of(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
         match parent {
             Some(_) => Self::begin(name, kind, parent),
@@ -82,19 +82,19 @@ impl Span {
         }
     }
 
-    /// What follows from it has this.
+    /// Returns the context for its children.
     pub fn context(&self) -> Option<TraceContext> {
         self.context
     }
 
-    /// Says something about it, which is made only if it is shown.
+    /// Adds an attribute, which is only computed if the span is recorded.
     pub fn note<V: Into<Value>>(&mut self, key: &'static str, value: impl FnOnce() -> V) {
         if let Some(made) = &mut self.made {
             made.set_attribute(KeyValue::new(key, value()));
         }
     }
 
-    /// Says that it failed.
+    /// Marks it as failed.
     pub fn fail(&mut self, why: impl fmt::Display) {
         if let Some(made) = &mut self.made {
             made.set_status(Status::error(why.to_string()));

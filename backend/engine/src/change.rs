@@ -1,32 +1,32 @@
-//! What is written: sets of changes, each of which names the version it expects.
+//! Sets of changes, each of which expects a version of its record.
 
 use super::{
     fault::EngineError, index::Index, kind::Kind, ownership::Claim, position::LogPosition,
 };
 
-/// Which queue a set of changes waits in.
+/// The queue that a set of changes waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// Small changes that people wait for; served first.
+    /// Small interactive changes; served first.
     Admin,
     /// Intake.
     Bulk,
-    /// What only the process that leads does: it is refused to one that does not any more. Where no
-    /// other may use the store, the service's own changes, of which a commit takes only a little.
+    /// Work of the leader; refused unless this process leads. In a store that is not shared, the
+    /// service's own changes, which are limited to a small part of each commit.
     Leader,
-    /// What only the owner of something does: see [`Set::claims`]. Where no other may use the store, the
-    /// same as [`Lane::Leader`].
+    /// Work of the owner of a slot; see [`Set::claims`]. In a store that is not shared, the same as
+    /// [`Lane::Leader`].
     Owner,
 }
 
-/// What a change expects to find.
+/// The expected state of the changed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// No record under the key.
     Absent,
-    /// The record at that version.
+    /// The record has this version.
     Version(u64),
-    /// Whatever is there, or nothing: such a change conflicts with no other one.
+    /// Any state; such a change never conflicts.
     Any,
 }
 
@@ -35,7 +35,7 @@ pub enum Expect {
 pub struct Entry {
     /// The index.
     pub index: Index,
-    /// The key that sorts; unique in the index.
+    /// The sort key; unique in the index.
     pub key: Vec<u8>,
 }
 
@@ -46,24 +46,24 @@ pub struct Change {
     pub kind: Kind,
     /// The record's key.
     pub key: Vec<u8>,
-    /// What must be found for the whole set to be applied.
+    /// The precondition; if it fails, the whole set is rejected.
     pub expect: Expect,
-    /// What to do.
+    /// The operation on the record.
     pub action: Action,
-    /// Index entries to remove; each must lead to this record.
+    /// Index entries to remove; each must point to this record.
     pub remove: Vec<Entry>,
-    /// Index entries to add; an entry that exists and is not removed in the same set is a conflict.
+    /// Index entries to add. Conflicts if an entry exists and is not removed in the same set.
     pub add: Vec<Entry>,
-    /// Whether the change log names the record.
+    /// Whether the change is written to the change log.
     pub is_logged: bool,
-    /// Whether it adds to the store, which is refused when the disk runs short: see [`Set::space`].
+    /// Whether it adds data, which is refused when disk space is low; see [`Set::space`].
     pub adds: bool,
-    /// Whether it changes what decisions rest on: see [`Set::rests_on`].
+    /// Whether it changes a definition that decisions depend on; see [`Set::rests_on`].
     pub defines: bool,
 }
 
 impl Change {
-    /// A change without entries, which the change log names.
+    /// Returns a logged change without index entries.
     pub fn new(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Self {
         Self {
             kind,
@@ -79,36 +79,36 @@ impl Change {
     }
 }
 
-/// The part of the free space that a set which adds to the store may use. Each includes the parts before it.
+/// The part of the free space available to a set that adds data. Each variant includes the ones
+/// before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiskShare {
-    /// Only what exceeds the floor: for events of senders.
+    /// Only the space above the floor: for events from senders.
     AboveFloor,
-    /// The reserve below the floor, down to a quarter of it: for the service's own work.
+    /// Also three quarters of the reserve below the floor: for the service's own work.
     #[default]
     Reserve,
-    /// All that is left: for events about the store itself. [`Lane::Admin`] may always use it.
+    /// All remaining space: for events about the store itself. [`Lane::Admin`] may always use it.
     All,
 }
 
-/// Changes that are applied together, each of another record.
+/// Changes applied atomically, each to a different record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
     /// The changes.
     pub changes: Vec<Change>,
-    /// The free space that it may use if one of them [`Change::adds`].
+    /// The free space available to the set if one of its changes [`Change::adds`].
     pub space: DiskShare,
-    /// The position in the change log up to which was read what the changes were decided by. The set
-    /// conflicts when a change that [`Change::defines`] was committed after it; none rests on
-    /// nothing.
+    /// The change log position up to which the deciding reads were current. The set conflicts if a
+    /// change that [`Change::defines`] was committed after it. `None` disables the check.
     pub rests_on: Option<LogPosition>,
-    /// What this process has to own when the set is applied; else it is refused. Where no other may use the
-    /// store, it does.
+    /// Slots that this process must own when the set is applied; otherwise the set is refused.
+    /// Always satisfied in a store that is not shared.
     pub claims: Vec<Claim>,
 }
 
 impl Set {
-    /// Whether it is refused in a lane when the space is only left for some sets.
+    /// Whether the set is refused in `lane` when only `left_for` of the space is available.
     pub(super) fn is_refused(&self, lane: Lane, left_for: DiskShare) -> bool {
         let adds = |change: &Change| change.adds && change.action != Action::Check;
         lane != Lane::Admin && self.space < left_for && self.changes.iter().any(adds)
@@ -124,35 +124,36 @@ impl From<Vec<Change>> for Set {
     }
 }
 
-/// What a set of changes became.
+/// The result of an applied set of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Applied {
-    /// The commit's position in the change log; other sets may be in the same commit.
+    /// The commit's position in the change log; a commit can contain several sets.
     pub position: LogPosition,
-    /// The version of every record that it stored or touched.
+    /// The version of every record that the set stored or touched.
     pub version: u64,
 }
 
-/// What to do with a record.
+/// An operation on a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Store this value.
     Put(Vec<u8>),
-    /// Remove the record.
+    /// Delete the record.
     Delete,
-    /// Leave the value and raise the version, so that decisions made on the old one conflict.
+    /// Raise the version but keep the value, so that decisions based on the old version conflict.
     Touch,
-    /// Write nothing: the record must only be as expected when the set is applied.
+    /// Write nothing; only check the expectation.
     Check,
-    /// Add to the numbers that the record consists of, one by one; one that is not there is zero,
-    /// and a record that only has zeros left is removed.
+    /// Add to the record's counters element by element. Missing ones count as zero, and a record
+    /// left with only zeros is deleted.
     Add(Vec<i64>),
 }
 
-/// The numbers that a record consists of.
+/// Decodes the counters of a record.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] when it consists of something else.
+///
+/// Returns [`EngineError::Corrupt`] if the value is not a list of numbers.
 pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
     let (numbers, rest) = value.as_chunks();
     if !rest.is_empty() {
@@ -161,10 +162,11 @@ pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
     Ok(numbers.iter().copied().map(i64::from_be_bytes).collect())
 }
 
-/// What [`Action::Add`] makes of a record; none when it is removed.
+/// Returns the value that [`Action::Add`] produces, or `None` if the record is deleted.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] when the record does not consist of numbers.
+///
+/// Returns [`EngineError::Corrupt`] if the value is not a list of numbers.
 pub(super) fn sum(value: Option<&[u8]>, add: &[i64]) -> Result<Option<Vec<u8>>, EngineError> {
     let mut sum = value.map(numbers).transpose()?.unwrap_or_default();
     add_to(&mut sum, add);
@@ -172,7 +174,7 @@ pub(super) fn sum(value: Option<&[u8]>, add: &[i64]) -> Result<Option<Vec<u8>>, 
     Ok(is_left.then(|| sum.into_iter().flat_map(i64::to_be_bytes).collect()))
 }
 
-/// Adds numbers to numbers, one by one.
+/// Adds `add` to `sum` element by element.
 pub fn add_to(sum: &mut Vec<i64>, add: &[i64]) {
     if sum.len() < add.len() {
         sum.resize(add.len(), 0);

@@ -1,4 +1,4 @@
-//! The time, as something that is passed in.
+//! Clocks that can be injected.
 
 mod steady;
 
@@ -18,45 +18,46 @@ pub const MINUTE_MS: i64 = 60_000;
 /// A day, in milliseconds.
 pub const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
-/// Longest sleep without a look at the clock, so that a clock that was set forward is noticed.
+/// Longest sleep between two reads of the clock, so that a forward step is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
-/// By how much the time must be off what has passed for the clock to have been set; less is drift,
-/// or a process that was held up between two readings.
+/// Smallest difference between wall clock and elapsed time that counts as a clock step. Less is
+/// drift, or a process that was suspended between two readings.
 pub const STEP_MIN_MS: i64 = 5_000;
 #[cfg(target_os = "linux")]
 const PASSED: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const PASSED: ClockId = ClockId::Monotonic;
 
-/// The identity of a run of the machine's kernel, in which [`Clock::passed`] counts on.
+/// Identifies a boot of the kernel, during which [`Clock::passed`] is continuous.
 pub type Boot = [u8; 16];
 
-/// Tells the time, and waits for it.
+/// A source of time that can be waited on.
 #[async_trait]
 pub trait Clock: Debug + Send + Sync + 'static {
     /// Milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// How much time has passed since some moment, whatever anybody sets the clock to.
+    /// Time elapsed since an arbitrary moment, unaffected by clock steps.
     fn passed(&self) -> Duration;
 
-    /// How far the clock is ahead of [`Clock::passed`], in milliseconds: a change of
-    /// [`STEP_MIN_MS`] or more means that it was set.
+    /// Difference between the wall clock and [`Clock::passed`], in milliseconds. A change of
+    /// [`STEP_MIN_MS`] or more means that the clock was stepped.
     fn offset_ms(&self) -> i64 {
         self.now_ms().saturating_sub(millis(self.passed()))
     }
 
-    /// Returns the run of the kernel that [`Clock::passed`] belongs to; none where that is not known.
+    /// Returns the boot that [`Clock::passed`] belongs to, or `None` if it is unknown.
     fn boot(&self) -> Option<Boot> {
         machine_boot()
     }
 
-    /// Returns when the clock shows that time or a later one, immediately when it already does;
-    /// also when the clock is set back, so that the caller looks again at what it waits for.
+    /// Waits until the clock shows `at_ms` or later. Also returns when the clock is set back, so
+    /// that the caller checks its condition again.
     ///
     /// # Cancel safety
-    /// A dropped call leaves nothing behind.
+    ///
+    /// This method is cancel safe.
     async fn wait_until(&self, at_ms: i64);
 }
 
@@ -95,7 +96,6 @@ impl Clock for SystemClock {
     }
 }
 
-/// The run of this machine's kernel.
 fn machine_boot() -> Option<Boot> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits: String = text.trim().split('-').collect();
@@ -104,12 +104,12 @@ fn machine_boot() -> Option<Boot> {
         .map(u128::to_be_bytes)
 }
 
-/// A duration as the clock counts.
+/// Converts a duration to milliseconds.
 pub fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A clock that stands still until it is moved: for tests.
+/// A clock for tests that stands still until it is moved.
 #[derive(Debug, Default)]
 pub struct ManualClock(watch::Sender<ManualTime>);
 
@@ -121,7 +121,7 @@ struct ManualTime {
 }
 
 impl ManualClock {
-    /// A clock that shows that time, in milliseconds since 1970.
+    /// Creates a clock that shows `now_ms`, in milliseconds since 1970.
     pub fn at(now_ms: i64) -> Self {
         Self(watch::Sender::new(ManualTime {
             now_ms,
@@ -129,7 +129,7 @@ impl ManualClock {
         }))
     }
 
-    /// Lets time pass, and wakes those who wait for the time it then shows.
+    /// Advances the time and wakes everyone waiting for it.
     pub fn advance(&self, by: Duration) {
         self.0.send_modify(|reading| {
             reading.now_ms = reading.now_ms.saturating_add(millis(by));
@@ -137,13 +137,13 @@ impl ManualClock {
         });
     }
 
-    /// Sets the clock forward by so many milliseconds, or back, while no time passes.
+    /// Steps the clock by `by_ms` without any time passing.
     pub fn set(&self, by_ms: i64) {
         self.0
             .send_modify(|reading| reading.now_ms = reading.now_ms.saturating_add(by_ms));
     }
 
-    /// Begins another run of the kernel, as a restart of the machine does.
+    /// Simulates a restart of the machine.
     pub fn reboot(&self) {
         self.0.send_modify(|reading| {
             reading.passed = Duration::ZERO;
@@ -172,7 +172,7 @@ impl Clock for ManualClock {
         let before_ms = offset_ms(&reading.borrow());
         let is_over =
             |reading: &ManualTime| reading.now_ms >= at_ms || offset_ms(reading) < before_ms;
-        // The sender lives as long as this call, so waiting cannot fail.
+        // Cannot fail: the sender outlives this call.
         drop(reading.wait_for(is_over).await);
     }
 }

@@ -1,5 +1,5 @@
-//! What several processes that share a store need of it: which of them live, which one leads, and what each
-//! knows. A process that has its store to itself leads from the start, and nothing of the rest happens.
+//! Coordination of the processes that share a store: liveness, leadership and ownership. A process
+//! with a store of its own leads from the start.
 
 use std::{fmt::Debug, future::pending, time::Duration};
 
@@ -11,41 +11,41 @@ use crate::{fault::EngineError, ownership::Owned, position::LogPosition};
 /// A process that uses a shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSeen {
-    /// What it is called.
+    /// Name of the node.
     pub name: String,
-    /// Since when it has been there, in milliseconds since 1970.
+    /// Time when it joined, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Up to which position it has followed the change log.
+    /// The position up to which it has followed the change log.
     pub follows: LogPosition,
-    /// Whether it leads.
+    /// Whether it is the leader.
     pub leads: bool,
-    /// How many of the [`crate::ownership::SLOTS`] it owns.
+    /// Number of the [`crate::ownership::SLOTS`] that it owns.
     pub slots: u32,
-    /// Whether it is the one that asks.
+    /// Whether it is this process.
     pub is_this: bool,
-    /// What it reports about itself, see [`Cluster::tell`].
+    /// Its report about itself; see [`Cluster::tell`].
     pub about: String,
 }
 
-/// What of that which a store needs one process does: for each destination or event its owner, else the one
-/// that leads.
+/// A kind of work that one process does: the owner of the destination or event, otherwise the
+/// leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
-    /// Delivering, to the destinations that the process owns.
+    /// Delivering to the destinations that the process owns.
     Delivery,
-    /// Evaluating what is held.
+    /// Evaluating held notifications.
     Review,
-    /// Closing and deleting events, of those that the process owns.
+    /// Closing and deleting the events that the process owns.
     Ageing,
-    /// Deleting and folding, now and then.
+    /// Periodic deletion and folding.
     Sweep,
 }
 
 impl Duty {
-    /// Those that advance all the time, with or without something to do.
+    /// Duties that advance continuously, even when idle.
     pub const STEADY: [Self; 3] = [Self::Delivery, Self::Review, Self::Ageing];
 
-    /// Its word.
+    /// Returns the name of the duty.
     pub fn word(self) -> &'static str {
         match self {
             Self::Delivery => "delivery",
@@ -56,82 +56,86 @@ impl Duty {
     }
 }
 
-/// The processes that share a store, as one of them sees it.
+/// The processes that share a store, from the perspective of this process.
 #[async_trait]
 pub trait Cluster: Debug + Send + Sync {
-    /// Returns once this process leads: of those that share the store one does, and what is to be done
-    /// once is done by that. One that has the store to itself leads from the start.
+    /// Waits until this process is the leader. A process with a store of its own leads from the
+    /// start.
     ///
     /// # Cancel safety
-    /// A dropped call leaves nothing behind that the next one does not find.
+    ///
+    /// This method is cancel safe.
     async fn lead(&self) {}
 
-    /// Returns once this process does not lead any more.
+    /// Waits until this process is no longer the leader.
     ///
     /// # Cancel safety
-    /// A dropped call leaves nothing behind.
+    ///
+    /// This method is cancel safe.
     async fn deposed(&self) {
         pending::<()>().await;
     }
 
-    /// What of that which is divided among the processes this one owns now.
+    /// Watches the slots that this process owns.
     fn owned(&self) -> watch::Receiver<Owned> {
         watch::Sender::new(Owned::All).subscribe()
     }
 
-    /// Whether no other process can own now what this one owns by what it knows.
+    /// Whether no other process can currently own the slots that this process believes it owns.
     fn is_sure(&self) -> bool {
         true
     }
 
-    /// Records whether this process is to own something. One that is not any more hands over what it owns.
+    /// Sets whether this process is to own slots. When unset, it hands over the slots it owns.
     fn take_part(&self, _does: bool) {}
 
-    /// Records that nothing of a slot is under way any more, which this process is to leave, since it was
-    /// asked to with that number.
+    /// Reports that no work is in flight for a slot that this process was asked to leave under
+    /// `number`.
     fn vacate(&self, _slot: u8, _number: u64) {}
 
-    /// Records that this process advances with that. One that does not advance with what it has to do of
-    /// [`Duty::STEADY`] for [`crate::limits::STORE_LEADER_STALL_MAX`] leaves it to others.
+    /// Records progress with a duty. A process that makes no progress with one of [`Duty::STEADY`]
+    /// for [`crate::limits::STORE_LEADER_STALL_MAX`] gives up its leadership and slots.
     fn advance(&self, _duty: Duty) {}
 
-    /// Leaves the lead, and what this process owns, to others for a while.
+    /// Gives up leadership and slots for a while.
     async fn resign(&self, _why: &str) {}
 
-    /// Returns when this process may not use the store any more, as those that share it have taken it
-    /// for dead long ago. Of most engines never.
+    /// Waits until this process may no longer use the store because the others declared it dead
+    /// long ago. Never returns for most engines.
     ///
     /// # Cancel safety
-    /// A dropped call leaves nothing behind.
+    ///
+    /// This method is cancel safe.
     async fn forgotten(&self) {
         pending::<()>().await;
     }
 
-    /// Returns when the store has gone back to an earlier state, with what shows it: it has lost what
-    /// was answered as written, and what this process keeps in memory may be of that. Of most engines
-    /// never.
+    /// Waits until the store has reverted to an earlier state, and returns the evidence. Confirmed
+    /// writes were lost then, and this process may have cached them. Never returns for most
+    /// engines.
     ///
     /// # Cancel safety
-    /// A dropped call leaves nothing behind.
+    ///
+    /// This method is cancel safe.
     async fn gone_back(&self) -> String {
         pending().await
     }
 
-    /// The processes that share the store and live; none where it is not shared.
+    /// Returns the live processes that share the store; empty if it is not shared.
     async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
         Ok(Vec::new())
     }
 
-    /// Reports something about this process to those that share the store.
+    /// Publishes a report about this process to the others.
     fn tell(&self, _about: String) {}
 
-    /// Whether the store has been within reach lately; none where it always is.
+    /// Whether the store has been reachable recently; `None` if it always is.
     fn within_reach(&self) -> Option<watch::Receiver<bool>> {
         None
     }
 
-    /// Waits until every process that shares the store knows of a position in the change log; whether that
-    /// came in time.
+    /// Waits until every process that shares the store has followed the change log up to a
+    /// position. Returns whether that happened in time.
     async fn followed_by_all(
         &self,
         _position: LogPosition,
@@ -141,7 +145,7 @@ pub trait Cluster: Debug + Send + Sync {
     }
 }
 
-/// A process that has its store to itself.
+/// A process with a store of its own.
 #[derive(Debug)]
 pub(crate) struct Alone;
 

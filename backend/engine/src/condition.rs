@@ -1,4 +1,4 @@
-//! The observed state of a store: whether it accepts events and can be read, and why not.
+//! The observed state of a store: whether it accepts events and can be read.
 
 use std::{
     fmt,
@@ -9,20 +9,20 @@ use std::{
 use crate::{change::DiskShare, fault::EngineError};
 
 const MEBIBYTE: u64 = 1024 * 1024;
-/// The share of the floor below which the service's own work is refused as well.
+/// Divisor of the floor below which the service's own work is refused as well.
 const OWN_FLOOR_SHARE: u64 = 4;
 
-/// Space on the disk that an engine writes to.
+/// Free space on the disk that an engine writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreeSpace {
-    /// Bytes that are free.
+    /// Free bytes.
     pub free_bytes: u64,
-    /// Below this, events of senders are refused.
+    /// Threshold below which events from senders are refused.
     pub floor_bytes: u64,
 }
 
 impl FreeSpace {
-    /// Returns which sets of changes the space is left for.
+    /// Returns the largest share that the free space allows.
     pub fn left_for(self) -> DiskShare {
         if self.free_bytes >= self.floor_bytes {
             DiskShare::AboveFloor
@@ -34,26 +34,26 @@ impl FreeSpace {
     }
 }
 
-/// The state of a store, as last observed.
+/// The last observed state of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Condition {
     /// Everything is accepted.
     #[default]
     Writable,
-    /// Events are refused: what is free is for the service's own work.
+    /// Events are refused; the free space is reserved for the service's own work.
     Short(FreeSpace),
-    /// There is no space left to write.
+    /// No space is left for writes.
     Full(String),
     /// Writes fail; reads may succeed.
     Unwritable(String),
-    /// What is stored is damaged.
+    /// The stored data is damaged.
     Damaged(String),
-    /// The database does not answer, or this node lacks connections to it.
+    /// The database does not respond, or this node has no connections to it.
     Unreachable,
 }
 
 impl Condition {
-    /// Returns the state that some free space leads to; none where the engine cannot tell.
+    /// Returns the state for an amount of free space; [`Condition::Writable`] if it is unknown.
     pub fn of_space(space: Option<FreeSpace>) -> Self {
         match space {
             Some(space) if space.left_for() != DiskShare::AboveFloor => Self::Short(space),
@@ -61,7 +61,7 @@ impl Condition {
         }
     }
 
-    /// Returns the state that a failed write shows; none when only that write was refused.
+    /// Returns the state that a failed write indicates, or `None` if only that write was refused.
     pub fn shown_by(error: &EngineError) -> Option<Self> {
         match error {
             EngineError::Full(why) => Some(Self::Full(why.clone())),
@@ -74,22 +74,22 @@ impl Condition {
         }
     }
 
-    /// Whether events of senders are accepted.
+    /// Whether events from senders are accepted.
     pub fn accepts_events(&self) -> bool {
         *self == Self::Writable
     }
 
-    /// Whether what is stored can be read.
+    /// Whether stored data can be read.
     pub fn can_be_read(&self) -> bool {
         !matches!(self, Self::Damaged(_) | Self::Unreachable)
     }
 
-    /// Whether it was observed in a write, so that only another write shows that it has ended.
+    /// Whether the state was observed in a write, so that only another write can clear it.
     pub fn was_shown_by_a_write(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Unwritable(_) | Self::Damaged(_))
     }
 
-    /// Returns its word.
+    /// Returns the name of the state.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Writable => "writable",
@@ -101,7 +101,7 @@ impl Condition {
         }
     }
 
-    /// The words of all states.
+    /// The names of all states.
     pub const WORDS: [&'static str; 6] = [
         "writable",
         "short",
@@ -132,34 +132,32 @@ impl fmt::Display for Condition {
     }
 }
 
-/// The state that the writes of an engine have shown.
+/// The state indicated by an engine's last write.
 #[derive(Debug, Default)]
 pub(crate) struct Observed(Mutex<Option<(Condition, Instant)>>);
 
 impl Observed {
     fn last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
-        // It is whole between any two statements.
+        // Every statement leaves it consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that a write failed.
     pub(crate) fn failed(&self, error: &EngineError) {
         if let Some(condition) = Condition::shown_by(error) {
             *self.last() = Some((condition, Instant::now()));
         }
     }
 
-    /// Records that something was written.
     pub(crate) fn written(&self) {
         *self.last() = None;
     }
 
-    /// Returns the state; none when the last write succeeded.
+    /// Returns the state, or `None` if the last write succeeded.
     pub(crate) fn condition(&self) -> Option<Condition> {
         self.last().as_ref().map(|(condition, _)| condition.clone())
     }
 
-    /// Whether a write found the disk full within this time.
+    /// Whether a write found the disk full within the last `time`.
     pub(crate) fn was_full_within(&self, time: Duration) -> bool {
         let last = self.last();
         let found = last.as_ref();

@@ -1,16 +1,16 @@
-//! Why an engine did not do what it was asked.
+//! Errors of engines.
 
 use super::{index::Index, kind::Kind};
 
-/// A record, by its kind and key.
+/// A record, identified by kind and key.
 pub type RecordName = (Kind, Vec<u8>);
 
-/// Why an engine did not do what it was asked, by what the caller may conclude.
+/// An error of an engine, classified by what the caller may conclude.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// An expectation did not hold; nothing was written. Read again and re-evaluate. Names the
-    /// records of the set that are not as it expected, or whose entries are taken; none where that
-    /// is not known, or where what the set rests on was changed.
+    /// An expectation was not met; nothing was written. Read again and decide again. Names the
+    /// records that were not as expected or whose index entries exist. Empty if they are unknown,
+    /// or if a definition the set depends on was changed.
     #[error("a record was changed concurrently")]
     Conflict(Vec<RecordName>),
     /// Nothing was written. The queue is full or the engine is closed.
@@ -22,34 +22,34 @@ pub enum EngineError {
     /// It may or may not have been written.
     #[error("the outcome of a write is not known")]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// What is stored is damaged.
+    /// The stored data is damaged.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// A part of what is stored is missing, with what was answered last.
+    /// A part of the stored data is missing, including the latest confirmed writes.
     #[error("the store is incomplete: {0}")]
     Incomplete(String),
-    /// Nothing was written: the client may not make the change.
+    /// Nothing was written; the client is not allowed to make the change.
     #[error("{0}")]
     Forbidden(String),
 }
 
 impl EngineError {
-    /// An entry that a change removes does not lead to the record it should.
+    /// An entry to remove does not point to the expected record.
     pub(super) fn missing(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} is missing"))
     }
 
-    /// An entry leads to a record that is not there.
+    /// An entry points to a record that does not exist.
     pub(super) fn leads_nowhere(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} leads to no record"))
     }
 
-    /// A conflict of which no one says with which records.
+    /// Creates a conflict without record names.
     pub fn conflict() -> Self {
         Self::Conflict(Vec::new())
     }
 
-    /// The same error for another caller.
+    /// Returns a copy of the error for another caller.
     #[must_use]
     pub fn again(&self) -> Self {
         match self {

@@ -1,12 +1,12 @@
-//! The named indexes, and what their keys are built from.
+//! The named indexes and the layout of their keys.
 
 use super::kind::Kind;
 
-/// The named indexes. An entry is a key that sorts, and the key of the record it leads to; each
-/// entry's key is unique, so a key that could repeat ends with the record's key.
+/// The named indexes. An entry maps a sort key to the key of a record. Sort keys are unique, so
+/// those that could repeat end with the record's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Index {
-    /// Event id, number (4 bytes). Leads to the occurrence.
+    /// Event id, number (4 bytes). Points to the occurrence.
     OccurrenceByEvent = 1,
     /// Status (1 byte), severity (1 byte), last seen in ms (8 bytes), tie (20 bytes),
     /// occurrence.
@@ -19,109 +19,113 @@ pub enum Index {
     RuleByTrigger = 5,
     /// Destination name, 0, rule name.
     RuleByDestination = 6,
-    /// SHA-256 of the key. Leads to the client.
+    /// SHA-256 of the key. Points to the client.
     ClientByKey = 7,
-    /// Destination id, due in ms (8 bytes), delivery. Only deliveries that have not ended.
+    /// Destination id, due in ms (8 bytes), delivery. Only unfinished deliveries.
     DeliveryByDue = 8,
     /// Event id, delivery.
     DeliveryByEvent = 9,
     /// Destination id, delivery.
     DeliveryByDestination = 10,
-    /// Rule id, delivery. Without what a shadow rule recorded.
+    /// Rule id, delivery. Without records of shadow rules.
     DeliveryByRule = 11,
     /// State (1 byte), delivery.
     DeliveryByState = 12,
-    /// Trigger id, delivery. Without tests. For what a shadow rule recorded: rule id, delivery.
+    /// Trigger id, delivery. Without tests. For records of shadow rules: rule id, delivery.
     NotificationByTrigger = 13,
-    /// Destination id, delivery. Without tests, digests, and what a shadow rule recorded.
+    /// Destination id, delivery. Without tests, digests and records of shadow rules.
     NotificationByDestination = 14,
-    /// When it was made in ms (8 bytes), client, idempotency key. Leads to the receipt.
+    /// Creation time in ms (8 bytes), client, idempotency key. Points to the receipt.
     ReceiptByTime = 15,
     /// End in ms (8 bytes), revision.
     RevisionByEnd = 16,
-    /// When to look again in ms (8 bytes), occurrence. Only where something waits.
+    /// Time of the next evaluation in ms (8 bytes), occurrence. Only where something waits.
     OccurrenceByDue = 17,
-    /// How it stands to the silence or the cause (1 byte, see [`SilenceStanding`]), its id, occurrence.
+    /// Relation to the silence or the cause (1 byte, see [`SilenceStanding`]), its id, occurrence.
     OccurrenceBySilence = 18,
     /// Status (1 byte), severity (1 byte), tie (20 bytes), occurrence.
     OccurrenceBySeverity = 19,
-    /// Calendar name, 0, name of the rule that notifies inside its windows.
+    /// Calendar name, 0, name of a rule that notifies only inside its windows.
     RuleByCalendar = 20,
-    /// Calendar name, 0, name of the silence that is in force inside its windows.
+    /// Calendar name, 0, name of a silence that is in force inside its windows.
     SilenceByCalendar = 21,
-    /// Name of the calendar that is taken out, 0, name of the other.
+    /// Name of the excluded calendar, 0, name of the calendar that excludes it.
     CalendarByException = 22,
-    /// Inhibition id, digest of what the equal fields hold (16 bytes), occurrence. Only sources.
+    /// Inhibition id, digest of the values of the equal fields (16 bytes), occurrence. Only
+    /// sources.
     OccurrenceByCause = 23,
-    /// Kind of thing, 0, its name, 0, number (8 bytes). Leads to the entry of the audit log.
+    /// Resource type, 0, resource name, 0, number (8 bytes). Points to the audit log entry.
     AuditByName = 24,
-    /// How it stands to the group (1 byte, see [`Membership`]), the group's key or id, for what is open
-    /// 255 less its severity (1 byte), occurrence.
+    /// Relation to the group (1 byte, see [`Membership`]), the group's key or id, for open
+    /// occurrences 255 minus the severity (1 byte), occurrence.
     OccurrenceByGroup = 25,
-    /// Key of what its members share, group. Only groups that take members.
+    /// Key shared by the members, group. Only groups that accept members.
     GroupByKey = 26,
-    /// When it was over in ms (8 bytes), group. Only those that are over.
+    /// End in ms (8 bytes), group. Only groups that ended.
     GroupByEnd = 27,
     /// Group id, delivery.
     DeliveryByGroup = 28,
-    /// Id of the digest that includes it, delivery.
+    /// Id of the containing digest, delivery.
     DeliveryByDigest = 29,
-    /// Heartbeat id, how it stands (1 byte), last beat in ms of service (8 bytes), digest of its values.
-    /// Leads to the expectation. Of what runs a second entry: the id of which all bits are set, heartbeat
-    /// id, start in ms of service (8 bytes), digest of its values.
+    /// Heartbeat id, status (1 byte), last beat in ms of service time (8 bytes), digest of its
+    /// values. Points to the expectation. Running jobs have a second entry: an id with all bits
+    /// set, heartbeat id, start in ms of service time (8 bytes), digest of its values.
     ExpectationByBeat = 30,
-    /// Policy name, 0, name of the rule that refers to it.
+    /// Policy name, 0, name of a rule that refers to it.
     RuleByPolicy = 31,
-    /// Kind of what is named (1 byte), its name, 0, name of the contact that names it.
+    /// Type of the referenced resource (1 byte), its name, 0, name of the referring contact.
     ContactByUse = 32,
-    /// The same of schedules.
+    /// Like [`Self::ContactByUse`], for schedules.
     ScheduleByUse = 33,
-    /// The same of escalation policies.
+    /// Like [`Self::ContactByUse`], for escalation policies.
     PolicyByUse = 34,
-    /// State of a response (1 byte), its id. Leads to the occurrence.
+    /// State of a response (1 byte), its id. Points to the occurrence.
     OccurrenceByResponse = 35,
-    /// Calendar name, 0, name of the heartbeat that refers to it.
+    /// Calendar name, 0, name of a heartbeat that refers to it.
     HeartbeatByCalendar = 36,
-    /// Destination id, id of the occurrence or group that the thread is about, rule id or zeros, how it stands to
-    /// those after it (1 byte), the first of those that it sends again or itself, delivery. Of what waits for the end
-    /// of another delivery a second entry: destination id, that delivery, zeros, 6, that delivery, delivery.
+    /// Destination id, id of the thread's occurrence or group, rule id or zeros, relation to later
+    /// deliveries (1 byte), the first delivery that it resends or itself, delivery. Deliveries that
+    /// wait for another one to end have a second entry: destination id, that delivery, zeros, 6,
+    /// that delivery, delivery.
     DeliveryByThread = 37,
 }
 
-/// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
+/// The relation of an occurrence to a silence or a cause: the first byte of an
+/// [`Index::OccurrenceBySilence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceStanding {
-    /// It is covered.
+    /// Covered by the silence.
     Covered = 1,
-    /// Something of it is held by the silence.
+    /// Has a notification held by the silence.
     Pending = 2,
-    /// Something of it was skipped while the silence held it.
+    /// Had a notification skipped while the silence held it.
     Skipped = 3,
-    /// Something of it is held while that other occurrence, its cause, is open.
+    /// Has a notification held while its cause, another occurrence, is open.
     Inhibited = 4,
-    /// A response that it carries is held by the silence, or another member of the group is that could carry it.
+    /// Carries a response held by the silence, or is in a group with another member that could
+    /// carry it.
     Response = 5,
-    /// A response that it carries is held by that other occurrence, the cause.
+    /// Carries a response held by the cause.
     ResponseInhibited = 6,
 }
 
-/// How an occurrence stands to a group: the first byte of an [`Index::OccurrenceByGroup`].
+/// The relation of an occurrence to a group: the first byte of an [`Index::OccurrenceByGroup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
-    /// It is included in the next message, for the first time. By the key.
+    /// Included in the next message for the first time. By key.
     Joining = 1,
-    /// It was reported and is not closed. By the group.
+    /// Reported and not closed. By group.
     Open = 2,
-    /// It was reported, is not closed and not acknowledged. By the group.
+    /// Reported, neither closed nor acknowledged. By group.
     Unacknowledged = 3,
-    /// Something of it is included in the next message. By the group.
+    /// Has an update in the next message. By group.
     News = 4,
-    /// It was reported and is closed. By the group.
+    /// Reported and closed. By group.
     Closed = 5,
 }
 
 impl Index {
-    /// All of them, in the order of their numbers.
+    /// All indexes, in the order of their numbers.
     pub const ALL: [Self; 37] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
@@ -164,7 +168,7 @@ impl Index {
 }
 
 impl Index {
-    /// The kind of record that its entries lead to.
+    /// Returns the kind of record that the entries point to.
     pub fn kind(self) -> Kind {
         match self {
             Self::OccurrenceByEvent
@@ -206,8 +210,8 @@ impl Index {
         }
     }
 
-    /// Whether every entry ends with the key of a record that is made once only: then an entry of a
-    /// record that is new cannot be there.
+    /// Whether every entry ends with the key of a record that is created only once. An entry of a
+    /// new record cannot exist yet then.
     pub(super) fn ends_with_record(self) -> bool {
         match self {
             Self::OccurrenceByState

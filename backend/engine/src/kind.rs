@@ -1,7 +1,8 @@
 //! The kinds of record.
 
-/// The one list of kinds: the number on disk, which never changes its meaning, the word, and the table
-/// in PostgreSQL, with the layout since which it is there; the files of the layout made the others.
+/// The single list of kinds: the number on disk, which never changes its meaning, the display name,
+/// and the PostgreSQL table with the layout version that added it. Tables without one are created
+/// by the layout files.
 macro_rules! kinds {
     ($(
         #[doc = $doc:literal]
@@ -14,24 +15,24 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All of them, in the order of their numbers.
+            /// All kinds, in the order of their numbers.
             pub const ALL: [Self; [$($number),+].len()] = [$(Self::$kind),+];
 
-            /// The word for such records.
+            /// Returns the display name of such a record.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$kind => $word,)+
                 }
             }
 
-            /// The table of such records in PostgreSQL.
             pub(crate) fn table(self) -> &'static str {
                 match self {
                     $(Self::$kind => $table,)+
                 }
             }
 
-            /// The layout in PostgreSQL that added the table; none where a file of the layout makes it.
+            /// Returns the layout version that added the table, or `None` if a layout file creates
+            /// it.
             pub(crate) fn layout(self) -> Option<i32> {
                 match self {
                     $(Self::$kind => None$(.or(Some($layout)))?,)+
@@ -58,15 +59,15 @@ kinds! {
     Delivery = 7, "delivery", table "delivery";
     /// Attempts, by delivery and number.
     Attempt = 8, "attempt", table "attempt";
-    /// The health of destinations' deliveries, by destination id.
+    /// Delivery health of destinations, by destination id.
     Health = 9, "health", table "health";
-    /// Answers to requests with an idempotency key, by client and key.
+    /// Responses to requests with an idempotency key, by client and key.
     Receipt = 10, "receipt", table "receipt";
-    /// Triggers and rules before they were edited, by kind, name, id and revision.
+    /// Former revisions of triggers and rules, by kind, name, id and revision.
     Revision = 11, "revision", table "revision";
     /// Silences, by name.
     Silence = 12, "silence", table "silence";
-    /// What the service counts, by what is counted and when.
+    /// The service's counters, by subject and time.
     Counter = 13, "counter", table "counter";
     /// Calendars, by name.
     Calendar = 14, "calendar", table "calendar";
@@ -74,19 +75,19 @@ kinds! {
     Inhibition = 15, "inhibition", table "inhibition";
     /// Entries of the audit log, by number.
     Audit = 16, "audit entry", table "audit";
-    /// Groups of occurrences that go out in one message, by record id.
+    /// Groups of occurrences that share messages, by record id.
     Group = 17, "group", table "occurrence_group";
     /// Intake mappings, by name.
     Mapping = 18, "mapping", table "mapping";
-    /// What happened to the budgets of destinations, by destination id.
+    /// Changes of the budgets of destinations, by destination id.
     Budget = 19, "budget", table "budget";
-    /// Views, by name.
+    /// Saved views, by name.
     View = 20, "view", table "saved_view" since 4;
-    /// The settings that all nodes share, by name.
+    /// Settings shared by all nodes, by name.
     Settings = 21, "settings", table "settings" since 5;
     /// Heartbeats, by name.
     Heartbeat = 22, "heartbeat", table "heartbeat" since 6;
-    /// What heartbeats expect, by the identity of the heartbeat and a digest of the values.
+    /// Expectations of heartbeats, by heartbeat id and a digest of the values.
     Expectation = 23, "expectation", table "expectation" since 6;
     /// Contacts, by name.
     Contact = 24, "contact", table "contact" since 7;
@@ -94,13 +95,13 @@ kinds! {
     Schedule = 25, "schedule", table "schedule" since 7;
     /// Escalation policies, by name.
     Policy = 26, "policy", table "escalation_policy" since 7;
-    /// Events of the service's own that are not ingested yet, by record id.
+    /// Events of the service itself that are not ingested yet, by record id.
     OwnEvent = 27, "own event", table "own_event" since 11;
 }
 
 impl Kind {
-    /// Whether changes of such records are found in the change log. What an attempt, a fact, a
-    /// counter, a destination's health or its budget, or an expectation says, no one follows automatically.
+    /// Whether changes of such records are written to the change log. Nobody follows changes of
+    /// attempts, facts, counters, health, budgets or expectations.
     pub fn is_logged(self) -> bool {
         !matches!(
             self,
@@ -113,7 +114,7 @@ impl Kind {
         )
     }
 
-    /// The kind of a number on disk.
+    /// Returns the kind for a number on disk.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }

@@ -1,8 +1,8 @@
-//! The seam between what is decided and where it is kept: versioned records and named indexes.
+//! The boundary between decisions and storage: versioned records and named indexes.
 //!
-//! An engine only persists. What to change is decided above, from what was read, as a set of
-//! changes that each name the version they expect; an engine applies such a set as a whole or not
-//! at all. Nothing above may assume one process, one writer or a shared memory.
+//! An engine only persists. The layer above decides from what it read and writes sets of changes,
+//! each of which expects a version. An engine applies a set atomically. Nothing above may assume a
+//! single process, a single writer or shared memory.
 
 mod change;
 pub mod clock;
@@ -43,26 +43,27 @@ pub use self::{
 };
 use crate::clock::Clock;
 
-/// Entries read at a time while counting.
 const COUNT_PAGE: usize = 1_000;
 
-/// A position where records are kept.
+/// A store of versioned records.
 #[async_trait]
 pub trait Engine: Debug + Send + Sync + 'static {
-    /// Applies a set of changes, all or none, and returns its position in the change log once it is on
-    /// disk. From then on [`Engine::log_signal`] shows that position or a later one.
+    /// Applies a set of changes atomically, and returns its position in the change log once it is
+    /// on disk. From then on [`Engine::log_signal`] shows that position or a later one.
     ///
     /// # Errors
-    /// See [`EngineError`]; only `Indeterminate` leaves open whether it was written.
+    ///
+    /// See [`EngineError`]; only `Indeterminate` leaves open whether the set was written.
     ///
     /// # Cancel safety
-    /// A dropped call may still be carried out.
+    ///
+    /// A set may still be applied after the call is dropped.
     async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError>;
 
-    /// Reads records by key; absent ones are `None`. All are read at one point in time.
+    /// Reads records by key, all at one point in time; absent ones are `None`.
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
 
-    /// Walks the records of a kind by key.
+    /// Reads a page of the records of a kind, by key.
     async fn page(
         &self,
         kind: Kind,
@@ -71,7 +72,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError>;
 
-    /// Walks the entries of an index; answers `(entry key, record key)`.
+    /// Reads a page of index entries as `(entry key, record key)`.
     async fn entries(
         &self,
         index: Index,
@@ -80,8 +81,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Lead>, EngineError>;
 
-    /// Walks several stretches of an index, each up to `limit` entries; answers them in the order of
-    /// the stretches. An engine that can, reads all of them at one point in time.
+    /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
+    /// order. Engines that can read all of them at one point in time.
     async fn entries_in(
         &self,
         index: Index,
@@ -96,17 +97,17 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(found)
     }
 
-    /// Finds the last entry under each prefix with the record that it leads to, in the order of the
-    /// prefixes, all at one point in time.
+    /// Returns the last entry under each prefix with its record, in the order of the prefixes, all
+    /// at one point in time.
     ///
-    /// What intake asks for every event.
+    /// Intake calls this for every event.
     async fn last_under(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<Found>>, EngineError>;
 
-    /// Counts the entries of a stretch of an index, at most `limit`.
+    /// Counts the entries in a range of an index, up to `limit`.
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
         let mut range = range;
         let mut count = 0;
@@ -127,8 +128,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(count)
     }
 
-    /// Counts the entries of several stretches of an index, of each at most `limit`; answers them in
-    /// the order of the stretches.
+    /// Counts the entries in several ranges of an index, up to `limit` each, in the given order.
     async fn count_in(
         &self,
         index: Index,
@@ -142,15 +142,15 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(counts)
     }
 
-    /// Reads the change log after a position in it. `None` when that position has been forgotten, or was
-    /// never reached: a position beyond what this process knows is looked for in the store first.
+    /// Reads the change log after a position. Returns `None` if the position was trimmed or never
+    /// existed; a position newer than this process knows is looked up in the store first.
     async fn log_after(
         &self,
         after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError>;
 
-    /// The oldest position after which the change log can be read.
+    /// Returns the oldest position after which the change log can be read.
     async fn oldest_position(&self) -> Result<LogPosition, EngineError> {
         let (mut forgotten, mut known) = (LogPosition::START, self.log_head().await?);
         let is_known = async |it| Ok::<_, EngineError>(self.log_after(it, 1).await?.is_some());
@@ -168,80 +168,81 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(known)
     }
 
-    /// Reads what changed after a position in the log, as it is now. At least one step of the log is
-    /// taken, then more until there are about so many bytes. `None` when that position has been
-    /// forgotten.
+    /// Reads the current state of everything that changed after a position in the log. Reads at
+    /// least one step of the log, then more up to about `bytes`. Returns `None` if the position was
+    /// trimmed.
     async fn changed_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError>;
 
-    /// How many records, entries and steps of the log there are, for telling how far a walk is.
+    /// Returns the number of records, entries and log steps, for progress reports.
     async fn row_count(&self) -> Result<u64, EngineError>;
 
-    /// The newest position at which records of these kinds were changed, or a later one, as far as this
-    /// process knows. A follower of these kinds need not read the log while this is not after its own
-    /// position. It never moves its position here: the commit may not be readable yet. It moves to the end
-    /// of what it has read, or to a [`Engine::log_signal`] that it read before this.
+    /// Returns the newest position at which records of these kinds were changed, or a later one, as
+    /// far as this process knows. A follower of these kinds need not read the log while this is not
+    /// after its own position. It must not move its position here, since the commit may not be
+    /// readable yet, but only to the end of what it read or to a [`Engine::log_signal`] read before
+    /// this call.
     fn last_changed(&self, _kinds: &[Kind]) -> LogPosition {
         *self.log_signal().borrow()
     }
 
-    /// The newest position in the change log, whichever process has put it there.
+    /// Returns the newest position in the change log, whichever process wrote it.
     async fn log_head(&self) -> Result<LogPosition, EngineError>;
 
-    /// The newest position in the change log that this process knows: the value changes after each
-    /// commit, also of others, a moment behind [`Engine::log_head`].
+    /// Watches the newest position in the change log that this process knows. It changes after each
+    /// commit of any process, slightly behind [`Engine::log_head`].
     fn log_signal(&self) -> watch::Receiver<LogPosition>;
 
-    /// How much room there is; none when the engine cannot tell, or needs none.
+    /// Returns the free space, or `None` if it is unknown or irrelevant.
     fn free_space(&self) -> Option<FreeSpace> {
         None
     }
 
-    /// The state of the store, as last observed.
+    /// Returns the last observed state of the store.
     fn condition(&self) -> Condition {
         Condition::of_space(self.free_space())
     }
 
-    /// Counters of its work; none where they mean nothing.
+    /// Returns the engine's metrics, if it has any.
     fn registry(&self) -> Option<&Registry> {
         None
     }
 
-    /// The time that all who use the store go by; none where each has its own.
+    /// Returns the clock shared by all users of the store, or `None` if each has its own.
     fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
     }
 
-    /// What concerns the processes that share the store; of one that is not shared, what holds of a
-    /// process alone.
+    /// Returns the cluster of processes that share the store; a single one if it is not shared.
     fn cluster(&self) -> &dyn Cluster {
         &Alone
     }
 
-    /// Carries out what waits, and closes the store; leaves those that share it, so that no one has
-    /// to wait. Nothing is written through this engine after it.
+    /// Completes queued writes, closes the store and leaves the cluster, so that nobody waits for
+    /// this process. Nothing can be written afterwards.
     ///
-    /// Once it returns, all that was applied is where the engine is read from when it is opened
-    /// again, whatever it promised of single commits. An engine that is dropped loses nothing that
-    /// it promised, and no one learns of what else it lost.
+    /// Once it returns, everything applied is where the next opening reads it, whatever durability
+    /// single commits have. Dropping an engine loses nothing it confirmed as durable, but other
+    /// losses go unnoticed.
     ///
     /// # Errors
-    /// Some of what was applied is not there yet. Where commits are promised, the next opening
-    /// finishes it.
+    ///
+    /// Returns an error if some applied changes are not in place yet. Where commits are durable,
+    /// the next opening completes them.
     async fn close(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// The position of the commit that made a record of a version, where versions show it.
+    /// Returns the position of the commit that created a version, if versions encode it.
     fn made_at(&self, _version: u64) -> Option<LogPosition> {
         None
     }
 
-    /// Whether another process may use the same records meanwhile. Where none may, whatever an
-    /// earlier process left under way has ended.
+    /// Whether other processes may use the same records. If not, everything an earlier process
+    /// started has ended.
     fn is_shared(&self) -> bool;
 }
 

@@ -1,12 +1,12 @@
-//! What the change log says: its steps, and the records that they name.
+//! The change log: its steps and the records that they name.
 
 use std::collections::BTreeSet;
 
 use super::{kind::Kind, position::LogPosition, read::Row};
 
-/// What a record of a delta is taken to have, before it is read.
+/// Assumed size of a record of a delta before it is read.
 const DELTA_RECORD_BYTES: usize = 1024;
-/// Steps of the log that a delta looks at.
+/// Maximum number of log steps in a delta.
 pub(super) const DELTA_STEPS_MAX: usize = 1_000;
 
 /// One step of the change log.
@@ -14,38 +14,38 @@ pub(super) const DELTA_STEPS_MAX: usize = 1_000;
 pub struct Logged {
     /// The commit's position in the log.
     pub position: LogPosition,
-    /// The records that changed, as `(kind, key)`, but for changes that were not to be logged.
+    /// The changed records as `(kind, key)`, except for changes that are not logged.
     pub changed: Vec<(Kind, Vec<u8>)>,
 }
 
-/// A record that was named by the change log, as it was when it was read.
+/// A record named by the change log, as of the time it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// The kind of record.
     pub kind: Kind,
     /// Its key.
     pub key: Vec<u8>,
-    /// The record; none when it was gone.
+    /// The record; `None` if it was deleted.
     pub row: Option<Row>,
-    /// For a delivery, its attempts: a change of these changes or touches it.
+    /// For a delivery, its attempts: they only change together with the delivery.
     pub attempts: Vec<Row>,
 }
 
-/// What changed after a position in the log, all of it read at one point in time.
+/// The changes after a position in the log, all read at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Delta {
-    /// Everything up to this position is in it.
+    /// Last position included.
     pub through: LogPosition,
-    /// The newest position at that time. When it is `through`, nothing is left out.
+    /// The newest position at that time; equal to `through` if the delta is complete.
     pub head: LogPosition,
-    /// The records, each once.
+    /// The changed records, each once.
     pub changed: Vec<Changed>,
-    /// When nothing is left out: all records of the kinds that are not logged, but attempts.
+    /// If the delta is complete, all records of the kinds that are not logged, except attempts.
     pub unlogged: Vec<(Kind, Vec<u8>, Row)>,
 }
 
 impl Delta {
-    /// The kinds of [`Delta::unlogged`]: small records, of which no one says when they change.
+    /// The kinds of [`Delta::unlogged`]: small records whose changes are not logged.
     pub const UNLOGGED: [Kind; 5] = [
         Kind::Meta,
         Kind::Health,
@@ -54,8 +54,8 @@ impl Delta {
         Kind::Expectation,
     ];
 
-    /// The records that steps of the log name, each once, and the last of these steps. Steps are
-    /// taken until their names have so many bytes.
+    /// Returns the records named by log steps, each once, and the last step used. Stops when the
+    /// names reach `bytes`.
     pub(super) fn named(
         steps: Vec<Logged>,
         bytes_max: usize,

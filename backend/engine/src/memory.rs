@@ -1,4 +1,4 @@
-//! An engine without a disk: what the others are held against, and what tests run on.
+//! An engine without a disk: the reference for the others, used in tests.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -21,19 +21,19 @@ use crate::{
     read::{Direction, Found, Range, Row},
 };
 
-/// Commits that the change log remembers.
+/// Commits retained in the change log.
 const LOG_LENGTH_MAX: usize = 100_000;
-/// How far versions are apart.
+/// Distance between versions.
 const VERSION_STEP: u64 = 3;
 
-/// Keeps records in memory and forgets them when dropped.
+/// An engine that keeps records in memory.
 #[derive(Debug, Default)]
 pub struct MemoryEngine {
     tables: Mutex<Tables>,
     head: watch::Sender<LogPosition>,
     is_shared: bool,
     space: Mutex<Option<FreeSpace>>,
-    /// What a test has every write fail with.
+    /// The failure that a test injects into every write.
     observed: Observed,
 }
 
@@ -43,19 +43,19 @@ struct Tables {
     indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
     log: VecDeque<Logged>,
     head: LogPosition,
-    /// The newest version; no position in the log, so that no one takes the one for the other.
+    /// The newest version; deliberately different from log positions, so that mixing them up fails.
     version: u64,
-    /// The newest position at which something changed that decisions rest on.
+    /// The newest position at which a definition changed.
     definitions: LogPosition,
 }
 
 impl MemoryEngine {
-    /// An empty engine.
+    /// Creates an empty engine.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty engine that is taken for one that other processes use as well.
+    /// Creates an empty engine that claims to be shared with other processes.
     pub fn shared() -> Self {
         Self {
             is_shared: true,
@@ -63,12 +63,12 @@ impl MemoryEngine {
         }
     }
 
-    /// Reports that much space on the disk that it does not have.
+    /// Sets the reported free space.
     pub fn set_free_space(&self, space: Option<FreeSpace>) {
         *self.space.lock().unwrap_or_else(PoisonError::into_inner) = space;
     }
 
-    /// Fails every write from now on as if this error had been met; none to write again.
+    /// Makes every write fail with `error` from now on; `None` ends that.
     pub fn fail_writes(&self, error: Option<&EngineError>) {
         match error {
             Some(error) => self.observed.failed(error),
@@ -77,13 +77,12 @@ impl MemoryEngine {
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
-        // A set of changes is checked before anything is written, so a panic leaves no half of it.
+        // A set is checked before anything is written, so a panic leaves it consistent.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Tables {
-    /// Whether a set of changes can be applied.
     fn check(&self, set: &Set) -> Result<(), EngineError> {
         if set
             .rests_on

@@ -1,24 +1,24 @@
-//! Which of the processes that share a store does what: destinations are divided into slots, and each slot
-//! has one owner. A process that has its store to itself owns all of them.
+//! Ownership of slots: destinations are hashed into slots, and each slot is owned by one of the
+//! processes that share a store. A process with a store of its own owns all slots.
 
-/// How many slots there are, for ever.
+/// Number of slots; fixed forever.
 pub const SLOTS: usize = 256;
-/// The slot after these: that of what one process does for all.
+/// The slot of the leader, after the regular ones.
 pub(crate) const LEAD: i16 = 256;
 
-/// The slot of what a record with this key belongs to. It is the same in every version.
+/// Returns the slot for a key; stable across versions.
 pub fn slot_of(key: &[u8]) -> u8 {
     let [low, ..] = mix(key).to_le_bytes();
     low
 }
 
-/// The slot by whose owner a record with this key is reviewed: one of 16, so that a commit about many records
-/// rests on few slots. It is the same in every version.
+/// Returns the slot whose owner reviews a record: one of 16, so that a commit with many records
+/// depends on few slots. Stable across versions.
 pub fn review_slot_of(key: &[u8]) -> u8 {
     slot_of(key) & 0xf0
 }
 
-/// Spreads bytes over all numbers, the same way in every version.
+/// Hashes bytes; stable across versions.
 pub(crate) fn mix(bytes: &[u8]) -> u64 {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -28,12 +28,12 @@ pub(crate) fn mix(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// What a set of changes rests on: that the process still owns a slot, since the same time.
+/// A precondition of a set of changes: that the process still owns a slot in the same epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim {
     /// The slot.
     pub slot: u16,
-    /// It rises whenever the slot gets another owner.
+    /// Rises whenever the slot changes its owner.
     pub epoch: u64,
 }
 
@@ -42,27 +42,27 @@ pub struct Claim {
 pub struct OwnedSlot {
     /// See [`Claim::epoch`].
     pub epoch: u64,
-    /// Whether another process is to own it: nothing more begins then, and once nothing of it is under way
-    /// that is reported with this number to [`crate::Cluster::vacate`].
+    /// Set if another process is to own the slot. No new work starts then, and once nothing is in
+    /// flight, this number is passed to [`crate::Cluster::vacate`].
     pub leaving: Option<u64>,
 }
 
-/// What one process owns.
+/// The slots that a process owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owned {
-    /// Everything, for ever.
+    /// Everything, forever.
     All,
-    /// The slots that are there.
+    /// The slots that are `Some`.
     Slots(Box<[Option<OwnedSlot>; SLOTS]>),
 }
 
 impl Owned {
-    /// Nothing.
+    /// Returns the value for a process that owns nothing.
     pub fn none() -> Self {
         Self::Slots(Box::new([None; SLOTS]))
     }
 
-    /// A slot, if this process owns it.
+    /// Returns a slot if this process owns it.
     pub fn slot(&self, slot: u8) -> Option<OwnedSlot> {
         match self {
             Self::All => Some(OwnedSlot {
@@ -73,13 +73,13 @@ impl Owned {
         }
     }
 
-    /// The slots that it owns and is to leave, with their numbers.
+    /// Returns the owned slots that are to be left, with their numbers.
     pub fn leaving(&self) -> Vec<(u8, u64)> {
         let all = (0..=u8::MAX).filter_map(|slot| Some((slot, self.slot(slot)?.leaving?)));
         all.collect()
     }
 
-    /// How many slots it owns.
+    /// Returns the number of owned slots.
     pub fn count(&self) -> usize {
         (0..=u8::MAX)
             .filter(|slot| self.slot(*slot).is_some())

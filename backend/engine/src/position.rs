@@ -2,46 +2,48 @@
 
 use std::fmt;
 
-/// How far a position is set ahead of that of a backup at the least, in commits.
+/// Minimum distance of a restored store's positions from those of the backup.
 const LIFE: u64 = 1 << 40;
-/// Positions that a millisecond of a life has for itself: more than there can be commits.
+/// Positions reserved per millisecond; more than there can be commits.
 const PLACES_PER_MS: u64 = 1 << 14;
 
-/// A position in the change log of a store: all commits up to it are before it.
+/// A position in the change log of a store. It covers all commits up to it.
 ///
-/// Its content concerns the engine alone. An engine with a log for each writer would have a number for each of
-/// them, and of two positions neither might be before the other: so they are only partly ordered.
+/// Its content is private to the engine. An engine with one log per writer would store a number for
+/// each, so positions are only partially ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Hash)]
 pub struct LogPosition(u64);
 
 impl LogPosition {
-    /// Before the first commit.
+    /// The position before the first commit.
     pub const START: Self = Self(0);
 
-    /// The number that files, tokens and metrics have for it.
+    /// Returns the number used for it in files, tokens and metrics.
     pub const fn to_number(self) -> u64 {
         self.0
     }
 
-    /// The position of a number that was in a file or a token; it need not be in any log.
+    /// Creates a position from a number in a file or token; it need not exist in any log.
     pub const fn from_number(number: u64) -> Self {
         Self(number)
     }
 
-    /// The first position that has everything before it that this one and another one have.
+    /// Returns the first position that covers both positions.
     #[must_use]
     pub fn later_of(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
-    /// About how many commits lie between an earlier position and this one; 0 where it is not earlier.
+    /// Returns the approximate number of commits between `earlier` and this position; 0 if it is
+    /// not earlier.
     pub const fn steps_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Where the log of a store begins that is restored at that time from a backup up to this position: far
-    /// beyond what the old service wrote later, so that no token of its life is taken for one of the new life.
-    /// Of two lives that one backup was restored to, the later begins beyond all that the earlier wrote.
+    /// Returns the first position of a store restored at `now_ms` from a backup up to this
+    /// position. It is far beyond anything the old service wrote later, so that tokens of the old
+    /// store are never valid in the new one. Of two restores of one backup, the later begins beyond
+    /// everything the earlier wrote.
     #[must_use]
     pub fn of_a_later_life(self, now_ms: i64) -> Self {
         let by_time = u64::try_from(now_ms).unwrap_or_default();
@@ -49,7 +51,6 @@ impl LogPosition {
         Self(by_time.max(self.0.saturating_add(LIFE)))
     }
 
-    /// The one in the middle between this and a later one.
     pub(crate) const fn middle(self, later: Self) -> Self {
         Self(self.0 + later.steps_since(self) / 2)
     }
@@ -60,7 +61,7 @@ impl LogPosition {
         Self(self.0 + 1)
     }
 
-    /// Returns the position of the commit before this one.
+    /// Returns the position of the previous commit.
     #[must_use]
     pub const fn previous(self) -> Self {
         Self(self.0 - 1)

@@ -1,16 +1,17 @@
 //! The engine in a PostgreSQL database, which several processes can share.
 //!
-//! A set of changes is sealed by the caller (`set`, `cell`) and queued for the writer of its lane
-//! (`writer`). That takes what waits, lays it out as a few statements over arrays (`plan`, `query`,
-//! `layout`) and sends BEGIN, all of them and COMMIT together (`burst`). What a set expects is in
-//! the statements; one that is not met ends the whole transaction, and one read tells which sets
-//! cannot hold (`isolate`). The order of the log is one row that is locked as late as possible.
-//! When the connection breaks, the writer raises the epoch of its row: then what it left under
-//! way is in the log, or never will be (`writer`). Reads are one statement each, over a few
-//! sessions used by many calls (`readers`, `session`), and one task follows the log for all
-//! (`follower`, `known`). Each process is a node that says again and again that it lives (`node`). What is
-//! to be done once is divided among them: who owns a slot writes for it, with a separate writer, and each
-//! commit of that checks that the slot is still its own (`claims`).
+//! The caller encodes a set of changes (`set`, `cell`) and queues it for the writer of its lane
+//! (`writer`). The writer takes everything that waits, plans it as a few statements over arrays
+//! (`plan`, `query`, `layout`) and pipelines BEGIN, the statements and COMMIT (`burst`). The
+//! statements check the expectations of each set; a violation aborts the transaction, and one read
+//! then finds the conflicting sets (`isolate`). The order of the log is a single row that is locked
+//! as late as possible. When the connection breaks, the writer raises the epoch of its row: a
+//! commit in doubt is then in the log or never will be (`writer`).
+//!
+//! Reads are single statements over a few shared sessions (`readers`, `session`), and one task
+//! follows the log for all (`follower`, `known`). Each process is a node that renews its liveness
+//! (`node`). Work is divided by slots: the owner of a slot writes through a separate writer, and
+//! each of its commits checks that it still owns the slot (`claims`).
 
 mod address;
 mod burst;
@@ -81,37 +82,38 @@ use crate::{
     read::{Direction, Found, Lead, Range, Row},
 };
 
-/// No key is as great: none begins with so many bytes that are 255.
+/// Sorts after every key: no key starts with this many bytes of 255.
 const BEYOND: [u8; 64] = [u8::MAX; 64];
 
-/// How long events of senders are refused after a write has found the database full.
+/// Time for which events from senders are refused after a write found the database full.
 const FULL_TIME_MIN: Duration = Duration::from_secs(1);
-/// How often is looked for what others put into the log.
+/// Interval at which the log is polled for commits of others.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
-/// Keeps records in a database.
+/// An engine that keeps records in a database.
 #[derive(Debug)]
 pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
-    /// For what this node owns and leads.
+    /// For the slots that this node owns, and its leadership.
     owner: Queue,
     readers: Arc<Readers>,
     address: Arc<Address>,
     node: Option<Arc<Node>>,
     reserve: Arc<Reserve>,
-    /// Since when it does what a leader does, while it leads.
+    /// The epoch of this node's leadership, while it leads.
     leader: Mutex<Option<u64>>,
     _tasks: JoinSet<()>,
 }
 
 impl PostgresEngine {
-    /// Opens a store whose tables are there, as a node of those that share it; without one it brings
-    /// no clock, and never leads. Nothing is divided then.
+    /// Opens an existing store as a node. Without a node, the engine has no clock and never leads,
+    /// and nothing is divided.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] when the database does not answer, does not take writes, or has
+    ///
+    /// Returns [`EngineError::Unavailable`] if the database does not respond, is read-only, or has
     /// no such store.
     pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
@@ -163,11 +165,11 @@ impl PostgresEngine {
     }
 
     fn leader(&self) -> MutexGuard<'_, Option<u64>> {
-        // It is whole between any two statements.
+        // Every statement leaves it consistent, so poisoning is harmless.
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Walks stretches of an index in one statement.
+    /// Reads ranges of an index in one statement.
     async fn walk(
         &self,
         index: Index,
@@ -184,7 +186,7 @@ impl PostgresEngine {
             let lead = (bytes(&row, 1)?, bytes(&row, 2)?);
             found[at(&row, ranges.len())?].push(lead);
         }
-        // The order of a stretch is that of its keys, whatever order the rows came in.
+        // Within a range, the order is that of the keys, whatever the order of the rows.
         for leads in &mut found {
             match direction {
                 Direction::Ascending => leads.sort_unstable(),
@@ -206,7 +208,6 @@ fn lost_log() -> EngineError {
     EngineError::Corrupt("the change log has no step at all".into())
 }
 
-/// A value of a row.
 fn get<'a, T: FromSql<'a>>(row: &'a DatabaseRow, column: usize) -> Result<T, EngineError> {
     let unread = |error: Error| EngineError::Corrupt(error.to_string());
     row.try_get(column).map_err(unread)
@@ -216,14 +217,14 @@ fn bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError> {
     Ok(get::<&[u8]>(row, column)?.to_vec())
 }
 
-/// Which of the elements that were asked for a row answers: its first column, from 1 on.
+/// Returns the index of the requested element that a row belongs to, from its first column, which
+/// counts from 1.
 fn at(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     let number: i64 = get(row, 0)?;
     let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
     at.ok_or_else(|| EngineError::Corrupt("the database sent an unexpected response".into()))
 }
 
-/// A record in two columns of a row.
 fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Row, EngineError> {
     let version: i64 = get(row, column)?;
     let cell: &[u8] = get(row, column + 1)?;
@@ -233,12 +234,12 @@ fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Ro
     })
 }
 
-/// Whether a record is there: a counter that only has zeros left is not.
+/// Whether a record exists; a counter with only zeros does not.
 fn is_there(kind: Kind, found: &Row) -> bool {
     kind != Kind::Counter || !found.value.is_empty()
 }
 
-/// Reads counters by a stretch of keys, past those that are not there.
+/// Reads counters in a range of keys, skipping those that do not exist.
 async fn counters(
     readers: &Readers,
     mut range: Range,
@@ -269,7 +270,6 @@ async fn counters(
     Ok(found)
 }
 
-/// Where stretches begin, and where they end.
 fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
     ranges.iter().map(|it| (&*it.start, end(it))).unzip()
 }
@@ -294,8 +294,8 @@ fn counted(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError
 #[async_trait]
 impl Engine for PostgresEngine {
     async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
-        // What is left of a full database is for the service's own work; now and then an event finds out
-        // whether there is space again.
+        // The remaining space of a full database is for the service's own work. An event is let
+        // through occasionally to detect that there is space again.
         if set.is_refused(lane, DiskShare::Reserve)
             && self.address.observed.was_full_within(FULL_TIME_MIN)
         {
@@ -494,8 +494,8 @@ impl Engine for PostgresEngine {
     }
 }
 
-/// The steps after a position, of rows from that position on; none when the position is not in the log. The
-/// limit is of the rows.
+/// Returns the steps after a position, from rows that start with it, or `None` if the position is
+/// not in the log. `limit` counts rows.
 fn steps_after(
     after: LogPosition,
     rows: &[DatabaseRow],
@@ -518,7 +518,6 @@ fn steps_after(
     Ok(Some(steps))
 }
 
-/// What changed after a position, as it is at a moment.
 async fn delta(
     moment: &Moment<'_>,
     after: LogPosition,
@@ -584,7 +583,6 @@ async fn delta(
     Ok(Some(delta))
 }
 
-/// The attempts of deliveries, by delivery and in order.
 async fn attempts(
     moment: &Moment<'_>,
     deliveries: Option<&Vec<&Vec<u8>>>,

@@ -1,19 +1,19 @@
-//! What is read: records, and stretches of records and of index entries.
+//! Records, and ranges of records and of index entries.
 
-/// A record as it is kept.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Rises with every change of the record; versions are not reused after a delete. It is no position
-    /// in the change log.
+    /// Rises with every change of the record; versions are not reused after a delete. Not a
+    /// position in the change log.
     pub version: u64,
     /// The encoded record.
     pub value: Vec<u8>,
 }
 
-/// An index entry as it is read: its key, and the key of the record that it leads to.
+/// An index entry: its key, and the key of its record.
 pub type Lead = (Vec<u8>, Vec<u8>);
 
-/// An index entry and the record that it leads to, read at one point in time.
+/// An index entry and its record, read at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The entry's key.
@@ -24,7 +24,7 @@ pub struct Found {
     pub row: Row,
 }
 
-/// The way to walk.
+/// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From small keys to large ones.
@@ -33,17 +33,17 @@ pub enum Direction {
     Descending,
 }
 
-/// A stretch of keys to walk: from `start` (included) to `end` (not included).
+/// A range of keys from `start` (inclusive) to `end` (exclusive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// The first key.
     pub start: Vec<u8>,
-    /// The first key after the stretch; none means no end.
+    /// The first key after the range; `None` means no end.
     pub end: Option<Vec<u8>>,
 }
 
 impl Range {
-    /// All keys that start with a prefix.
+    /// Returns the range of all keys with a prefix.
     pub fn under(prefix: &[u8]) -> Self {
         let mut end = prefix.to_vec();
         while end.pop_if(|last| *last == u8::MAX).is_some() {}
@@ -56,7 +56,7 @@ impl Range {
         }
     }
 
-    /// Leaves out everything up to a key.
+    /// Excludes everything up to and including a key.
     pub fn go_on_after(&mut self, key: &[u8]) {
         self.start = [key, &[0]].concat();
     }

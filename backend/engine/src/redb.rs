@@ -1,14 +1,17 @@
-//! The engine on a disk: a log in front of a tree, one thread that writes each, read by everybody.
+//! The engine on a disk: a log in front of a tree, each written by one thread and read by
+//! everybody.
 //!
-//! `apply` lays a set of changes out and queues it (`set`, `queue`). The writer takes what waits as
-//! a group, compares what each set expects with what is there (`compare`), and puts the group into
+//! `apply` encodes a set of changes and queues it (`set`, `queue`). The writer takes everything
+//! that waits as a group, checks the expectations of each set (`compare`), and writes the group to
 //! the log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
-//! (`memtable`, `layers`), and waiting callers are answered: what is seen is on disk. When memory
-//! is full, the log turns to its other file, and the mover puts the rows into the tree of redb in
-//! one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`, `filter`).
-//! A reader has the layers of one moment and no lock: memory, memory being moved, runs, tree
-//! (`view`, `merge`, `tree`). A start moves what a killed life left in the log; a close leaves
-//! nothing there. Below the tree, `blocks` and `journal` tell a byte that was changed on disk.
+//! (`memtable`, `layers`) and completes the waiting calls: whatever is visible is on disk. When
+//! memory is full, the log switches to its other file, and the mover writes the rows into the redb
+//! tree in one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`,
+//! `filter`).
+//!
+//! A reader takes a lock-free snapshot of the layers: memory, memory being moved, runs, tree
+//! (`view`, `merge`, `tree`). Opening moves what a crash left in the log; closing leaves the log
+//! empty. Below the tree, `blocks` and `journal` detect bytes that were changed on disk.
 
 mod arena;
 mod batch;
@@ -86,36 +89,36 @@ use crate::{
     read::{Direction, Found, Lead, Range, Row},
 };
 
-/// Rows read on the caller's thread; more are read on a thread that may block.
+/// Maximum number of rows read on the caller's thread; more are read on a blocking thread.
 const INLINE_ROWS_MAX: usize = 32;
-/// Keys looked up on the caller's thread: most of them are in memory, or known to be nowhere.
+/// Maximum number of keys looked up on the caller's thread; most are in memory or known to be
+/// absent.
 const INLINE_KEYS_MAX: usize = 1_000;
 
-/// Entries counted in one transaction.
+/// Entries counted per transaction.
 const COUNT_STEP: usize = 20_000;
 
-/// How the store is read and written.
+/// Tuning of the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Memory for cached pages, in bytes.
+    /// Page cache size in bytes.
     pub cache_bytes: usize,
-    /// The length of the file, in bytes, from which on commits save what a repair would have to
-    /// find out.
+    /// File size in bytes from which commits save what a repair would otherwise compute.
     pub quick_repair_from: u64,
-    /// The position after which the change log of a new file begins.
+    /// The change log position before the first commit of a new file.
     pub first_position: LogPosition,
-    /// What memory holds before it is moved into the tree, in bytes.
+    /// Bytes of changes in memory that trigger a move into the tree.
     pub memory_bytes: usize,
-    /// How long each of the two files of the log may be, in bytes.
+    /// Maximum size of each of the two log files, in bytes.
     pub log_bytes: u64,
-    /// How many runs of entries by event become one.
+    /// Number of runs of entries by event that are merged into one.
     pub fan: usize,
-    /// Whether to open a store whose log is missing or cut, without what was in it.
+    /// Whether to open a store whose log is missing or truncated, losing its content.
     pub accept_loss: bool,
 }
 
 impl Settings {
-    /// Those of a store in use, with so much memory for cached pages.
+    /// Returns the production settings with the given page cache size.
     pub const fn with_cache(cache_bytes: usize) -> Self {
         Self {
             cache_bytes,
@@ -129,55 +132,55 @@ impl Settings {
     }
 }
 
-/// Keeps records in a file of redb, behind a log.
+/// An engine that keeps records in a redb file behind a log.
 ///
-/// [`Engine::close`] carries out what waits, moves what is in memory and closes the file. So does
-/// dropping it, as far as that goes: what the log has, the next opening moves.
+/// [`Engine::close`] completes queued writes, moves what is in memory and closes the file. Dropping
+/// it does the same as far as possible; the next opening moves what is still in the log.
 #[derive(Debug)]
 pub struct RedbEngine {
     medium: Arc<dyn Medium>,
     shared: Arc<Shared>,
-    /// The writer, then the mover: the order in which they end. None are left once it is closed.
+    /// The writer, then the mover: the order in which they end. Empty once closed.
     threads: Mutex<Vec<Ending>>,
 }
 
-/// A thread that ends by saying whether all it had to do is done.
+/// A thread that returns whether it completed its work.
 type Ending = JoinHandle<Result<(), EngineError>>;
 
-/// What the writer, the mover and the readers share.
+/// State shared by the writer, the mover and the readers.
 #[derive(Debug)]
 struct Shared {
     layers: Published,
-    /// Counts how often the tree was opened again.
+    /// Number of times the tree was reopened.
     openings: watch::Sender<u64>,
     queue: Queue,
     commands: MoverCommands,
-    /// What writes have shown of the store.
     observed: Observed,
     head: watch::Sender<LogPosition>,
-    /// By the number of a kind, the newest position at which one was changed, or a later one.
+    /// By kind number, the newest position at which a record of the kind was changed, or a later
+    /// one.
     changed: [AtomicU64; KINDS],
 }
 
-/// One more than the greatest number of a kind.
+/// One more than the largest kind number.
 const KINDS: usize = Kind::ALL.len() + 1;
 
-/// Why something was not read.
 #[derive(Debug)]
 struct Unread {
     error: EngineError,
-    /// Whether it can be read once the tree is open again.
+    /// Whether a retry can succeed once the tree is reopened.
     is_passing: bool,
 }
 
 impl RedbEngine {
-    /// Opens the file of a medium, or makes it when it is empty. What an earlier life left in the
-    /// log is in the tree when this returns.
+    /// Opens the file of a medium, or creates it if it is empty. What an earlier process left in
+    /// the log is in the tree when this returns.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] when the file or the log is damaged or not one of ours,
-    /// [`EngineError::Incomplete`] when a part of the log is missing and that is not accepted, others
-    /// when the medium fails.
+    ///
+    /// Returns [`EngineError::Corrupt`] if the file or the log is damaged or foreign,
+    /// [`EngineError::Incomplete`] if a part of the log is missing and that is not accepted, and
+    /// other errors if the medium fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
         let opened = file.open()?;
@@ -186,7 +189,7 @@ impl RedbEngine {
         let (last, after) = (opened.life, opened.head.sequence);
         let mut mover = Mover::new(file, opened);
         if last.number != NO_LIFE {
-            // What an earlier life left has to be in the tree before its log is written to.
+            // What an earlier process left must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
                 Err(Fault::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
                     tracing::warn!(%why, "the store is opened without what is missing");
@@ -249,13 +252,13 @@ impl RedbEngine {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the threads end; returns those that were not asked to yet.
+    /// Asks the threads to end, and returns those not asked before.
     fn end(&self) -> Vec<Ending> {
         self.shared.queue.close();
         std::mem::take(&mut self.threads())
     }
 
-    /// Reads, and waits for a file that is just being opened again.
+    /// Reads, and waits for a file that is being reopened.
     async fn read<T: Send + 'static>(
         &self,
         is_short: bool,
@@ -289,12 +292,12 @@ impl RedbEngine {
 
 impl Drop for RedbEngine {
     fn drop(&mut self) {
-        // What is not done is in the log, where there is one.
+        // Unfinished work is in the log, if there is one.
         drop(joined(self.end()));
     }
 }
 
-/// Waits for threads; the first that did not do all that it had to tells why.
+/// Joins threads and returns the first error.
 fn joined(threads: Vec<Ending>) -> Result<(), EngineError> {
     let panicked = |_panic| Err(EngineError::Unavailable("a thread of it panicked".into()));
     let ended = threads.into_iter();
@@ -305,8 +308,8 @@ fn joined(threads: Vec<Ending>) -> Result<(), EngineError> {
 }
 
 impl Shared {
-    /// Reads the layers of one moment, which must not take long: pages of the tree that they see
-    /// cannot be used again.
+    /// Reads a snapshot of the layers. Must be short: pages of the tree that it sees cannot be
+    /// reused.
     fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Fault>) -> Result<T, Unread> {
         let layers = self.layers.get();
         work(&View::of(&layers)).map_err(|fault| {
@@ -328,7 +331,7 @@ impl Shared {
         })
     }
 
-    /// Notes a change of kinds, a bit for the number of each.
+    /// Records a change of kinds, given as a bit set of their numbers.
     fn note_changed(&self, kinds: u32, position: u64) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {

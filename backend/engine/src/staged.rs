@@ -1,5 +1,5 @@
-//! An engine over another one: what is written to it is kept back, to be applied to the other as
-//! one set of changes. So operations made for one resource each can be committed together.
+//! An engine on top of another one that buffers writes, to be applied as one set of changes.
+//! Operations written for one resource each can be committed together this way.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -20,12 +20,12 @@ use crate::{
     read::{Direction, Found, Lead, Range, Row},
 };
 
-/// Keeps changes back over an engine that it only reads. It reads what was kept back as if it were
-/// applied.
+/// An engine that buffers changes to an engine that it only reads. Reads see the buffered changes
+/// as if they were applied.
 #[derive(Debug)]
 pub struct StagedEngine {
     base: Arc<dyn Engine>,
-    /// The newest position in the base's log when this was made.
+    /// The newest position in the base's log when this was created.
     from: LogPosition,
     staged: Mutex<Staged>,
     head: watch::Sender<LogPosition>,
@@ -34,33 +34,33 @@ pub struct StagedEngine {
 #[derive(Debug, Default)]
 struct Staged {
     records: BTreeMap<(u8, Vec<u8>), StagedRecord>,
-    /// Entries that differ from the base: those that were removed lead nowhere.
+    /// Entries that differ from the base; `None` for removed ones.
     entries: HashMap<Index, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
     log: Vec<Logged>,
-    /// The version of the newest change; above any of the base.
+    /// The version of the newest change; higher than any in the base.
     version: u64,
 }
 
-/// One record's changes, taken together.
 #[derive(Debug)]
 struct StagedRecord {
-    /// The first change of it, which shows what the base must hold.
+    /// The first change, whose expectation applies to the base.
     first: Change,
-    /// It as it is read; none when it is deleted.
+    /// The current record; `None` if it is deleted.
     row: Option<Row>,
     /// Whether its value differs from the base's.
     is_written: bool,
-    /// What is added to it, as long as nothing else is written.
+    /// Counters to add, as long as nothing else is written.
     added: Vec<i64>,
     remove: BTreeSet<Entry>,
     add: BTreeSet<Entry>,
 }
 
 impl StagedEngine {
-    /// Nothing kept back yet.
+    /// Creates an engine without buffered changes.
     ///
     /// # Errors
-    /// Those of the base.
+    ///
+    /// Returns an error if the base fails.
     pub async fn over(base: Arc<dyn Engine>) -> Result<Self, EngineError> {
         let from = base.log_head().await?;
         let staged = Staged {
@@ -75,7 +75,7 @@ impl StagedEngine {
         })
     }
 
-    /// What was kept back, each record once, with what the base must hold for it to be right.
+    /// Returns the buffered changes, each record once, with the expected state of the base.
     pub fn changes(&self) -> Vec<Change> {
         let mut staged = self.staged();
         let records = std::mem::take(&mut staged.records);
@@ -99,14 +99,15 @@ impl StagedEngine {
     }
 
     fn staged(&self) -> MutexGuard<'_, Staged> {
-        // A set of changes is checked before anything is kept, so a panic leaves no half of it.
+        // A set is checked before anything is buffered, so a panic leaves it consistent.
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Staged {
     /// # Errors
-    /// [`EngineError::Corrupt`] when numbers are added to something else.
+    ///
+    /// Returns [`EngineError::Corrupt`] if counters are added to another value.
     fn keep(&mut self, change: Change, stored: Option<&Row>) -> Result<(), EngineError> {
         self.version += 1;
         let version = self.version;
@@ -168,8 +169,8 @@ impl Staged {
     }
 }
 
-/// A walk over the base with what differs laid over it. `base` has to hold as many rows more than
-/// `limit` as `differs` has keys, or all there are.
+/// Overlays the differences on a walk over the base. `base` must contain `limit` rows plus one for
+/// each key in `differs`, or all there are.
 fn laid_over<V>(
     base: Vec<(Vec<u8>, V)>,
     differs: BTreeMap<Vec<u8>, Option<V>>,
@@ -228,7 +229,7 @@ impl Engine for StagedEngine {
             changed: changed.collect(),
         };
         staged.log.push(logged);
-        // An entry that moves from one record to another goes before it comes.
+        // Removals come first, so that an entry can move from one record to another.
         let (going, coming): (Vec<_>, Vec<_>) = changes
             .into_iter()
             .zip(&stored)
@@ -331,7 +332,7 @@ impl Engine for StagedEngine {
             .map(|steps| steps.iter().take(limit).cloned().collect()))
     }
 
-    /// No one follows what is not applied yet.
+    /// Nobody follows changes that are not applied yet.
     async fn changed_after(
         &self,
         _after: LogPosition,

@@ -1,4 +1,4 @@
-//! When a failed delivery is tried again, and when it is given up.
+//! Retries of failed deliveries.
 
 use std::time::Duration;
 
@@ -10,29 +10,28 @@ use crate::{
     limits::CUT_OFFS_MAX,
 };
 
-/// Attempts for a message that the receiver refused for what it is.
+/// Attempts for a message that the receiver rejected because of its content.
 const FEW: u32 = 3;
-/// The longest wait that a receiver can ask for.
+/// The longest wait that a receiver can request.
 pub(crate) const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// Decides what follows a failed attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     steps: Vec<Duration>,
     jitter: f64,
 }
 
-/// The attempts that a delivery had.
+/// The attempts of a delivery so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tried {
-    /// Those that ended normally.
+    /// Attempts that ended normally.
     pub(crate) made: u32,
-    /// Those that a stop of the service cut off: they say nothing about the receiver.
+    /// Attempts interrupted by a stop of the service, which say nothing about the receiver.
     pub(crate) cut_off: u32,
 }
 
 impl Tried {
-    /// So many attempts, of which some were cut off.
+    /// Splits `attempts`, of which some were interrupted.
     pub(crate) fn of(attempts: u32, cut_off: u32) -> Self {
         Self {
             made: attempts.saturating_sub(cut_off),
@@ -41,15 +40,13 @@ impl Tried {
     }
 }
 
-/// What follows a failed attempt.
+/// The next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Another attempt.
     Retry {
-        /// When it is due, in milliseconds since 1970.
+        /// Due time in milliseconds since 1970.
         due_ms: i64,
     },
-    /// None.
     Dead,
 }
 
@@ -61,7 +58,7 @@ impl Backoff {
         }
     }
 
-    /// What follows a failed page, which the next step of its escalation replaces before long.
+    /// Returns the policy for pages, which the next escalation step soon replaces.
     pub(crate) fn of_pages(config: &DeliveryConfig) -> Self {
         Self {
             steps: config.page_schedule.clone(),
@@ -69,7 +66,7 @@ impl Backoff {
         }
     }
 
-    /// How many attempts a delivery gets, but for those that were cut off.
+    /// Returns the number of attempts for a delivery, not counting interrupted ones.
     fn attempts_max(&self, settings: DeliverySettings) -> u32 {
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX).max(1);
         settings
@@ -77,12 +74,12 @@ impl Backoff {
             .map_or(steps, |wanted| wanted.min(steps))
     }
 
-    /// Whether a delivery that had these attempts gets no more.
+    /// Whether a delivery with these attempts gets no more.
     pub(crate) fn is_used_up(&self, tried: Tried, settings: DeliverySettings) -> bool {
         tried.made >= self.attempts_max(settings) || tried.cut_off >= CUT_OFFS_MAX
     }
 
-    /// What follows a failed attempt, the last of these; `random` is from 0 to 1.
+    /// Returns the next step after a failed attempt, the last of `tried`; `random` is from 0 to 1.
     pub(crate) fn next(
         &self,
         tried: Tried,
@@ -112,7 +109,6 @@ impl Backoff {
     }
 }
 
-/// How long an attempt to a destination may take.
 pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
     destination.delivery.timeout.unwrap_or(config.timeout)
 }

@@ -1,4 +1,4 @@
-//! Leaves a failing destination alone for a while, then tries it with one message at a time.
+//! A circuit breaker that pauses a failing destination, then probes it with one message at a time.
 
 use std::time::Duration;
 
@@ -8,36 +8,36 @@ use crate::{
     domain::RecordId,
 };
 
-/// Failures in a row that open a breaker.
+/// Consecutive failures that open a breaker.
 const FAILURES_MAX: u32 = 5;
-/// How long a breaker stays open at first.
+/// How long a breaker first stays open.
 const OPEN_TIME: Duration = Duration::from_secs(10);
-/// How long a breaker stays open at most.
+/// The longest time that a breaker stays open.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// The breaker of one destination.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Breaker {
     failures: u32,
     open_until_ms: i64,
     probes: u32,
-    /// The last failure: its message, and whether the destination is wrong rather than unwell.
+    /// The last failure: its message, and whether the destination is misconfigured rather than
+    /// temporarily failing.
     last: Option<(RecordId, bool)>,
 }
 
-/// Which message an open breaker is tried with.
+/// The choice of message for probing an open breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// The message that failed last: another one tells more, where there is one.
+    /// The last message that failed; a different one is more informative, if there is one.
     pub(crate) not: Option<RecordId>,
-    /// Whether a young message is to be tried: a wrong destination is not to use up what has waited
-    /// long.
+    /// Whether to probe with a recent message, so that a misconfigured destination does not use up
+    /// the attempts of older ones.
     pub(crate) is_young: bool,
 }
 
 impl Breaker {
-    /// The breaker of a destination that failed that many times in a row before this process
-    /// began; an open one starts with a probe.
+    /// Creates the breaker of a destination with consecutive failures from before this process; an
+    /// open one starts with a probe.
     pub(crate) fn after_failures(failures: u32) -> Self {
         Self {
             failures,
@@ -45,8 +45,7 @@ impl Breaker {
         }
     }
 
-    /// How many attempts may start, and from when on, in milliseconds since 1970, with that many
-    /// under way.
+    /// Returns how many attempts may start and from when on, in milliseconds since 1970.
     pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
         match (self.is_open(), in_flight) {
             (false, _) => (usize::MAX, i64::MIN),
@@ -55,7 +54,7 @@ impl Breaker {
         }
     }
 
-    /// What to try next while it is open.
+    /// Returns the choice of the next probe, while it is open.
     pub(crate) fn probe(&self) -> Option<Probe> {
         self.is_open().then(|| Probe {
             not: self.last.map(|(message, _)| message),
@@ -67,12 +66,13 @@ impl Breaker {
         self.failures >= FAILURES_MAX
     }
 
-    /// Moves along with a clock that was set.
+    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.open_until_ms = self.open_until_ms.saturating_add(by_ms);
     }
 
-    /// Takes note of an attempt's end. A receiver that refuses a message for what it is, is well.
+    /// Records the outcome of an attempt. Rejecting a message for its content shows a healthy
+    /// receiver.
     pub(crate) fn note(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
         let Some(fault @ (Fault::Receiver | Fault::Destination)) = verdict.fault() else {
             *self = Self::default();

@@ -1,20 +1,19 @@
-//! How many attempts to a destination are under way concurrently: more while it answers quickly,
-//! fewer when it does not.
+//! Adaptive concurrency per destination: more attempts while it responds quickly, fewer when it
+//! does not.
 
 use std::time::Duration;
 
 use crate::destination::{Report, verdict::Fault};
 
-/// Concurrent attempts to a destination of which nothing is known yet.
+/// Initial number of concurrent attempts to a destination.
 const START: usize = 8;
-/// The widest that a way grows.
+/// Maximum number of concurrent attempts to a destination.
 const WIDTH_MAX: usize = 64;
-/// An attempt that ends within this time makes its destination a quick one.
+/// Attempts shorter than this mark a destination as fast.
 pub(crate) const QUICK: Duration = Duration::from_millis(100);
-/// An answer that takes longer than this is a sign of trouble.
+/// Responses slower than this indicate trouble.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The width of one destination's way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Concurrency(usize);
 
@@ -25,13 +24,13 @@ impl Default for Concurrency {
 }
 
 impl Concurrency {
-    /// How many attempts may be under way, of at most so many.
+    /// Returns the current limit, capped at `most`.
     pub(crate) fn now(self, most: u32) -> usize {
         self.0.min(most as usize).max(1)
     }
 
-    /// Takes note of an attempt's end, with whether more waits: one more after a quick answer, half
-    /// as many after trouble. A message that is refused says nothing about its receiver.
+    /// Records the outcome of an attempt, and whether more deliveries wait: one more after a quick
+    /// response, half as many after trouble. A rejected message says nothing about its receiver.
     pub(crate) fn note(&mut self, report: &Report, waiting: bool) {
         let fault = report.verdict.fault();
         let in_trouble = matches!(fault, Some(Fault::Receiver | Fault::Destination));

@@ -1,26 +1,24 @@
-//! Whether a destination's dead letters grow: when that is to be said, and when it is over.
+//! Detection of a growing number of dead letters, and of its end.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::domain::RecordId;
 
-/// Deliveries that die within [`WINDOW_MS`] before anything is reported: a single one may be its own
-/// fault.
+/// Number of deliveries that must die within [`WINDOW_MS`] before it is reported; a single one may
+/// be at fault itself.
 const OPENING: u32 = 3;
-/// It is over when nothing died for so long.
+/// Time without dead letters after which the problem is over.
 const WINDOW_MS: i64 = 3_600_000;
 
-/// The dead letters of every destination that had some lately.
 #[derive(Debug, Default)]
 pub(crate) struct DeadLetters(BTreeMap<RecordId, DeathTally>);
 
 #[derive(Debug)]
 struct DeathTally {
     name: String,
-    /// When the newest ones died, at most [`OPENING`] of them, in milliseconds since 1970.
+    /// Times of the newest ones in milliseconds since 1970, at most [`OPENING`] of them.
     newest_ms: VecDeque<i64>,
-    /// Since it is reported that they grow: how many died, and with how many that is reported
-    /// again.
+    /// If reported: the number of dead letters, and the number at which to report again.
     reported: Option<(u32, u32)>,
 }
 
@@ -32,8 +30,8 @@ impl DeathTally {
 }
 
 impl DeadLetters {
-    /// Takes note of a delivery that died; answers how many died when that is to be said now. It is
-    /// reported with the third within an hour, and whenever the number has doubled.
+    /// Records a dead letter. Returns the count if it should be reported now: at the third within
+    /// an hour, and each time the count has doubled.
     pub(crate) fn note(&mut self, destination: RecordId, name: &str, now_ms: i64) -> Option<u32> {
         let tally = self.tally(destination, name);
         tally.newest_ms.push_back(now_ms);
@@ -56,7 +54,7 @@ impl DeadLetters {
         Some(*count)
     }
 
-    /// Continues with what an earlier life said and did not take back.
+    /// Continues with an unresolved report from before a restart.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally(destination, name);
         if tally.reported.is_none() {
@@ -65,8 +63,8 @@ impl DeadLetters {
         }
     }
 
-    /// Forgets the destinations of which nothing died for long; answers the names of those of which
-    /// something was reported.
+    /// Removes destinations without recent dead letters. Returns the names of those that had been
+    /// reported.
     pub(crate) fn over(&mut self, now_ms: i64) -> Vec<String> {
         let mut over = Vec::new();
         self.0.retain(|_, tally| {
@@ -79,12 +77,11 @@ impl DeadLetters {
         over
     }
 
-    /// Forgets a destination that is gone.
     pub(crate) fn forget(&mut self, destination: RecordId) {
         self.0.remove(&destination);
     }
 
-    /// When the next one is over, in milliseconds since 1970; the end of time when none will be.
+    /// Returns when the next report is over, in milliseconds since 1970, or the end of time.
     pub(crate) fn next_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.reported.is_some());
         reported.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! How a delivery changes when an attempt begins, ends, or is lost: no I/O.
+//! State changes of a delivery when an attempt begins, ends, or is lost. No I/O.
 
 use std::time::Duration;
 
@@ -11,21 +11,19 @@ use crate::{
     ops::delivery::attempt::LEASE_MARGIN,
 };
 
-/// What a decision rests on.
 #[derive(Debug)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) backoff: &'a Backoff,
     pub(crate) now_ms: i64,
-    /// From 0 to 1, for the jitter.
+    /// Random value from 0 to 1 for the jitter.
     pub(crate) random: f64,
-    /// Attempts before this one that were cut off.
+    /// Earlier attempts that were interrupted.
     pub(crate) cut_off: u32,
-    /// The destination's settings; none when the destination is gone.
+    /// The destination's settings; `None` if it was deleted.
     pub(crate) settings: Option<DeliverySettings>,
 }
 
-/// Whether an attempt that was leased may still begin: its end must be known before the lease runs
-/// out.
+/// Whether a leased attempt may still begin: it must be able to end before the lease expires.
 pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bool {
     match leased.state {
         DeliveryState::Leased { until_ms } => {
@@ -35,7 +33,7 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
     }
 }
 
-/// A delivery whose attempt of that number was leased and did not begin: it never counted.
+/// Returns a delivery whose leased attempt did not begin, and thus does not count.
 pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Delivery {
     let attempts = delivery.attempts.min(number.saturating_sub(1));
     let state = match delivery.state {
@@ -50,16 +48,16 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Deliv
     }
 }
 
-/// What is reported about an attempt whose end no one lived to record.
+/// Error of an attempt whose outcome was not recorded before the process ended.
 const CUT_OFF: &str = "the service stopped before the outcome of this attempt was known";
-/// The same while its message was rendered, after an attempt before it had been cut off.
+/// Like [`CUT_OFF`], but while its message was rendered after an earlier interrupted attempt.
 const CUT_OFF_RENDERING: &str = "the service stopped while the message was rendered, after it had stopped during an attempt before";
-/// The same once more. A kill can meet any rendering by chance, twice in a row it hardly does.
+/// The second time in a row; that is hardly a coincidence.
 const POISON: &str = "the service stopped twice while the message was rendered, after it had stopped during an attempt before";
-/// What an attempt reports meanwhile.
+/// Interim text of an attempt during a trial rendering.
 const RENDERING: &str = "the message is being rendered, apart from others";
 
-/// An attempt whose lease ran out: its process ended before it could report.
+/// Returns an attempt whose lease expired because its process ended.
 pub(crate) fn lost(attempt: &Attempt) -> Attempt {
     let is_rendering = attempt.outcome.is_none() && attempt.explanation == RENDERING;
     let explanation = if is_rendering {
@@ -74,7 +72,7 @@ pub(crate) fn lost(attempt: &Attempt) -> Attempt {
     }
 }
 
-/// An attempt while its message is rendered, or once that has been done.
+/// Returns an attempt during or after the trial rendering of its message.
 pub(crate) fn rendering(attempt: &Attempt, is_done: bool) -> Attempt {
     let explanation = if is_done { "" } else { RENDERING };
     Attempt {
@@ -83,24 +81,26 @@ pub(crate) fn rendering(attempt: &Attempt, is_done: bool) -> Attempt {
     }
 }
 
-/// Whether the last attempt of a delivery was cut off, so that its message may be what stops the service.
+/// Whether the last attempt of a delivery was interrupted, so that its message may have crashed the
+/// service.
 pub(crate) fn is_suspect(delivery: &Delivery) -> bool {
     [CUT_OFF, CUT_OFF_RENDERING].contains(&delivery.last_error.as_str())
 }
 
-/// Whether the service has stopped during an attempt of a delivery, and then twice while its message was rendered.
+/// Whether the service stopped during an attempt of a delivery, and then twice while its message
+/// was rendered.
 pub(crate) fn is_poison(delivery: &Delivery) -> bool {
     delivery.last_error == POISON
 }
 
-/// Whether an attempt was cut off by a stop of the service. That its end is not known can also be
-/// what an attempt reports that lasted.
+/// Whether an attempt was interrupted by a stop of the service. An attempt that did end can have an
+/// unknown outcome too.
 pub(crate) fn is_cut_off(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }
 
-/// A delivery of which this attempt is known to be cut off. That was not the receiver's doing, so it is due
-/// immediately.
+/// Returns a delivery whose attempt was interrupted. That was not the receiver's fault, so it is
+/// due immediately.
 pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i64) -> Delivery {
     let last_error = attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation);
     let (state, end_ms) = if delivery.test {
@@ -121,7 +121,7 @@ pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i6
     }
 }
 
-/// A delivery whose message stops the service.
+/// Returns a delivery whose message crashes the service.
 pub(crate) fn poison(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Dead,
@@ -130,7 +130,6 @@ pub(crate) fn poison(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-/// A delivery that gets no more attempts.
 pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Delivery {
     let last_error = match tried.cut_off {
         CUT_OFFS_MAX.. => format!(
@@ -147,7 +146,7 @@ pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Deliver
     }
 }
 
-/// A delivery after its attempt of that number; none when another client decided meanwhile.
+/// Returns a delivery after an attempt, or `None` if another client has decided about it since.
 pub(crate) fn after(
     delivery: &Delivery,
     number: u32,

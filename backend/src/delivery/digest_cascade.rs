@@ -1,4 +1,4 @@
-//! What was folded into a digest dies with it.
+//! Deliveries in a digest die with the digest.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,18 +11,17 @@ use crate::{
     store::{Direction, EngineError, Index, Lane, Store, engine::Range},
 };
 
-/// Deliveries that follow their digest in one commit.
+/// Deliveries updated in one commit.
 const PAGE: usize = 256;
 
-/// The digests that died and whose deliveries have yet to follow. That they are is on disk with the
-/// budget; this is where to continue.
+/// The dead digests whose deliveries are not updated yet. The pending digests are stored with the
+/// budget; this is the position within them.
 #[derive(Debug)]
 pub(crate) struct DigestCascade {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// By destination and digest.
     left: BTreeMap<(RecordId, RecordId), Range>,
-    /// Whether what an earlier life left is among them.
+    /// Whether pending digests from before the start are included.
     is_taken_up: bool,
 }
 
@@ -36,26 +35,24 @@ impl DigestCascade {
         }
     }
 
-    /// Takes note of digests that died, by their destination.
     pub(crate) fn add(&mut self, dead: impl IntoIterator<Item = (RecordId, RecordId)>) {
         let dead = dead.into_iter();
         self.left
             .extend(dead.map(|it| (it, Range::under(&it.1.to_bytes()))));
     }
 
-    /// Leaves to others what they own now, and takes up what they left.
+    /// Drops digests of destinations that others own now, and resumes those that were gained.
     pub(crate) fn follow(&mut self, moved: &Moved) {
         self.left
             .retain(|(destination, _), _| !moved.has_lost(*destination));
         self.is_taken_up &= !moved.is_gain();
     }
 
-    /// Whether there is nothing left to do.
     pub(crate) fn is_done(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// Has some deliveries follow their digest.
+    /// Updates some deliveries of dead digests.
     pub(crate) async fn advance(&mut self, ownership: &Ownership) -> Result<(), Error> {
         if !self.is_taken_up {
             self.take_up(ownership).await?;
@@ -72,7 +69,7 @@ impl DigestCascade {
         Ok(())
     }
 
-    /// Reads what an earlier life left.
+    /// Reads pending digests from before the start.
     async fn take_up(&mut self, ownership: &Ownership) -> Result<(), Error> {
         let store = self.store.clone();
         let mut pages = store.pages::<BudgetWindow>(Range::under(&[]));
@@ -98,7 +95,7 @@ impl DigestCascade {
     }
 }
 
-/// Has some deliveries follow their digest; answers what is left.
+/// Updates some deliveries of a digest. Returns the remaining range.
 async fn bury(
     store: &Store,
     clock: &dyn Clock,
@@ -130,7 +127,7 @@ async fn bury(
                 changes.update(delivery, &dead);
             }
         }
-        // One that cannot be read keeps no one waiting.
+        // An unreadable delivery must not block the others.
         let key = destination.to_bytes().into();
         let (window, _) = store.get_readable::<BudgetWindow>(vec![key]).await?;
         if let (Some(window), None) = (window.into_iter().flatten().next(), &rest) {
@@ -144,7 +141,7 @@ async fn bury(
     Ok(rest)
 }
 
-/// Why what was folded into a digest is dead.
+/// Returns the error for deliveries of a dead digest.
 async fn why(store: &Store, digest: RecordId) -> Result<String, Error> {
     let key = digest.to_bytes().into();
     let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;

@@ -1,4 +1,4 @@
-//! Takes due deliveries, has them sent, and records what happened to them.
+//! The loop that leases due deliveries, has them sent, and records the outcomes.
 
 #[cfg(test)]
 mod tests;
@@ -39,27 +39,28 @@ use crate::{
     store::{Changes, EngineError, Lane, LogPosition, Store, engine::Applied},
 };
 
-/// Times a commit is planned again because another client changed what it rests on.
+/// Maximum number of times that a commit is planned again after a conflict.
 const TRIES_MAX: usize = 16;
-/// How long to wait after the store did not answer.
+/// Pause after the store did not respond.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// Pause while another process may own what this one owned.
+/// Pause while another process may have taken over this one's slots.
 const UNSURE_PAUSE: Duration = Duration::from_millis(100);
-/// How long a message that may be what stops the service waits until others like it are rendered.
+/// Maximum time that a suspect message waits for its turn to be rendered.
 const TRIAL_WAIT_MAX: Duration = Duration::from_secs(3);
-/// How long attempts under way may take to end when the service stops.
+/// Time for attempts in flight to end at shutdown.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Delivers: one loop that leases and records in shared commits, and bounded attempts beside it.
+/// Delivers notifications: one loop that leases and records in shared commits, and a bounded number
+/// of concurrent attempts.
 ///
-/// All state that must outlive it is in the store; what it holds in memory is a view of that.
+/// All durable state is in the store; the memory only mirrors it.
 #[derive(Debug)]
 pub struct Dispatcher {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
     ownership: Ownership,
-    /// The shift of the times in memory, see [`Store::shift_ms`].
+    /// The clock shift applied to the times in memory; see [`Store::shift_ms`].
     shift_ms: i64,
     follower: Follower,
     queues: Queues,
@@ -67,35 +68,33 @@ pub struct Dispatcher {
     notices: Notices,
     digest_cascade: DigestCascade,
     attempts: JoinSet<Report>,
-    /// The delivery of each attempt under way.
+    /// The delivery of each attempt in flight.
     tasks: HashMap<Id, RecordId>,
     status: watch::Sender<DispatcherStatus>,
     holds: Holds,
     egress: Egress,
-    /// What is not reached from here, for those who ask other nodes.
+    /// Unreachable destinations, published for other nodes.
     unreached: watch::Sender<Vec<String>>,
     quiet: Quiet,
-    /// Held while a message is rendered that may be what stops the service: one at a time, so that no other is
-    /// taken for it.
+    /// Held while a suspect message is rendered, so that only one at a time can crash the service.
     trial: Arc<Mutex<()>>,
 }
 
-/// What a dispatcher is doing.
+/// The status of a dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DispatcherStatus {
-    /// Deliveries that are leased and whose ends are not recorded yet.
+    /// Leased deliveries whose outcome is not recorded yet.
     pub in_flight: usize,
-    /// When it continues automatically, in milliseconds since 1970; the end of time when it need
-    /// not.
+    /// Next automatic wake-up in milliseconds since 1970, or the end of time.
     pub wakes_ms: i64,
-    /// How far it has read the change log.
+    /// The position up to which it has read the change log.
     pub log_position: LogPosition,
-    /// Whether it waits because the store did not answer.
+    /// Whether it is waiting because the store did not respond.
     pub is_held_up: bool,
 }
 
 impl Dispatcher {
-    /// A dispatcher for what waits in a store; `random` spreads the retries.
+    /// Creates a dispatcher for a store; `random` spreads the retries.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -128,35 +127,34 @@ impl Dispatcher {
         }
     }
 
-    /// Follows what it is doing.
     #[cfg(test)]
     pub(crate) fn status(&self) -> watch::Receiver<DispatcherStatus> {
         self.status.subscribe()
     }
 
-    /// Says there what it is doing.
+    /// Sets the channel on which it publishes its status.
     #[must_use]
     pub fn telling(mut self, status: watch::Sender<DispatcherStatus>) -> Self {
         self.status = status;
         self
     }
 
-    /// Says there which destinations it does not reach.
+    /// Sets the channel on which it publishes unreachable destinations.
     #[must_use]
     pub fn with_unreached(mut self, unreached: watch::Sender<Vec<String>>) -> Self {
         self.unreached = unreached;
         self
     }
 
-    /// Keeps current there what keeps deliveries waiting.
+    /// Sets where it publishes why deliveries wait.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {
         self.holds = holds;
         self
     }
 
-    /// Delivers until shutdown; then takes nothing new and lets attempts under way end for a
-    /// while. An attempt that does not end by then is found again when its lease runs out.
+    /// Delivers until shutdown, then starts nothing new and lets attempts in flight end for a
+    /// while. An attempt that does not end by then is retried when its lease expires.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut committed = self.store.engine().log_signal();
         self.store.engine().cluster().take_part(true);
@@ -184,7 +182,7 @@ impl Dispatcher {
                 biased;
                 () = shutdown.cancelled() => break,
                 Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
-                // An engine that is closed says nothing more; the wait below paces the loop.
+                // A closed engine signals nothing more; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
                 () = self.ownership.changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
@@ -193,7 +191,7 @@ impl Dispatcher {
             self.collect_ended();
         }
         self.store.engine().cluster().take_part(false);
-        // Nothing of it is known here any more.
+        // Nothing about them is known here any more.
         self.say_unreached(Vec::new());
         self.drain().await;
         self.holds.forget();
@@ -207,8 +205,8 @@ impl Dispatcher {
         });
     }
 
-    /// Applies what this process owns now. Attempts to destinations that it lost are forgotten: their ends could
-    /// not be recorded, and the new owner repeats them when their leases run out.
+    /// Applies changes of ownership. Attempts to lost destinations are forgotten: their outcomes
+    /// could not be recorded, and the new owner repeats them when their leases expire.
     fn adopt(&mut self) {
         let Some(moved) = self.ownership.adopt(self.clock.now_ms()) else {
             return;
@@ -239,7 +237,7 @@ impl Dispatcher {
         self.follower.take_over(moved);
     }
 
-    /// Follows the change log, then commits ends and leases and starts what was leased.
+    /// Follows the change log, commits outcomes and leases, and starts leased attempts.
     async fn advance(&mut self) -> Result<(), Error> {
         self.adopt();
         let (queues, notices) = (&mut self.queues, &mut self.notices);
@@ -275,21 +273,21 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Reports what can be left to another process.
+    /// Reports the slots that can be handed over.
     fn vacate(&self) {
         let to_send_again = self.queues.ids_where(|queue| !queue.wronged.is_empty());
         let under_way = self.ledger.destinations().chain(to_send_again);
         self.ownership.vacate(&self.store, under_way);
     }
 
-    /// Sends messages again that ended before it was known that their destination is at fault.
+    /// Resends messages that failed before their destination was known to be at fault.
     async fn send_again(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
         for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
             let Some(queue) = self.queues.get_mut(destination) else {
                 continue;
             };
-            // One whose end is not recorded yet waits for that.
+            // Messages whose outcome is not recorded yet have to wait.
             let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
             while let Some(at) = wronged.iter().position(|it| !ledger.holds(*it)) {
                 match deliveries.revive(wronged[at]).await {
@@ -302,13 +300,13 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Whether no other process delivers to what this one owns by what it knows.
+    /// Whether no other process can be delivering to the destinations that this one owns.
     fn is_sure(&self) -> bool {
         self.store.engine().cluster().is_sure()
     }
 
-    /// Begins as many attempts to a destination as there are places for, unless another process may have begun
-    /// some by now.
+    /// Begins as many attempts to a destination as allowed, unless another process may have begun
+    /// some.
     fn begin_next(&mut self, destination: RecordId) {
         if !self.is_sure() || self.quiet.is_on {
             return;
@@ -355,7 +353,7 @@ impl Dispatcher {
         }
     }
 
-    /// Keeps an attempt's end until it is recorded.
+    /// Keeps the outcome of an attempt until it is recorded.
     fn collect(&mut self, ended: Result<(Id, Report), JoinError>) {
         let ended = ended.unwrap_or_else(|error| (error.id(), fault_of_our_own(&error)));
         let (task, mut report) = ended;
@@ -383,19 +381,19 @@ impl Dispatcher {
         self.begin_next(destination);
     }
 
-    /// When to continue though nothing happens.
+    /// Returns when to continue if nothing else happens.
     fn wakes_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
             return now_ms;
         }
         if self.quiet.is_on {
-            // The commit that ends it wakes.
+            // The commit that ends it wakes the loop.
             return self.notices.next_ms();
         }
         let mut wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
         if !self.is_sure() {
-            // What is due is not begun now.
+            // Due deliveries cannot start yet.
             wakes_ms = wakes_ms.max(now_ms.saturating_add(millis(UNSURE_PAUSE)));
         }
         wakes_ms.min(self.notices.next_ms())
@@ -413,7 +411,7 @@ impl Dispatcher {
                 }
                 self.adopt();
                 self.vacate();
-                // What ended while others were recorded is recorded next.
+                // Attempts that ended during the last commit are recorded next.
                 if !self.attempts.is_empty() {
                     tokio::select! {
                         Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
@@ -430,13 +428,13 @@ impl Dispatcher {
         }
     }
 
-    /// Records the ends there are, and leases nothing.
+    /// Records outcomes without leasing anything.
     async fn record(&mut self) -> Result<(), Error> {
         Ok(self.commit(false).await?)
     }
 
-    /// Records the ends there are and, when asked to, leases what is due into the queues. While the
-    /// disk writes, attempts end and others begin.
+    /// Records outcomes and, if `leasing`, leases due deliveries into the queues. Attempts continue
+    /// to begin and end during the write.
     async fn commit(&mut self, leasing: bool) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
             let store = self.store.clone();
@@ -479,8 +477,8 @@ impl Dispatcher {
     }
 }
 
-/// Renders a message that may be what stops the service, and records meanwhile that it does. When that cannot be
-/// recorded, or others take long, its attempt begins without.
+/// Renders a suspect message, recording that before and after. If that cannot be recorded, or
+/// others take too long, its attempt begins without a trial.
 async fn try_rendering(
     store: &Store,
     sender: &Sender,
@@ -493,7 +491,7 @@ async fn try_rendering(
     };
     let tried = async {
         record_rendering(store, attempt, false).await?;
-        // A message that cannot be rendered is the business of its attempt.
+        // A rendering error is reported by the attempt itself.
         drop(sender.render(request).await);
         record_rendering(store, attempt, true).await
     };
@@ -502,7 +500,6 @@ async fn try_rendering(
     }
 }
 
-/// Records that the message of an attempt is being rendered, or that this is done.
 async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Result<(), Error> {
     let decide = || async {
         let key = attempt_key(attempt.delivery, attempt.number);
@@ -515,7 +512,7 @@ async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Re
     commit(store, Lane::Bulk, decide).await.map(drop)
 }
 
-/// The end of an attempt that panicked.
+/// Returns the outcome of an attempt that panicked.
 fn fault_of_our_own(error: &JoinError) -> Report {
     tracing::error!(%error, "an attempt broke");
     Report {

@@ -1,5 +1,4 @@
-//! Whether attempts reach any receiver from here. Where none does and another node can, that one is to
-//! deliver.
+//! Detection of nodes without network access, so that nodes that have it take over delivery.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -15,16 +14,16 @@ use crate::{
     store::{Store, engine::NodeSeen},
 };
 
-/// How long no receiver is reached before other nodes are asked.
+/// Time without reaching any receiver after which other nodes are asked.
 const UNREACHED_FOR: Duration = Duration::from_secs(5);
-/// Destinations that are named.
+/// Maximum number of destinations reported.
 const NAMED_MAX: usize = 8;
-/// Destinations of other nodes that are tried.
+/// Maximum number of destinations of other nodes that are tried.
 const ASKED_MAX: usize = 32;
-/// How often nodes look at each other.
+/// Interval at which nodes check each other's reports.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The destinations that were not reached since the last one was.
+/// The destinations that were unreachable since the last successful connection.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     since: Option<Duration>,
@@ -32,7 +31,7 @@ pub(super) struct Egress {
 }
 
 impl Egress {
-    /// Takes the outcome of an attempt to a destination elsewhere; `now` only ever grows.
+    /// Records the outcome of an attempt to an external destination; `now` is monotonic.
     pub(super) fn ended(&mut self, destination: &str, outcome: Outcome, now: Duration) {
         match outcome {
             Outcome::Unreachable => {
@@ -41,13 +40,13 @@ impl Egress {
                     self.unreached.insert(destination.to_owned());
                 }
             }
-            // The guard says nothing of the network.
+            // The address guard says nothing about the network.
             Outcome::Blocked => {}
             Outcome::Delivered | Outcome::Rejected | Outcome::Unknown => *self = Self::default(),
         }
     }
 
-    /// Those that were not reached, once that has lasted.
+    /// Returns the unreachable destinations, once that has lasted long enough.
     pub(super) fn unreached(&self, now: Duration) -> Vec<String> {
         let lasts = |since: Duration| now.saturating_sub(since) >= UNREACHED_FOR;
         if self.since.is_some_and(lasts) {
@@ -58,7 +57,8 @@ impl Egress {
     }
 }
 
-/// Asks the other nodes for what this one does not reach, and tries what they ask for.
+/// Asks other nodes about destinations that are unreachable from here, and tries those that others
+/// ask about.
 #[derive(Debug)]
 pub struct EgressWatch {
     store: Store,
@@ -69,8 +69,8 @@ pub struct EgressWatch {
 }
 
 impl EgressWatch {
-    /// Watches for a node that sends by that; `unreached` holds what the dispatcher does not reach while
-    /// it runs here.
+    /// Creates a watch that connects through `sender`; `unreached` is what the dispatcher here does
+    /// not reach.
     pub fn new(
         store: Store,
         ruleset: Arc<Ruleset>,
@@ -87,7 +87,7 @@ impl EgressWatch {
         }
     }
 
-    /// Looks every few seconds until shutdown, where the store is shared.
+    /// Checks periodically until shutdown, if the store is shared.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -109,7 +109,7 @@ impl EgressWatch {
 
     async fn look(&self, nodes: &[NodeSeen]) {
         let mut unreached = self.unreached.borrow().clone();
-        // Where a connection succeeds, attempts fail for another reason than the network of this node.
+        // If a connection succeeds, attempts fail for another reason than this node's network.
         if !self.reached(&unreached).await.is_empty() {
             unreached.clear();
         }
@@ -130,7 +130,7 @@ impl EgressWatch {
         }
     }
 
-    /// Those of the destinations that can be connected to from here.
+    /// Returns the destinations that can be connected to from here.
     async fn reached(&self, asked: &[String]) -> Vec<String> {
         let snapshot = self.ruleset.current();
         let tries = snapshot.destinations().filter_map(|destination| {
@@ -143,7 +143,7 @@ impl EgressWatch {
     }
 }
 
-/// What other nodes do not reach.
+/// Returns the destinations that other nodes do not reach.
 fn asked(nodes: &[NodeSeen]) -> Vec<String> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);
@@ -151,7 +151,8 @@ fn asked(nodes: &[NodeSeen]) -> Vec<String> {
     asked.into_iter().take(ASKED_MAX).collect()
 }
 
-/// Another node that connects to a destination which is not reached from here, and that destination.
+/// Returns another node that can connect to a destination unreachable from here, and that
+/// destination.
 fn better(unreached: &[String], nodes: &[NodeSeen]) -> Option<(String, String)> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let mut found = others.filter_map(|node| {
@@ -192,7 +193,7 @@ mod tests {
             egress.ended(&number.to_string(), Outcome::Unreachable, 11 * SECOND);
         }
         assert_eq!(egress.unreached(12 * SECOND).len(), NAMED_MAX);
-        // An answer is one, whatever it says.
+        // Any response counts, whatever it says.
         egress.ended("a", Outcome::Rejected, 12 * SECOND);
         assert_eq!(egress.unreached(60 * SECOND), Vec::<String>::new());
     }

@@ -1,4 +1,4 @@
-//! Keeps the queues in step with the store: a look at all that waits, then the change log.
+//! Synchronization of the queues with the store: an initial scan, then the change log.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -28,26 +28,24 @@ use crate::{
     },
 };
 
-/// The kinds whose changes matter here.
 const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
-/// Deliveries to a destination that is gone, that are cancelled immediately.
+/// Deliveries to deleted destinations cancelled in one commit.
 const CANCEL_PAGE: usize = 256;
-/// Deliveries that are looked at for the name of their destination.
+/// Deliveries read to find the name of their destination.
 const NAMING_PAGE: usize = 4;
 
-/// Follows what others change.
 #[derive(Debug)]
 pub(crate) struct Follower {
     store: Store,
     clock: Arc<dyn Clock>,
     log: LogFollower,
-    /// The names of all destinations, where other processes deliver too.
+    /// The names of all destinations, if other processes deliver too.
     destinations: BTreeMap<RecordId, String>,
-    /// What this process owns now and has not looked at yet.
+    /// Changes of ownership that are not applied yet.
     moved: Moved,
 }
 
-/// What follows from what others change.
+/// The state updated by changes of others.
 pub(crate) struct Followed<'a> {
     pub(crate) queues: &'a mut Queues,
     pub(crate) ledger: &'a mut Ledger,
@@ -66,7 +64,7 @@ impl Follower {
         }
     }
 
-    /// How far the change log was read.
+    /// Returns the position up to which the change log was read.
     pub(crate) fn position(&self) -> LogPosition {
         self.log.position()
     }
@@ -78,12 +76,12 @@ impl Follower {
         }
     }
 
-    /// Has it look at what this process owns now.
+    /// Schedules a scan of the slots that this process gained.
     pub(crate) fn take_over(&mut self, moved: Moved) {
         self.moved.extend(moved);
     }
 
-    /// Learns what was committed since the last look.
+    /// Applies the changes committed since the last call.
     pub(crate) async fn follow(&mut self, to: &mut Followed<'_>) -> Result<(), EngineError> {
         while let Some(news) = self.log.next().await? {
             let News::Changed(commits) = news else {
@@ -109,8 +107,8 @@ impl Follower {
                 }
             }
             let is_any_gone = self.reload(to, &destinations).await?;
-            // Where a look costs one entry a destination, no record has to be read. What waits for one that came
-            // and went before this look is found by nothing else.
+            // Scanning costs one entry per destination and reads no records, and is the only way to
+            // find deliveries for a destination that was created and deleted in between.
             let is_look_due = is_any_gone && self.store.engine().is_shared();
             if is_look_due || deliveries.len() > to.queues.len() {
                 self.look_at_owned(to, destinations.is_empty()).await?;
@@ -133,7 +131,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Looks at the destinations of which that holds as at the start.
+    /// Scans the destinations that match, as at the start.
     async fn look_at_destinations(
         &mut self,
         to: &mut Followed<'_>,
@@ -153,8 +151,8 @@ impl Follower {
         self.look_at_all(to, holds).await
     }
 
-    /// Takes note of when what is owned is due. Where others deliver too, and all destinations are known, that
-    /// is one question; it costs nothing for those of the others.
+    /// Records when deliveries to owned destinations are due. If others deliver too and all
+    /// destinations are known, one query suffices, and destinations of others cost nothing.
     async fn look_at_owned(
         &self,
         to: &mut Followed<'_>,
@@ -178,7 +176,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Takes note of what is due first to a destination.
+    /// Records the first due time of a destination.
     async fn wait_for(
         &self,
         to: &mut Followed<'_>,
@@ -195,7 +193,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Walks from destination to destination that something waits for, and opens those of which that holds.
+    /// Walks over the destinations with waiting deliveries, and opens the queues of those that
+    /// match.
     async fn look_at_all(
         &self,
         to: &mut Followed<'_>,
@@ -225,7 +224,7 @@ impl Follower {
         }
     }
 
-    /// Opens the queue of a destination that only deliveries report on.
+    /// Opens the queue of a destination known only from its deliveries.
     async fn open_by_deliveries(
         &self,
         to: &mut Followed<'_>,
@@ -241,17 +240,17 @@ impl Follower {
             Some(delivery) => Some(delivery.value.destination_name),
             None => self.resync().name_of(destination).await?,
         };
-        // Nothing is stored under an id: such a destination counts as gone.
+        // No destination is stored under an id, so it counts as deleted.
         let name = name.unwrap_or_else(|| destination.to_string());
         self.open(to, destination, name).await
     }
 
-    /// Takes note of when deliveries are due.
+    /// Records when deliveries are due.
     async fn expect(&self, to: &mut Followed<'_>, keys: Vec<Vec<u8>>) -> Result<(), EngineError> {
         if keys.is_empty() {
             return Ok(());
         }
-        // What cannot be read is set aside when it is due.
+        // Unreadable deliveries are set aside when they are due.
         let (deliveries, _) = self.store.get_readable::<Delivery>(keys).await?;
         for delivery in deliveries.into_iter().flatten() {
             let delivery = delivery.value;
@@ -289,7 +288,7 @@ impl Follower {
             Err(error) => return Err(error),
         };
         if let Some(destination) = &destination {
-            // A user may have edited it while no one followed the change log.
+            // It may have been edited while nobody followed the change log.
             self.resync().resume(destination, to.notices).await?;
         }
         let health = self.resync().health(id).await?.map(|stored| stored.value);
@@ -301,12 +300,12 @@ impl Follower {
         if let Some(health) = &health {
             queue.refusals = health.alike.clone();
             if refusals::is_judged(&queue.refusals) {
-                // An earlier life may not have sent all of them again.
+                // Some may not have been resent before the restart.
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
         }
         if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
-            // However the clock was set meanwhile, nothing waits longer than a receiver can ask for.
+            // Whatever happened to the clock, nothing waits longer than a receiver can request.
             let latest_ms = self.clock.now_ms().saturating_add(millis(ASKED_WAIT_MAX));
             queue.asked_until_ms = until_ms.min(latest_ms);
         }
@@ -322,7 +321,7 @@ impl Follower {
         Ok(())
     }
 
-    /// The destination of that identity, unless it is gone.
+    /// Reads a destination by id, unless it was deleted.
     async fn load(
         &self,
         id: RecordId,
@@ -333,7 +332,7 @@ impl Follower {
         Ok(destination.filter(|found| found.id == id).map(Arc::new))
     }
 
-    /// Reads destinations that were edited or deleted again; whether one is gone.
+    /// Reloads destinations that were edited or deleted. Returns whether one was deleted.
     async fn reload(
         &mut self,
         to: &mut Followed<'_>,
@@ -344,7 +343,7 @@ impl Follower {
             let read = self.store.get_readable(vec![key.clone()]);
             let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
             if !unreadable.is_empty() {
-                // What is known of it continues.
+                // Keeps what is known about it.
                 continue;
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
@@ -380,7 +379,7 @@ impl Follower {
         Ok(is_any_gone)
     }
 
-    /// Takes note of the name of a destination, where that is needed.
+    /// Remembers the name of a destination if needed.
     fn learn(&mut self, destination: &Destination) {
         if self.store.engine().is_shared() {
             let name = destination.name.as_str().to_owned();
@@ -388,7 +387,7 @@ impl Follower {
         }
     }
 
-    /// Continues with a destination as it is now.
+    /// Replaces a destination with its current version.
     async fn replace(
         &self,
         to: &mut Followed<'_>,
@@ -399,7 +398,7 @@ impl Follower {
         let now = destination.as_ref().map(|found| found.kind.clone());
         let revision = destination.as_ref().map(|found| found.revision);
         if revision != to.queues.destination(id).map(|found| found.revision) {
-            // What has not begun is to go to the destination as it is now.
+            // Attempts that have not begun must use the new version.
             for delivery in to.queues.let_go(Some(id)) {
                 to.ledger.give_back(delivery);
             }
@@ -413,7 +412,7 @@ impl Follower {
         if let Some(queue) = to.queues.get_mut(id) {
             queue.destination = destination;
             queue.unreadable = false;
-            // What was held against another address, or against other secrets, says nothing of these.
+            // Failures with another address or other secrets do not apply any more.
             if queue.paused && !paused || before != now || is_resumed {
                 queue.forgive();
             }
@@ -422,8 +421,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Cancels some of what waits for destinations that are gone, and forgets those for which
-    /// nothing waits.
+    /// Cancels some deliveries to deleted destinations, and forgets destinations without waiting
+    /// deliveries.
     pub(crate) async fn cancel_for_gone(
         &self,
         queues: &mut Queues,
@@ -453,7 +452,7 @@ impl Follower {
     }
 }
 
-/// The destination of an entry, and when what it leads to is due.
+/// Returns the destination of an index entry, and when its delivery is due.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = id_at(entry, 0).zip(moment_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))

@@ -1,4 +1,4 @@
-//! The health of a destination, from the outcome of its attempts.
+//! The health of a destination, derived from the outcomes of its attempts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     domain::{Destination, Health, HealthState, RecordId, destination::RefusedRecipient},
 };
 
-/// A destination's health after an attempt; none when it stays as it was.
+/// Returns a destination's health after an attempt, or `None` if it is unchanged.
 pub(crate) fn after(
     old: Option<&Health>,
     destination: RecordId,
@@ -33,7 +33,7 @@ pub(crate) fn after(
     Some(next)
 }
 
-/// Takes note of the addresses of a mail that are refused, and of those that are not any more.
+/// Records which addresses of a mail are rejected, and which no longer are.
 fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     for answer in &verdict.recipients {
         let (RecipientAnswer::Reached(address) | RecipientAnswer::Refused { address, .. }) = answer;
@@ -73,7 +73,7 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     }
 }
 
-/// Takes note of how long the receiver asks for nothing, so that a restart does not forget it.
+/// Records the requested pause, so that it survives a restart.
 fn note_wish(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     let before = health.asked_until_ms.filter(|until_ms| *until_ms > now_ms);
     let asked = match verdict.advice {
@@ -83,7 +83,7 @@ fn note_wish(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     health.asked_until_ms = before.max(asked);
 }
 
-/// What a verdict makes of a destination's health; none when it says nothing new of it.
+/// Returns a destination's health after a verdict, or `None` if it is unchanged.
 fn judged(
     old: Option<&Health>,
     destination: RecordId,
@@ -130,7 +130,7 @@ fn judged(
     })
 }
 
-/// Whether nothing is to be sent. Editing a paused destination resumes it.
+/// Whether sending is paused. Editing a paused destination resumes it.
 pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
     health.state == HealthState::Paused && destination.update_ms <= health.since_ms
 }

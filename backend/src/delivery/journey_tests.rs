@@ -1,5 +1,4 @@
-//! From an event on the wire to a message at a receiver and an entry in the log: the whole service
-//! on a disk.
+//! End-to-end tests on a disk, from an event on the wire to a received message and a log entry.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -23,7 +22,6 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A call that carries the key.
 fn with_key<T>(key: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     let value = format!("Bearer {key}").parse().unwrap();
@@ -41,7 +39,6 @@ fn destination_type(url: String) -> v1::DestinationType {
     }
 }
 
-/// An event that the trigger matches.
 fn disk_event() -> cloud::Events {
     cloud::Events {
         detailed_response: true,
@@ -57,7 +54,7 @@ fn disk_event() -> cloud::Events {
     }
 }
 
-/// A trigger on every error, a webhook, and a rule that joins them.
+/// Creates a trigger on every error, a webhook, and a rule that connects them.
 async fn set_up(channel: &Channel, key: &str, url: String) {
     let clause = v1::Clause {
         kind: Some(v1::clause::Kind::Contains(v1::Contains {

@@ -1,4 +1,4 @@
-//! The ends of attempts and the leases of those that begin, in shared commits.
+//! The outcomes of attempts and new leases, committed together.
 
 mod budget;
 mod ends;
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What is leased here, and what of it is not recorded yet.
+/// The leases of this process and their unrecorded outcomes.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     store: Store,
@@ -36,77 +36,70 @@ pub(crate) struct Ledger {
     backoff: Backoff,
     page_backoff: Backoff,
     random: StdRng,
-    /// The deliveries that are leased here.
     unrecorded: HashMap<RecordId, Unrecorded>,
-    /// Deliveries whose ends were recorded, with the place of that in the change log: what the log
-    /// tells about them up to there is our own doing.
+    /// Deliveries with recorded outcomes, and the log position of that: changes up to there are our
+    /// own.
     recorded: HashMap<RecordId, LogPosition>,
-    /// Leases that have not ended.
+    /// Number of leases that have not ended.
     under_way: usize,
-    /// Digests that died: their destination, and which.
+    /// Dead digests, with their destinations first.
     dead_digests: Vec<(RecordId, RecordId)>,
 }
 
-/// A lease of ours whose end is not recorded yet.
+/// A lease whose outcome is not recorded yet.
 #[derive(Debug)]
 struct Unrecorded {
     destination: RecordId,
     number: u32,
-    /// The delivery as it was read or written last; none when it is gone.
+    /// The delivery as last read or written; `None` if it was deleted.
     delivery: Option<Arc<Stored<Delivery>>>,
     attempt: Option<Arc<Stored<Attempt>>>,
-    /// None while the attempt is under way or has not begun.
+    /// `None` while the attempt is in flight or has not begun.
     end: Option<LeaseEnd>,
 }
 
-/// How a lease ended.
 #[derive(Debug, Clone)]
 enum LeaseEnd {
-    /// With an attempt.
     Made(Arc<Report>),
-    /// Before the attempt began.
+    /// The attempt did not begin.
     GivenBack,
 }
 
-/// What one commit does, and what follows from it once it is on disk.
+/// The content of one commit, and what follows once it is on disk.
 #[derive(Debug)]
 pub(crate) struct Plan {
     changes: Changes,
-    /// The deliveries whose ends are recorded, with when they are due next.
+    /// The deliveries with recorded outcomes, and when they are due next.
     ends: Vec<(RecordId, Option<i64>)>,
-    /// Destinations that are paused from now on.
     paused: Vec<Health>,
-    /// Destinations of which other addresses are refused than before, with all that are.
+    /// Destinations whose set of rejected addresses changed, with the new set.
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
-    /// Deliveries that died: their destination, and what their last attempt said.
+    /// Dead deliveries: the destination, and the error of the last attempt.
     dead: Vec<(RecordId, String)>,
-    /// Deliveries that died because the service stopped twice during their attempts, with the events about that.
+    /// Deliveries given up because they crash the service, with the events about that.
     poison: Vec<(RecordId, OwnEvent)>,
-    /// Digests that died: their destination, and which.
+    /// Dead digests, with their destinations first.
     dead_digests: Vec<(RecordId, RecordId)>,
-    /// The deliveries to destinations with a budget that were looked at because they are due.
+    /// Due deliveries to destinations with a budget.
     due: budget::DueIds,
-    /// The budgets of the destinations that were looked at.
     budgets: budget::Budgets,
-    /// What is left of the destinations that were looked at.
+    /// The remaining work per destination.
     left: Vec<leases::Left>,
-    /// What is to be sent.
     leases: Vec<leases::Leased>,
-    /// What waits for an earlier delivery.
+    /// Deliveries held until an earlier one ends.
     held: Vec<leases::Held>,
     /// The deliveries whose versions are raised by that,
     touched: Vec<RecordId>,
-    /// and those that have no due time any more.
+    /// and those that no longer have a due time.
     waiting: Vec<RecordId>,
 }
 
 impl Plan {
-    /// What there is to commit, which may be nothing.
+    /// Takes the changes to commit, possibly none.
     pub(crate) fn take_changes(&mut self, store: &Store) -> Changes {
         std::mem::replace(&mut self.changes, store.changes())
     }
 
-    /// Counts an attempt that failed.
     fn count_failure(&mut self, delivery: &Delivery, now_ms: i64) {
         let rule = delivery.rule.map(Subject::Rule);
         let destination = Subject::Destination(delivery.destination);
@@ -115,7 +108,7 @@ impl Plan {
         }
     }
 
-    /// Takes note of a delivery as it is after an attempt.
+    /// Records a delivery's state after an attempt.
     fn note_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
@@ -128,7 +121,6 @@ impl Plan {
 }
 
 impl Ledger {
-    /// What follows a failed attempt of a delivery.
     fn backoff(&self, delivery: &Delivery) -> &Backoff {
         match delivery.content.contact {
             Some(_) if !delivery.content.clear => &self.page_backoff,
@@ -136,7 +128,7 @@ impl Ledger {
         }
     }
 
-    /// The ledger of a process that has leased nothing yet; `random` spreads the retries.
+    /// Creates an empty ledger; `random` spreads the retries.
     pub(crate) fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -157,22 +149,19 @@ impl Ledger {
         }
     }
 
-    /// Whether a delivery is leased here.
     pub(crate) fn holds(&self, delivery: RecordId) -> bool {
         self.unrecorded.contains_key(&delivery)
     }
 
-    /// Deliveries that are leased here.
     pub(crate) fn len(&self) -> usize {
         self.unrecorded.len()
     }
 
-    /// The destinations of what is leased here.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = RecordId> + '_ {
         self.unrecorded.values().map(|it| it.destination)
     }
 
-    /// Forgets what is leased of destinations that another process delivers to now; answers how much.
+    /// Forgets the leases of lost destinations. Returns how many.
     pub(crate) fn forget(&mut self, is_lost: impl Fn(RecordId) -> bool) -> usize {
         let before = self.unrecorded.len();
         self.unrecorded.retain(|_, it| !is_lost(it.destination));
@@ -183,17 +172,17 @@ impl Ledger {
         before - self.unrecorded.len()
     }
 
-    /// Whether there is nothing to commit separately.
+    /// Whether there are no outcomes to record.
     pub(crate) fn is_recorded(&self) -> bool {
         self.under_way == self.unrecorded.len()
     }
 
-    /// Whether no more may be leased before an attempt ends.
+    /// Whether an attempt must end before more can be leased.
     pub(crate) fn is_full(&self) -> bool {
         self.under_way >= self.config.max_in_flight
     }
 
-    /// Whether what the change log reports on a delivery is our own doing.
+    /// Whether a logged change of a delivery was made by this process.
     pub(crate) fn is_own_doing(&self, key: &[u8], position: LogPosition) -> bool {
         id_at(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
@@ -201,27 +190,26 @@ impl Ledger {
         })
     }
 
-    /// Forgets what was recorded up to a place in the change log.
+    /// Forgets what was recorded up to a position in the change log.
     pub(crate) fn forget_through(&mut self, position: LogPosition) {
         self.recorded.retain(|_, until| *until > position);
     }
 
-    /// The digests that died since the last call, by their destination.
+    /// Takes the digests that died since the last call, with their destinations first.
     pub(crate) fn take_dead_digests(&mut self) -> Vec<(RecordId, RecordId)> {
         std::mem::take(&mut self.dead_digests)
     }
 
-    /// The destination of a delivery that is leased here.
     pub(crate) fn destination(&self, delivery: RecordId) -> Option<RecordId> {
         Some(self.unrecorded.get(&delivery)?.destination)
     }
 
-    /// Keeps the end of an attempt until it is recorded; answers the destination.
+    /// Keeps the outcome of an attempt until it is recorded. Returns the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
     }
 
-    /// Gives a lease back whose attempt did not begin.
+    /// Returns a lease whose attempt did not begin.
     pub(crate) fn give_back(&mut self, delivery: RecordId) {
         self.finish(delivery, LeaseEnd::GivenBack);
     }
@@ -233,7 +221,7 @@ impl Ledger {
         Some(unrecorded.destination)
     }
 
-    /// Plans to record the ends there are and, when asked to, to lease what is due.
+    /// Plans a commit that records outcomes and, if requested, leases due deliveries.
     pub(crate) async fn plan(
         &mut self,
         queues: &mut Queues,
@@ -265,7 +253,7 @@ impl Ledger {
         Ok(plan)
     }
 
-    /// Reads the deliveries that ended, which another client may have changed.
+    /// Reads the deliveries with outcomes again, since another client may have changed them.
     pub(crate) async fn read_again(
         &mut self,
         queues: &mut Queues,
@@ -289,7 +277,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes over into memory what is on disk now; attempts may have ended since it was planned.
+    /// Applies a committed plan to memory; more attempts may have ended since it was planned.
     #[expect(clippy::too_many_lines, reason = "each part of a plan in turn")]
     pub(crate) fn adopt(
         &mut self,
@@ -343,7 +331,7 @@ impl Ledger {
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
-            // What is leased is changed, so there was something to commit.
+            // Leased deliveries are changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.stored(version, &self.store);
             let unrecorded = Unrecorded {
@@ -375,7 +363,8 @@ impl Ledger {
         }
     }
 
-    /// How many of the first attempts of a delivery were cut off. One that cannot be read was not.
+    /// Returns how many of a delivery's first attempts were interrupted. Unreadable ones do not
+    /// count.
     async fn cut_offs(&self, delivery: RecordId, attempts: u32) -> Result<u32, EngineError> {
         if attempts == 0 {
             return Ok(0);
@@ -387,7 +376,7 @@ impl Ledger {
         Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
     }
 
-    /// The health of destinations, where it can be read: as it is stored, and as it becomes.
+    /// Reads the health of destinations: the stored value, and a copy to be updated.
     async fn healths(&self, destinations: HashSet<RecordId>) -> Result<ends::Healths, EngineError> {
         let destinations: Vec<_> = destinations.into_iter().collect();
         let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
@@ -404,7 +393,6 @@ impl Ledger {
 }
 
 impl leases::Leased {
-    /// The lease as the commit that gave it this version has stored it.
     fn stored(self, version: u64, store: &Store) -> Lease {
         Lease {
             delivery: Arc::new(Stored::written(version, self.delivery, store)),

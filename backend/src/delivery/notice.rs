@@ -1,14 +1,13 @@
-//! What the service says of its destinations, as separate events.
+//! The events that the service reports about its destinations.
 
 use crate::domain::{
     IncomingEvent, RecordId, Severity, Status,
     destination::{RefusedRecipient, failing_event, pause_event},
 };
 
-/// Characters of the summary of an event about addresses.
+/// Maximum summary length of an event about addresses, in characters.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
-/// A destination is paused.
 pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} is paused; its messages wait"),
@@ -19,7 +18,7 @@ pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> Incomi
     }
 }
 
-/// A destination is not paused any more.
+/// Closes [`paused`].
 pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} is resumed"),
@@ -28,7 +27,7 @@ pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// The dead letters of a destination grow.
+/// The number of dead letters of a destination is growing.
 pub(crate) fn dead_letters(
     destination: &str,
     count: u32,
@@ -46,7 +45,7 @@ pub(crate) fn dead_letters(
     }
 }
 
-/// The dead letters of a destination do not grow any more.
+/// Closes [`dead_letters`].
 pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("no message to {destination} became a dead letter in the last hour"),
@@ -55,7 +54,7 @@ pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// These addresses of a mail destination are refused, and no others.
+/// The addresses of a mail destination that are currently rejected.
 pub(crate) fn refused(
     destination: &str,
     refused: &[RefusedRecipient],
@@ -100,7 +99,6 @@ pub(crate) fn refused(
     }
 }
 
-/// A stored delivery cannot be read.
 pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("a delivery to {destination} cannot be read and is skipped"),
@@ -119,7 +117,7 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
     }
 }
 
-/// A delivery is given up because its message stops the service.
+/// A delivery is given up because its message crashes the service.
 pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("a message to {destination} stopped the service twice and is given up"),
@@ -139,7 +137,7 @@ pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> Inco
     }
 }
 
-/// What closes everything that is open about a destination that is deleted.
+/// Closes every open event about a deleted destination.
 pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
         of_pause(destination, now_ms),

@@ -1,5 +1,4 @@
-//! Says of destinations, as events of the service's own, that they are paused, lose messages, or are
-//! well again.
+//! Reports about destinations, as events: paused, losing messages, or recovered.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::{
     domain::{IncomingEvent, OwnEvent, RecordId, destination::RefusedRecipient},
 };
 
-/// What is reported, and what may have to be taken back.
+/// The reporter, with the open reports that may have to be closed.
 #[derive(Debug)]
 pub(crate) struct Notices {
     clock: Arc<dyn Clock>,
@@ -27,27 +26,25 @@ impl Notices {
         }
     }
 
-    /// A destination is paused.
     pub(crate) fn paused(&self, destination: &str, last_error: &str) {
         let now_ms = self.clock.now_ms();
         self.sender
             .report(notice::paused(destination, last_error, now_ms));
     }
 
-    /// A destination is not paused any more.
     pub(crate) fn resumed(&self, destination: &str) {
         let now_ms = self.clock.now_ms();
         self.sender.report(notice::resumed(destination, now_ms));
     }
 
-    /// These addresses of a mail destination are refused, and no others.
+    /// Reports the addresses of a mail destination that are currently rejected.
     pub(crate) fn refused(&self, destination: &str, refused: &[RefusedRecipient]) {
         let now_ms = self.clock.now_ms();
         self.sender
             .report(notice::refused(destination, refused, now_ms));
     }
 
-    /// A stored delivery cannot be read.
+    /// Reports that a stored delivery cannot be read.
     pub(crate) fn unreadable(&self, delivery: RecordId, destination: &str) {
         tracing::error!(%delivery, "an unreadable delivery is skipped");
         let now_ms = self.clock.now_ms();
@@ -55,18 +52,18 @@ impl Notices {
             .report(notice::unreadable(delivery, destination, now_ms));
     }
 
-    /// The service stopped twice during attempts of a delivery, which is given up.
+    /// Reports a delivery that is given up because it crashes the service.
     pub(crate) fn poison(&self, delivery: RecordId, said: OwnEvent) {
         tracing::error!(%delivery, "a delivery that stopped the service twice is given up");
         self.sender.report_stored(said);
     }
 
-    /// Says something else of a destination.
+    /// Reports another event about a destination.
     pub(crate) fn say(&self, event: IncomingEvent) {
         self.sender.report(event);
     }
 
-    /// A delivery died; that is reported when there are many.
+    /// Counts a dead letter; many of them are reported.
     pub(crate) fn dead(&mut self, destination: RecordId, name: &str, last_error: &str) {
         let now_ms = self.clock.now_ms();
         if let Some(count) = self.dead_letters.note(destination, name, now_ms) {
@@ -75,18 +72,18 @@ impl Notices {
         }
     }
 
-    /// Continues with what an earlier life said of dead letters.
+    /// Continues with an open report of dead letters from before a restart.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str) {
         let now_ms = self.clock.now_ms();
         self.dead_letters.take_up(destination, name, now_ms);
     }
 
-    /// Takes back what was reported of a destination that is deleted.
+    /// Closes the reports about a deleted destination.
     pub(crate) fn forget(&mut self, destination: RecordId) {
         self.dead_letters.forget(destination);
     }
 
-    /// Takes back that dead letters grow where they do not any more.
+    /// Closes the reports of dead letters that have stopped.
     pub(crate) fn take_back(&mut self) {
         let now_ms = self.clock.now_ms();
         for name in self.dead_letters.over(now_ms) {
@@ -94,8 +91,7 @@ impl Notices {
         }
     }
 
-    /// When something is to be taken back, in milliseconds since 1970; the end of time when nothing
-    /// is.
+    /// Returns when the next report must be closed, in milliseconds since 1970, or the end of time.
     pub(crate) fn next_ms(&self) -> i64 {
         self.dead_letters.next_ms()
     }

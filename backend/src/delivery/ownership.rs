@@ -1,5 +1,5 @@
-//! Which destinations this process delivers to. One that has the store to itself delivers to all, and none of
-//! this changes; of several each delivers to those whose slots it owns.
+//! The destinations that this process delivers to: all, or those in its slots if the store is
+//! shared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::{
     },
 };
 
-/// What this process owns, as the dispatcher goes by it: that changes only between two of its rounds.
+/// The ownership that the dispatcher acts on, which only changes between two of its rounds.
 #[derive(Debug)]
 pub(crate) struct Ownership {
     published: watch::Receiver<Owned>,
     adopted: watch::Sender<Owned>,
-    /// Since when it owns a slot that another process may have owned until then.
+    /// Start of the ownership of slots that another process may have owned before.
     since_ms: BTreeMap<u8, i64>,
 }
 
-/// What was gained and lost since the last round.
+/// Slots gained and lost since the last round.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
     gained: BTreeSet<u8>,
@@ -32,22 +32,18 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// Whether a destination is among what was gained.
     pub(crate) fn has_gained(&self, destination: RecordId) -> bool {
         self.gained.contains(&slot(destination))
     }
 
-    /// Whether a destination is among what was lost.
     pub(crate) fn has_lost(&self, destination: RecordId) -> bool {
         self.lost.contains(&slot(destination))
     }
 
-    /// Whether anything was gained.
     pub(crate) fn is_gain(&self) -> bool {
         !self.gained.is_empty()
     }
 
-    /// Adds what moved afterwards.
     pub(crate) fn extend(&mut self, later: Self) {
         self.gained.retain(|slot| !later.lost.contains(slot));
         self.gained.extend(later.gained);
@@ -56,7 +52,7 @@ impl Moved {
 }
 
 impl Ownership {
-    /// What a process owns of a store.
+    /// Returns the current ownership of slots in a store.
     pub(crate) fn of(store: &Store, now_ms: i64) -> Self {
         let published = store.engine().cluster().owned();
         let is_all = *published.borrow() == Owned::All;
@@ -70,26 +66,26 @@ impl Ownership {
         }
     }
 
-    /// A store whose changes are refused where they are not of what is owned.
+    /// Wraps a store so that changes outside of the owned slots are rejected.
     pub(crate) fn store(&self, store: Store) -> Store {
         store.owning(Duty::Delivery, self.adopted.subscribe())
     }
 
-    /// What the dispatcher goes by.
+    /// Watches the ownership that the dispatcher acts on.
     pub(crate) fn adopted(&self) -> watch::Receiver<Owned> {
         self.adopted.subscribe()
     }
 
-    /// Returns once what is owned has changed; for ever where it never does.
+    /// Waits until the ownership has changed; forever if it never does.
     pub(crate) async fn changed(&mut self) {
         if self.published.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        // It is seen when it is adopted.
+        // It is marked as seen when it is adopted.
         self.published.mark_changed();
     }
 
-    /// Goes by what is owned now from here on; none when that is as before.
+    /// Adopts the current ownership. Returns `None` if it is unchanged.
     pub(crate) fn adopt(&mut self, now_ms: i64) -> Option<Moved> {
         if !self.published.has_changed().unwrap_or(false) {
             return None;
@@ -120,12 +116,11 @@ impl Ownership {
         self.adopted.borrow().slot(slot(destination)).is_some()
     }
 
-    /// Whether this process is the one that speaks of what is gone and only known by its name.
+    /// Whether this process reports on something deleted that is only known by name.
     pub(crate) fn has_name(&self, name: &[u8]) -> bool {
         self.adopted.borrow().slot(slot_of(name)).is_some()
     }
 
-    /// Who is to deliver to a destination.
     pub(crate) fn owner(&self, destination: RecordId) -> Owner {
         let owned = self.adopted.borrow().slot(slot(destination));
         let is_leaving = owned.is_some_and(|owned| owned.leaving.is_some());
@@ -136,12 +131,12 @@ impl Ownership {
         }
     }
 
-    /// Since when this process delivers to a destination, where another one may have until then.
+    /// Returns since when this process delivers to a destination, if another one may have before.
     pub(crate) fn since_ms(&self, destination: RecordId) -> Option<i64> {
         self.since_ms.get(&slot(destination)).copied()
     }
 
-    /// Reports that nothing is under way of what is to be left, but of some destinations.
+    /// Reports slots to be left that have no work in flight.
     pub(crate) fn vacate(&self, store: &Store, under_way: impl IntoIterator<Item = RecordId>) {
         let leaving = self.adopted.borrow().leaving();
         if leaving.is_empty() {
@@ -200,14 +195,14 @@ mod tests {
             (Some(2), None)
         );
 
-        // Asked to leave it, which is no loss yet.
+        // Being asked to leave is not a loss yet.
         published.send_replace(owned(&[(a, 1, Some(7))]));
         let moved = ownership.adopt(3).unwrap();
         assert!(!moved.is_gain() && !moved.has_lost(a));
         assert_eq!(ownership.owner(a), Owner::Another);
         assert!(ownership.has(a));
 
-        // Lost and got back between two rounds, and another one.
+        // One is lost and regained between two rounds, another is gained.
         published.send_replace(owned(&[(a, 3, None), (b, 1, None)]));
         let mut moved = ownership.adopt(4).unwrap();
         assert!(moved.has_lost(a) && moved.has_gained(a) && moved.has_gained(b));

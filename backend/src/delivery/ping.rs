@@ -1,4 +1,4 @@
-//! Pings an external monitor while this service is healthy, so that its own death is noticed.
+//! Pings of an external monitor while this service is healthy, so that its failure is noticed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use crate::{
     store::{Store, engine::Condition},
 };
 
-/// Pings an external monitor. Each node does, for itself.
+/// Pings an external monitor, on each node.
 #[derive(Debug)]
 pub struct Pings {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
     config: PingConfig,
-    /// Why the last ping was not accepted; none when it was.
+    /// Why the last ping was not accepted; `None` if it was.
     failure: Option<PingFailure>,
 }
 
 impl Pings {
-    /// Pings as configured, over the ways out of a sender.
+    /// Creates pings as configured, sent through `sender`.
     pub fn new(store: Store, clock: Arc<dyn Clock>, sender: Sender, config: PingConfig) -> Self {
         Self {
             store,
@@ -54,7 +54,7 @@ impl Pings {
         }
     }
 
-    /// Pings once; the log has what changed.
+    /// Pings once, and logs changes of the result.
     pub async fn ping(&mut self) {
         let failure = self.pinged().await.err();
         let outcome = failure.as_ref().map_or("accepted", PingFailure::word);
@@ -77,7 +77,7 @@ impl Pings {
         self.sender.ping(url, PING_TIMEOUT).await
     }
 
-    /// Whether events are accepted here.
+    /// Checks whether events are accepted here.
     async fn check_health(&self) -> Result<(), PingFailure> {
         let engine = self.store.engine();
         let why = match engine.condition() {

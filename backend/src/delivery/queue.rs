@@ -1,4 +1,4 @@
-//! What waits for one destination while the dispatcher runs, and how much of it may begin.
+//! The waiting deliveries of one destination, and how many may begin.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -19,79 +19,71 @@ use crate::{
     },
 };
 
-/// Leases that a quick destination may hold for each attempt that may be under way, so that the
-/// next attempts need not wait for a commit.
+/// Leases per allowed attempt for a fast destination, so that the next attempts need not wait for a
+/// commit.
 const LEASES_PER_PLACE: usize = 8;
 
-/// Who is to deliver to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// This process.
     This,
-    /// Another one, as soon as nothing is under way here.
+    /// Another process, as soon as nothing is in flight here.
     Another,
 }
 
-/// The deliveries to one destination.
 #[derive(Debug)]
 pub(crate) struct DestinationQueue {
-    /// The destination's name, under which it is stored.
+    /// The destination's name, which is its key in the store.
     pub(crate) name: String,
-    /// The destination; none when it is gone.
+    /// The destination; `None` if it was deleted.
     pub(crate) destination: Option<Arc<Destination>>,
-    /// Whether the destination is there and cannot be read.
+    /// Whether the destination exists but cannot be read.
     pub(crate) unreadable: bool,
-    /// Whether nothing is to be sent.
     pub(crate) paused: bool,
-    /// Who is to deliver to it.
     pub(crate) owner: Owner,
-    /// No delivery that waits is due before, in milliseconds since 1970; the end of time when none
-    /// waits.
+    /// A lower bound of the waiting deliveries' due times, in milliseconds since 1970; the end of
+    /// time if none waits.
     pub(crate) due_ms: i64,
     /// Leased deliveries whose attempts have not begun.
     pub(crate) ahead: VecDeque<Lease>,
-    /// Attempts under way.
+    /// Number of attempts in flight.
     pub(crate) running: usize,
-    /// Leases whose ends are not recorded yet.
+    /// Number of leases whose outcomes are not recorded yet.
     pub(crate) unrecorded: usize,
-    /// Deliveries that wait and cannot be read.
+    /// Number of waiting deliveries that cannot be read.
     pub(crate) set_aside: usize,
-    /// Whether the last attempt was delivered quickly, and no delivery that was tried before has been
-    /// met since.
+    /// Whether the last attempt was fast and successful, and no retried delivery was found since.
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
     pub(crate) refusals: AlikeRefusals,
-    /// Messages that ended for the fault of the destination, and are to be sent again.
+    /// Messages that failed because of the destination and must be resent.
     pub(crate) wronged: Vec<RecordId>,
-    /// Until when the receiver asks for nothing, in milliseconds since 1970.
+    /// End of the pause requested by the receiver, in milliseconds since 1970.
     pub(crate) asked_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) width: Concurrency,
-    /// The place in the index of what waits before which nothing is left; empty for its beginning.
+    /// The index position before which nothing waits; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
 }
 
-/// A delivery to send, as it was stored when it was leased.
+/// A delivery to send, as stored when it was leased.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
     pub(crate) delivery: Arc<Stored<Delivery>>,
     pub(crate) attempt: Arc<Stored<Attempt>>,
     pub(crate) destination: Arc<Destination>,
-    /// The first delivery about what this one updates, when that arrived.
+    /// The first delivery of the thread that this one updates, if it arrived.
     pub(crate) opening: Option<RecordId>,
 }
 
 /// When a queue may continue, and with how many attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
-    /// From when on, in milliseconds since 1970.
     pub(crate) from_ms: i64,
-    /// How many deliveries may be leased then.
+    /// Number of deliveries that may be leased then.
     pub(crate) allowance: usize,
 }
 
 impl DestinationQueue {
-    /// The queue of a destination, before anything is known to wait in it.
     pub(crate) fn new(name: String, destination: Option<Arc<Destination>>, failures: u32) -> Self {
         Self {
             name,
@@ -115,12 +107,12 @@ impl DestinationQueue {
         }
     }
 
-    /// Whether there is no such destination any more.
+    /// Whether the destination was deleted.
     pub(crate) fn is_gone(&self) -> bool {
         self.destination.is_none() && !self.unreadable
     }
 
-    /// Takes note of a delivery that waits; what is due before it is known already.
+    /// Records a waiting delivery. Only an earlier due time is news.
     pub(crate) fn expect(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
         if let Some(destination) = id_at(&self.cursor, 0) {
@@ -129,7 +121,7 @@ impl DestinationQueue {
         }
     }
 
-    /// When it may continue; none when there is nothing to do before something else happens.
+    /// Returns when it may continue, or `None` if something else must happen first.
     pub(crate) fn opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {
@@ -159,7 +151,7 @@ impl DestinationQueue {
         })
     }
 
-    /// What keeps deliveries that are due from being tried now.
+    /// Returns why due deliveries cannot be tried now.
     pub(crate) fn hold(&mut self, width_max: u32, now_ms: i64) -> Option<Hold> {
         let settings = self.destination.as_ref()?.delivery;
         if self.paused {
@@ -186,19 +178,20 @@ impl DestinationQueue {
         (running >= self.width(width_max)).then_some(Hold::Width { running })
     }
 
-    /// How many attempts may be under way; at most so many where the destination does not say.
+    /// Returns the number of concurrent attempts; `width_max` applies unless the destination sets
+    /// one.
     pub(crate) fn width(&self, width_max: u32) -> usize {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let stated = settings.and_then(|settings| settings.max_in_flight);
         self.width.now(stated.unwrap_or(width_max))
     }
 
-    /// Leases that have not ended.
+    /// Returns the number of leases that have not ended.
     pub(crate) fn held(&self) -> usize {
         self.running + self.ahead.len()
     }
 
-    /// Whether what is leased and has not begun must not begin.
+    /// Whether leased deliveries must not begin.
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
         let until_ms = closed_until_ms.max(self.asked_until_ms);
@@ -206,14 +199,14 @@ impl DestinationQueue {
         is_stopped || permitted == 0 || until_ms > now_ms
     }
 
-    /// Forgets what was held against the destination as it was.
+    /// Forgets earlier failures of the destination.
     pub(crate) fn forgive(&mut self) {
         self.breaker = Breaker::default();
         self.refusals = AlikeRefusals::default();
         self.asked_until_ms = i64::MIN;
     }
 
-    /// Moves along with a clock that was set.
+    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.breaker.shift(by_ms);
         self.rate.shift(by_ms);
@@ -221,7 +214,6 @@ impl DestinationQueue {
         self.expect(i64::MIN);
     }
 
-    /// Takes note of an attempt's end.
     pub(crate) fn note(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
         let delivered = report.verdict.outcome == Outcome::Delivered;
         self.running -= 1;

@@ -1,4 +1,4 @@
-//! What waits, and whose turn it is: the queues of all destinations, in memory.
+//! The queues of all destinations in memory, served in turns.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -22,7 +22,6 @@ use crate::{
     ops::delivery::{Hold, attempt},
 };
 
-/// The queues, by destination.
 #[derive(Debug)]
 pub(crate) struct Queues {
     config: DeliveryConfig,
@@ -33,26 +32,23 @@ pub(crate) struct Queues {
     set_aside: HashSet<RecordId>,
 }
 
-/// A destination to which something may begin.
+/// A destination whose deliveries may begin.
 pub(crate) struct Ready {
     pub(crate) destination: Arc<Destination>,
-    /// Deliveries that may be leased.
+    /// Number of deliveries that may be leased.
     pub(crate) allowance: usize,
-    /// Attempts that may begin concurrently.
+    /// Number of attempts that may begin concurrently.
     pub(crate) places: usize,
-    /// Entries of its index that are not to be looked at: our own leases, and what is set aside.
+    /// Number of its index entries to skip: our own leases, and those set aside.
     pub(crate) ours: usize,
-    /// Where in the index to begin; empty for the beginning.
+    /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// Which message to take while it is failing.
     pub(crate) probe: Option<Probe>,
 }
 
-/// What happens to the next lease.
 pub(crate) enum Next {
-    /// Its attempt begins, and may take so long.
     Begin(Lease, Duration),
-    /// Its attempt must not begin.
+    /// Return it; its attempt must not begin.
     GiveBack(RecordId),
 }
 
@@ -74,7 +70,6 @@ impl Queues {
         self.all.get_mut(&destination)
     }
 
-    /// The destination as it is now, unless it is gone.
     pub(crate) fn destination(&self, id: RecordId) -> Option<&Arc<Destination>> {
         self.get(id)?.destination.as_ref()
     }
@@ -91,31 +86,27 @@ impl Queues {
         self.all.len()
     }
 
-    /// Attempts under way.
     pub(crate) fn running(&self) -> usize {
         self.all.values().map(|queue| queue.running).sum()
     }
 
-    /// All destinations.
     pub(crate) fn ids(&self) -> Vec<RecordId> {
         self.all.keys().copied().collect()
     }
 
-    /// The destinations of which that holds.
     pub(crate) fn ids_where(&self, holds: impl Fn(&DestinationQueue) -> bool) -> Vec<RecordId> {
         let found = self.all.iter().filter(|(_, queue)| holds(queue));
         found.map(|(id, _)| *id).collect()
     }
 
-    /// Takes note of a delivery that waits.
     pub(crate) fn expect(&mut self, destination: RecordId, due_ms: i64) {
         if let Some(queue) = self.get_mut(destination) {
             queue.expect(due_ms);
         }
     }
 
-    /// Leaves a delivery that cannot be read alone until the next start; answers the name of its
-    /// destination when that is new.
+    /// Skips an unreadable delivery until the next start. Returns the name of its destination if
+    /// that is new.
     pub(crate) fn set_aside(&mut self, destination: RecordId, delivery: RecordId) -> Option<&str> {
         let queue = self.all.get_mut(&destination)?;
         if self.set_aside.len() >= SET_ASIDE_MAX || !self.set_aside.insert(delivery) {
@@ -129,8 +120,8 @@ impl Queues {
         self.set_aside.contains(&delivery)
     }
 
-    /// The destinations to which something may begin now, but for those that are paused, in their
-    /// turns.
+    /// Returns the destinations whose deliveries may begin now, in turns and without the `paused`
+    /// ones.
     pub(crate) fn ready(&mut self, paused: &[RecordId], now_ms: i64) -> Vec<Ready> {
         let width_max = self.config.max_in_flight_per_destination;
         let after = self
@@ -161,7 +152,7 @@ impl Queues {
         ready
     }
 
-    /// Takes note that a destination was served, and that what is left of it is due then.
+    /// Records that a destination was served, and when the rest is due.
     pub(crate) fn served(&mut self, destination: RecordId, due_ms: i64, cursor: Option<Vec<u8>>) {
         if let Some(queue) = self.all.get_mut(&destination) {
             queue.due_ms = due_ms;
@@ -172,7 +163,7 @@ impl Queues {
         }
     }
 
-    /// Keeps what was leased until its attempt begins.
+    /// Keeps a lease until its attempt begins.
     pub(crate) fn hold(&mut self, lease: Lease, now_ms: i64) {
         if let Some(queue) = self.all.get_mut(&lease.destination.id) {
             queue.unrecorded += 1;
@@ -181,7 +172,7 @@ impl Queues {
         }
     }
 
-    /// The next lease of a destination, when its attempt may begin or must not begin at all.
+    /// Returns the next lease of a destination, if its attempt may begin or must never begin.
     pub(crate) fn next(&mut self, destination: RecordId, now_ms: i64) -> Option<Next> {
         let width_max = self.config.max_in_flight_per_destination;
         let queue = self.all.get_mut(&destination)?;
@@ -200,8 +191,8 @@ impl Queues {
         Some(Next::Begin(lease, timeout))
     }
 
-    /// Judges an attempt's end by those before it, and notes the messages that ended and were refused for
-    /// what their destination is.
+    /// Reclassifies an outcome based on previous ones, and records messages that failed because of
+    /// their destination.
     pub(crate) fn judge(&mut self, destination: RecordId, delivery: RecordId, report: &mut Report) {
         if let Some(queue) = self.all.get_mut(&destination) {
             let wronged = refusals::judge(&mut queue.refusals, delivery, report);
@@ -209,7 +200,7 @@ impl Queues {
         }
     }
 
-    /// Takes note of an attempt's end.
+    /// Records the outcome of an attempt.
     pub(crate) fn ended(
         &mut self,
         destination: RecordId,
@@ -222,7 +213,7 @@ impl Queues {
         }
     }
 
-    /// Lets go of what is leased and has not begun: to that destination, or to all.
+    /// Removes the leases whose attempts have not begun, of one destination or all.
     pub(crate) fn let_go(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
         let queues = self.all.iter_mut();
         let of_it = queues.filter(|(id, _)| destination.is_none_or(|only| only == **id));
@@ -230,8 +221,8 @@ impl Queues {
         ahead.map(|lease| lease.delivery.value.id).collect()
     }
 
-    /// When something may begin automatically, in milliseconds since 1970; the end of time when
-    /// nothing may. `is_full` tells that an end of an attempt has to come first.
+    /// Returns the next automatic wake-up in milliseconds since 1970, or the end of time. If
+    /// `is_full`, an attempt must end first.
     pub(crate) fn wakes_ms(&mut self, is_full: bool, now_ms: i64) -> i64 {
         let width_max = self.config.max_in_flight_per_destination;
         let wake = |queue: &mut DestinationQueue| match queue.opening(width_max, now_ms) {
@@ -243,7 +234,7 @@ impl Queues {
         self.all.values_mut().map(wake).min().unwrap_or(i64::MAX)
     }
 
-    /// What keeps deliveries to which destination waiting.
+    /// Returns why deliveries wait, by destination.
     pub(crate) fn holds(&mut self, now_ms: i64) -> HashMap<RecordId, Hold> {
         let width_max = self.config.max_in_flight_per_destination;
         let held = self.all.iter_mut();
@@ -251,7 +242,7 @@ impl Queues {
             .collect()
     }
 
-    /// Moves along with a clock that was set.
+    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         for queue in self.all.values_mut() {
             queue.shift(by_ms);

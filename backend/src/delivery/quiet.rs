@@ -1,29 +1,30 @@
-//! Whether the service is quiet, so that nothing is sent.
+//! The quiet mode of the service, in which nothing is sent.
 
 use crate::{
     domain::Settings,
     store::{EngineError, LogPosition, Store, engine::Kind},
 };
 
-/// Whether the service is quiet, as the store says.
+/// A cached view of the quiet mode.
 #[derive(Debug, Default)]
 pub(super) struct Quiet {
     pub(super) is_on: bool,
-    /// How far the change log was readable before the settings were read; none before the first.
+    /// The readable log position before the settings were last read; `None` before the first read.
     read: Option<LogPosition>,
 }
 
 impl Quiet {
-    /// Reads it, where the settings have changed; returns whether it is on.
+    /// Reads it if the settings have changed. Returns whether it is on.
     ///
     /// # Errors
-    /// Those of the store.
+    ///
+    /// Returns an error if the store fails.
     pub(super) async fn read(&mut self, store: &Store) -> Result<bool, EngineError> {
         let engine = store.engine();
         let changed = engine.last_changed(&[Kind::Settings]);
         let is_read = self.read.is_some_and(|read| changed <= read);
         if !is_read {
-            // Not `changed`: it may name a commit that cannot be read yet.
+            // Not `changed`, which may refer to a commit that is not readable yet.
             let readable = *engine.log_signal().borrow();
             let stored = store.get::<Settings>(Settings::NAME.into()).await?;
             self.is_on = stored.is_some_and(|it| it.value.values.is_quiet());

@@ -1,21 +1,21 @@
-//! A limit of attempts a minute.
+//! A rate limit in attempts per minute.
 
 use std::collections::VecDeque;
 
-/// The length of the window.
 const WINDOW_MS: i64 = 60_000;
-/// Starts are counted by this much time, so that a window holds few counters.
+/// Length of a counter's slot; keeps the number of counters small.
 const SLOT_MS: i64 = 1_000;
 
-/// Counts what started in the last minute.
+/// The attempts started in the last minute.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
-    /// The slot's start, and how many started in it.
+    /// Start and count of each slot.
     slots: VecDeque<(i64, u32)>,
 }
 
 impl Rate {
-    /// How many may start now, and when the next ones may, in milliseconds since 1970.
+    /// Returns how many attempts may start now, and when the next ones may, in milliseconds since
+    /// 1970.
     pub(crate) fn allowance(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
         let Some(limit) = per_minute.filter(|limit| *limit > 0) else {
             return (usize::MAX, i64::MIN);
@@ -35,21 +35,21 @@ impl Rate {
         (limit.saturating_sub(started) as usize, next_ms)
     }
 
-    /// Moves along with a clock that was set.
+    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         for (start_ms, _) in &mut self.slots {
             *start_ms = start_ms.saturating_add(by_ms);
         }
     }
 
-    /// Takes note that so many start now.
+    /// Records attempts started now.
     pub(crate) fn note(&mut self, count: u32, now_ms: i64) {
         let slot_ms = now_ms - now_ms.rem_euclid(SLOT_MS);
         match self.slots.back_mut() {
             Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
             _ => self.slots.push_back((slot_ms, count)),
         }
-        // Without a limit no one looks, and nothing may pile up.
+        // Without a limit nothing else trims the slots.
         while self
             .slots
             .front()
@@ -60,7 +60,7 @@ impl Rate {
     }
 }
 
-/// When the last start of a slot is a minute old.
+/// Returns when the last attempt of a slot is a minute old.
 fn over_at(slot_start_ms: i64) -> i64 {
     slot_start_ms + SLOT_MS + WINDOW_MS
 }

@@ -1,4 +1,4 @@
-//! Takes up at the start what an earlier life of the service left under way.
+//! Recovery of unfinished deliveries at the start.
 
 use crate::{
     clock::Clock,
@@ -9,17 +9,18 @@ use crate::{
     store::{Changes, Direction, Index, Lane, Store, engine::Range, record::bytes::Key},
 };
 
-/// Deliveries that one commit takes up.
+/// Deliveries recovered in one commit.
 const STEP: usize = 100;
 
-/// Ends attempts that an earlier life began, as of unknown outcome, and has their deliveries tried
-/// again immediately; a test ends with its attempt. Answers how many attempts it ended.
+/// Ends attempts from before the start with an unknown outcome, and makes their deliveries due
+/// immediately; a test ends with its attempt. Returns the number of attempts.
 ///
-/// To be called before anything of this life delivers. Where another process may be delivering as
-/// well it does nothing: there a lease has to run out.
+/// Must be called before anything is delivered. Does nothing if another process may be delivering
+/// as well, since leases have to expire then.
 ///
 /// # Errors
-/// Those of the store.
+///
+/// Returns an error if the store fails.
 pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
     let mut recovered = 0;
     while !store.engine().is_shared() {
@@ -59,10 +60,11 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
     Ok((changes, found.len()))
 }
 
-/// Notes the place in its thread of what an earlier version decided and had not sent.
+/// Records the thread positions of unsent deliveries from an earlier version.
 ///
 /// # Errors
-/// Those of the store.
+///
+/// Returns an error if the store fails.
 pub async fn note_threads(store: &Store) -> Result<(), Error> {
     let states = [
         DeliveryState::Pending { due_ms: 0 },
@@ -71,7 +73,7 @@ pub async fn note_threads(store: &Store) -> Result<(), Error> {
     ];
     for state in states {
         let decide = || noted(store, state);
-        // They are the oldest: behind the first whose place is noted are no more of them.
+        // They are the oldest: none follow the first one with a recorded position.
         while commit(store, Lane::Bulk, decide).await?.0 == STEP {}
     }
     Ok(())

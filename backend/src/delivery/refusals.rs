@@ -1,5 +1,5 @@
-//! Refusals in a row: many messages that are refused alike, with none taken between them, speak against
-//! their destination, whatever each answer says of its message.
+//! Consecutive rejections: if many messages are rejected alike with none accepted in between, the
+//! destination is at fault, whatever the responses say.
 
 use crate::{
     destination::{Advice, Report, verdict::Fault},
@@ -7,8 +7,8 @@ use crate::{
     limits::REFUSALS_ALIKE_MAX,
 };
 
-/// Takes note of an attempt's end. Once too many messages were refused alike, the verdict on a further one speaks
-/// against the destination; answers those that were judged before that.
+/// Records the outcome of an attempt. Once too many messages were rejected alike, further ones
+/// count against the destination. Returns the messages that were misjudged before.
 pub(crate) fn judge(
     alike: &mut AlikeRefusals,
     message: RecordId,
@@ -17,7 +17,7 @@ pub(crate) fn judge(
     if report.verdict.is_about_addresses() {
         return Vec::new();
     }
-    // A mail that some addresses do not get arrives at the others.
+    // A mail rejected for some addresses arrives at the others.
     match report.verdict.fault().filter(|_| !report.verdict.arrives()) {
         None => {
             *alike = AlikeRefusals::default();
@@ -51,13 +51,13 @@ pub(crate) fn judge(
     judged.filter(|it| *it != message).collect()
 }
 
-/// Whether so many messages were refused alike that the destination is considered to be failing.
+/// Whether enough messages were rejected alike to consider the destination failing.
 pub(crate) fn is_judged(alike: &AlikeRefusals) -> bool {
     alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 
-/// What refusals have in common: the status, where it reports it; else the words, but for those
-/// that hold numbers, such as identities.
+/// Returns what similar rejections have in common: the status if there is one, otherwise the words
+/// without those that contain digits, such as ids.
 fn kind_of(report: &Report) -> String {
     let response = report.transcript.response.as_ref();
     let status = response.map(|response| response.status);

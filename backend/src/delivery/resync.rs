@@ -1,4 +1,4 @@
-//! What the service says of its destinations, held against what earlier lives said.
+//! Reconciliation of the reports about destinations with the state in the store.
 
 use crate::{
     clock::Clock,
@@ -8,7 +8,7 @@ use crate::{
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
 
-/// Looks at destinations that no one followed for a while.
+/// Checks destinations that nobody followed for a while.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resync<'a> {
     pub(crate) store: &'a Store,
@@ -16,9 +16,8 @@ pub(crate) struct Resync<'a> {
 }
 
 impl Resync<'_> {
-    /// Looks at all destinations of which that holds: records that those that were edited while no one followed the
-    /// change log are resumed, shows what an earlier life did not get to say, and takes back what
-    /// does not hold any more.
+    /// Checks all matching destinations: records that those edited in between are resumed, reports
+    /// what was not reported before a restart, and closes outdated reports.
     pub(crate) async fn all(
         self,
         notices: &mut Notices,
@@ -33,7 +32,7 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// The name of a destination that is only known by its identity; none when it is gone.
+    /// Returns the name of a destination by id, or `None` if it was deleted.
     pub(crate) async fn name_of(self, id: RecordId) -> Result<Option<String>, EngineError> {
         let mut pages = self.store.pages::<Destination>(Range::under(&[]));
         while let Some(page) = whole(pages.next().await)? {
@@ -60,8 +59,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Returns which addresses of a destination are refused unless specified, and takes it back
-    /// where none is any more.
+    /// Reports the rejected addresses of a destination unless already reported, and closes the
+    /// report if there are none.
     pub(crate) async fn refused(
         self,
         destination: &Destination,
@@ -79,8 +78,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Records that a destination that was edited is resumed, and shows whether it is paused unless
-    /// specified.
+    /// Records that an edited destination is resumed, and reports a paused one unless already
+    /// reported.
     pub(crate) async fn pause(
         self,
         destination: &Destination,
@@ -105,14 +104,14 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// The health of a destination; one that cannot be read counts as none.
+    /// Returns the health of a destination; `None` if it is unreadable.
     pub(crate) async fn health(self, id: RecordId) -> Result<Option<Stored<Health>>, EngineError> {
         let key = id.to_bytes().into();
         let (mut found, _) = self.store.get_readable::<Health>(vec![key]).await?;
         Ok(found.pop().flatten())
     }
 
-    /// Records that a paused destination is not paused any more when a user edited it.
+    /// Records that a paused destination is resumed if it was edited.
     pub(crate) async fn resume(
         self,
         destination: &Destination,
@@ -129,7 +128,7 @@ impl Resync<'_> {
         let resumed = health.value.clone().resumed(self.clock.now_ms());
         changes.update(&health, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
-            // Another change meanwhile came after the edit as well.
+            // A conflicting change came after the edit as well.
             Ok(_) | Err(EngineError::Conflict(_)) => {
                 notices.resumed(destination.name.as_str());
                 Ok(())
@@ -138,7 +137,7 @@ impl Resync<'_> {
         }
     }
 
-    /// Takes back what was reported of a destination that is deleted.
+    /// Closes the reports about a deleted destination.
     pub(crate) async fn close_for_deleted(
         self,
         name: &[u8],
@@ -153,7 +152,6 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Whether the newest occurrence of an event is not closed.
     async fn is_open(self, event: EventId) -> Result<bool, EngineError> {
         let newest = match find::newest(self.store, event).await {
             Err(EngineError::Corrupt(_)) => return Ok(false),
@@ -163,7 +161,7 @@ impl Resync<'_> {
     }
 }
 
-/// A page of destinations; what cannot be read ends the walk.
+/// Returns a page of destinations; fails on an unreadable one.
 fn whole(
     page: Result<Option<Vec<Stored<Destination>>>, EngineError>,
 ) -> Result<Option<Vec<Stored<Destination>>>, EngineError> {

@@ -1,4 +1,4 @@
-//! Forgets ended deliveries and their attempts when they have been kept long enough.
+//! Retention: finished deliveries and their attempts are deleted after a while.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -19,32 +19,31 @@ use crate::{
     },
 };
 
-/// How often to look.
+/// Interval between two sweeps.
 const INTERVAL: Duration = Duration::from_secs(3600);
-/// Deliveries that one commit forgets.
+/// Deliveries deleted in one commit.
 const STEP: usize = 100;
 
-/// Keeps the delivery log from growing for ever.
+/// Deletes old deliveries.
 #[derive(Debug)]
 pub struct Retention {
     store: Store,
     clock: Arc<dyn Clock>,
     settings: watch::Receiver<Arc<SharedSettings>>,
-    /// The keys of deliveries that cannot be read, or whose attempts cannot.
+    /// The keys of deliveries that are unreadable, or whose attempts are.
     set_aside: BTreeSet<Vec<u8>>,
 }
 
-/// What a step came to.
 struct Swept {
     forgotten: usize,
-    /// The last entry of the index that was looked at.
+    /// The last index entry scanned.
     last: Vec<u8>,
     unreadable: Vec<Vec<u8>>,
 }
 
 impl Retention {
-    /// Forgets deliveries in a store when they have been kept for as long as the stored settings say;
-    /// `settings` signals a change of these.
+    /// Creates the retention task. The stored settings determine the age; `settings` signals their
+    /// changes.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -58,7 +57,7 @@ impl Retention {
         }
     }
 
-    /// Looks once an hour, and when the settings change, until shutdown.
+    /// Sweeps hourly, and when the settings change, until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         loop {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
@@ -82,11 +81,12 @@ impl Retention {
         }
     }
 
-    /// Forgets what is old enough now, in small steps; answers how many deliveries. What cannot be
-    /// read stays, and is reported once.
+    /// Deletes old deliveries in small steps, and returns their number. Unreadable ones are kept,
+    /// and reported once.
     ///
     /// # Errors
-    /// Those of the store; what was forgotten before stays forgotten.
+    ///
+    /// Returns an error if the store fails; earlier steps remain in effect.
     pub async fn forget(&mut self) -> Result<usize, Error> {
         let mut forgotten = 0;
         for number in 1..=DeliveryState::NUMBER_MAX {
@@ -98,13 +98,13 @@ impl Retention {
         Ok(forgotten)
     }
 
-    /// Looks at some deliveries of a state from a place in the index on, and moves that place;
-    /// none when there are no more that are old enough.
+    /// Processes some deliveries of a state from an index position on, and advances it. Returns
+    /// `None` if no more are old enough.
     async fn step(&mut self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
         let settings = settings::stored(&self.store).await?;
         let keep = settings::values_of(settings.as_ref()).delivery_retention;
         let ended_by_ms = self.clock.now_ms().saturating_sub(millis(keep));
-        // What ended before was decided before.
+        // A delivery that ended earlier was created earlier.
         let newest = RecordId::first_at(ended_by_ms.try_into().unwrap_or(0));
         let range = Range {
             start: start.clone(),
@@ -123,7 +123,7 @@ impl Retention {
             let (found, mut unreadable) = self.store.get_readable::<Delivery>(keys).await?;
             let mut over: Vec<_> = found.into_iter().flatten().collect();
             over.retain(|delivery| is_over(&delivery.value, ended_by_ms));
-            // Read concurrently: one after the other, each would take a round trip to a database.
+            // Read concurrently: sequentially, each would take a round trip to a database.
             let attempts: Vec<_> = over.iter().map(|it| self.attempts(&it.value)).collect();
             for (delivery, attempts) in over.iter().zip(join_all(attempts).await) {
                 match attempts {
@@ -140,7 +140,7 @@ impl Retention {
                     Err(error) => return Err(error.into()),
                 }
             }
-            // By other settings it would be kept for another time: the next look decides by those.
+            // If the settings changed, the next sweep decides by the new ones.
             if let Some(settings) = settings.as_ref().filter(|_| forgotten > 0) {
                 changes.check(settings);
             }
@@ -170,7 +170,7 @@ impl Retention {
         }
     }
 
-    /// The attempts of a delivery, which go with it.
+    /// Returns the attempts of a delivery, which are deleted with it.
     async fn attempts(&self, delivery: &Delivery) -> Result<Vec<Stored<Attempt>>, EngineError> {
         let range = Range::under(&delivery.id.to_bytes());
         let (direction, limit) = (Direction::Ascending, ATTEMPTS_MAX);
@@ -178,7 +178,7 @@ impl Retention {
     }
 }
 
-/// Whether a delivery ended long ago. A test that a crash cut off never ends automatically.
+/// Whether a delivery ended long ago. A test interrupted by a crash never ends by itself.
 fn is_over(delivery: &Delivery, ended_by_ms: i64) -> bool {
     let end_ms = match delivery.state.due_ms() {
         Some(due_ms) if delivery.test => Some(due_ms),

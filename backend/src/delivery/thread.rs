@@ -1,4 +1,4 @@
-//! Which message of a chat a further one answers: the first one of its thread.
+//! The message of a chat that a further one replies to: the first one of its thread.
 
 use crate::{
     destination::{self, ChatThread},
@@ -7,8 +7,8 @@ use crate::{
     store::Store,
 };
 
-/// The first message as the chat knows it; none where there is no such message,
-/// where it went elsewhere, and where its answer is not kept any more.
+/// Returns the chat's id of the first message; `None` if there is none, it went to another
+/// destination, or its response is no longer stored.
 pub(super) async fn thread(
     store: &Store,
     opening: Option<RecordId>,

@@ -1,4 +1,5 @@
-//! Logs failures of work that is retried: each once a minute, however often it is retried meanwhile.
+//! Logging of failures of work that is retried: each at most once a minute, however often it is
+//! retried.
 
 use std::{
     collections::HashMap,
@@ -7,17 +8,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the same failure is not logged again.
+/// Time for which the same failure is not logged again.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Failures that are remembered.
 const REMEMBERED_MAX: usize = 1_000;
 
-/// The failures that were logged lately.
 #[derive(Debug, Default)]
 struct Logged(HashMap<(&'static str, String), (Instant, u64)>);
 
 impl Logged {
-    /// Returns how often a failure was left out since it was last logged; none when it is left out now.
+    /// Returns how often a failure was suppressed since it was last logged; `None` if it is
+    /// suppressed now.
     fn begin(&mut self, work: &'static str, error: &str, now: Instant) -> Option<u64> {
         let key = (work, error.to_owned());
         let last = self.0.get_mut(&key);
@@ -36,7 +36,7 @@ impl Logged {
     }
 }
 
-/// Logs that work failed that is retried; the same failure once a minute at most.
+/// Logs a failure of work that is retried, at most once a minute.
 pub fn log_failure(work: &'static str, error: &(dyn Display + Send + Sync)) {
     static LOGGED: LazyLock<Mutex<Logged>> = LazyLock::new(Mutex::default);
     let text = error.to_string();

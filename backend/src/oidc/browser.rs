@@ -1,4 +1,4 @@
-//! A user signs in by a browser: where it is sent, and who came back.
+//! Browser sign-in: the redirect to the provider, and the callback.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -17,14 +17,14 @@ use crate::{
     limits::{BROWSER_SIGN_INS_MAX, PROVIDER_KEYS_INTERVAL},
 };
 
-/// Where a browser is sent, and what is kept in it until it comes back.
+/// The redirect to the provider, and what the browser keeps until it comes back.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignInStart {
-    /// The address at the provider.
+    /// URL at the provider.
     pub address: String,
-    /// What it brings back from there.
+    /// State parameter that the browser brings back.
     pub state: String,
-    /// What proves that it is the one that was sent.
+    /// Secret that proves that it is the same browser.
     pub verifier: String,
 }
 
@@ -36,13 +36,13 @@ impl fmt::Debug for SignInStart {
     }
 }
 
-/// Asks the provider on behalf of browsers.
+/// Talks to the provider on behalf of browsers.
 #[derive(Debug)]
 pub(super) struct Browsers {
     provider: Provider,
-    /// By address.
+    /// Slots by address.
     places: Arc<Pool<IpAddr>>,
-    /// What the provider said of itself, and when; held while it is asked.
+    /// The provider's metadata, and when it was fetched; locked during a fetch.
     described: tokio::sync::Mutex<Option<(Instant, Description)>>,
 }
 
@@ -73,12 +73,13 @@ impl Browsers {
 }
 
 impl SignIns {
-    /// Begins a sign-in by a browser at that address; `state` makes what it has to bring back, of the
-    /// verifier that it keeps.
+    /// Starts a sign-in by a browser at an address; `state` derives the state parameter from the
+    /// verifier that the browser keeps.
     ///
     /// # Errors
-    /// [`Error::FailedPrecondition`] when no one signs in by a browser, [`Error::Unavailable`] when
-    /// the provider does not answer or too many sign in concurrently.
+    ///
+    /// Returns [`Error::FailedPrecondition`] if browser sign-in is disabled, and
+    /// [`Error::Unavailable`] if the provider does not respond or too many sign in concurrently.
     pub async fn start(
         &self,
         address: Option<IpAddr>,
@@ -106,11 +107,13 @@ impl SignIns {
         })
     }
 
-    /// Ends a sign-in by a browser: what stands for a key from then on, and whose it is.
+    /// Completes a sign-in by a browser: returns the token that replaces a key from then on, and
+    /// its user.
     ///
     /// # Errors
-    /// As of [`Self::start`] and [`Self::person`], and [`Error::Unauthenticated`] when the provider does
-    /// not take the code.
+    ///
+    /// Returns the errors of [`Self::start`] and [`Self::person`], and [`Error::Unauthenticated`]
+    /// if the provider rejects the code.
     pub async fn finish(
         &self,
         address: Option<IpAddr>,
@@ -125,7 +128,8 @@ impl SignIns {
         let tokens =
             provider.tokens_of_redirect(&endpoint, client_id, &redirect_uri, code, verifier);
         let tokens = tokens.await.map_err(|fault| refusal(&fault))?;
-        // It came from the provider itself, so what it says of the sign-in counts without its signature.
+        // Received directly from the provider, so its claims about the sign-in count without the
+        // signature.
         if let Some(token) = &tokens.id_token
             && Token::read(token)?.claims()["nonce"] != challenge(verifier)
         {
@@ -141,7 +145,7 @@ impl SignIns {
         Ok((token, person))
     }
 
-    /// A place, and what the provider says of itself.
+    /// Returns a slot, and the provider's metadata.
     async fn browser(
         &self,
         address: Option<IpAddr>,
@@ -177,14 +181,13 @@ fn refusal(fault: &Fault) -> Error {
     }
 }
 
-/// 256 random bits, fit for addresses.
+/// Returns 256 random bits in URL-safe form.
 fn random() -> String {
     let mut bytes = [0; 32];
     rand::rng().fill_bytes(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What the provider sees of a verifier at first.
 fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

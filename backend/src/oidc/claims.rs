@@ -1,4 +1,4 @@
-//! What a token that is signed well says: whether it counts here, whose it is, and what role that has.
+//! The claims of a correctly signed token: their validity, the user, and the role.
 
 use serde_json::Value;
 
@@ -10,14 +10,15 @@ use crate::{
     limits::TOKEN_CLOCK_LEEWAY,
 };
 
-/// Where a name is looked for when nothing is set.
+/// The default claims for a user's name.
 const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 
-/// The users that these claims authorize.
+/// Returns the user authorized by claims.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] when they do not count here or now, [`Error::PermissionDenied`] when they
-/// give no role.
+///
+/// Returns [`Error::Unauthenticated`] if they are not valid here and now, and
+/// [`Error::PermissionDenied`] if they grant no role.
 pub(super) fn person(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
     if claims["iss"] != config.issuer.as_str() {
         return Err(refused("another provider has issued it"));
@@ -52,12 +53,12 @@ fn check_audience(claims: &Value, config: &OidcConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// When it ends, in milliseconds since 1970.
+/// Returns the expiry in milliseconds since 1970.
 fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     let leeway_ms = i64::try_from(TOKEN_CLOCK_LEEWAY.as_millis()).unwrap_or(i64::MAX);
     let moment = |claim: &str| match &claims[claim] {
         Value::Null => Ok(None),
-        // Fractions of a second are cut.
+        // Fractions of a second are truncated.
         Value::Number(seconds) => {
             #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
             let whole = seconds.as_i64().or(seconds.as_f64().map(|it| it as i64));
@@ -89,7 +90,7 @@ fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
         &own[..]
     };
     let named = names.iter().find_map(|claim| {
-        // An address that no one proved may be anybody's.
+        // An unverified address may belong to anybody.
         if *claim == "email" && claims["email_verified"] == false {
             return None;
         }
@@ -125,7 +126,7 @@ fn role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error>
     })
 }
 
-/// What a claim says; a name with dots that is none leads into objects.
+/// Returns the value of a claim; unless a claim has the dotted name, it is a path into objects.
 fn at<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
     claims.get(path).or_else(|| {
         let mut parts = path.split('.');

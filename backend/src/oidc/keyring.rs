@@ -1,5 +1,5 @@
-//! The keys of a provider: kept while it is away, and asked for again when another one is needed, though
-//! never without limit.
+//! The cache of a provider's keys. Keys are kept while the provider is unreachable, and fetched
+//! again for an unknown key, with a rate limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,12 +16,11 @@ use crate::{
     limits::{PROVIDER_KEYS_INTERVAL, PROVIDER_KEYS_MAX, PROVIDER_KEYS_PAUSE},
 };
 
-/// The keys of a provider.
 #[derive(Debug)]
 pub(super) struct Keyring {
     provider: Provider,
     keys: Mutex<Option<Arc<[Key]>>>,
-    /// When it was asked last; held while it is, so that who waits finds its outcome.
+    /// Time of the last fetch; locked during a fetch, so that waiting tasks find its result.
     asked: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -34,10 +33,13 @@ impl Keyring {
         }
     }
 
-    /// The key of that id that can have signed by that algorithm; of a token without an id the only one.
+    /// Returns the key with an id that can have signed with an algorithm; for a token without an
+    /// id, the only one.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] when there is none, [`Error::Unavailable`] when no key is known at all.
+    ///
+    /// Returns [`Error::Unauthenticated`] if there is none, and [`Error::Unavailable`] if no keys
+    /// are known at all.
     pub(super) async fn find(&self, id: &str, algorithm: Algorithm) -> Result<Key, Error> {
         if let Some(found) = self.known(id, algorithm) {
             return Ok(found);
@@ -54,7 +56,7 @@ impl Keyring {
         }
     }
 
-    /// Asks for the keys now and then.
+    /// Fetches the keys periodically.
     pub(super) async fn follow(&self) {
         loop {
             self.ask().await;
@@ -77,7 +79,8 @@ impl Keyring {
         keys.clone()
     }
 
-    /// Asks the provider, unless it was asked a moment ago. What was known stays when it is away.
+    /// Fetches the keys, unless that was just done. Known keys are kept if the provider is
+    /// unreachable.
     async fn ask(&self) {
         let mut asked = self.asked.lock().await;
         if asked.is_some_and(|at| at.elapsed() < PROVIDER_KEYS_PAUSE) {

@@ -1,4 +1,4 @@
-//! Which tokens are taken, against the keys of a fake provider.
+//! Tests of tokens against the keys of a fake provider.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,7 +35,7 @@ fn signed(header: &Value, claims: &Value, key: &Ed25519KeyPair) -> String {
     format!("{text}.{signature}")
 }
 
-/// A provider with one key, which counts how often it is asked for it.
+/// A provider with one key, which counts fetches.
 struct StandIn {
     issuer: String,
     asked: Arc<AtomicUsize>,
@@ -96,7 +96,7 @@ impl StandIn {
         SignIns::new(config, Arc::new(ManualClock::at(NOW_MS)))
     }
 
-    /// Good claims, with these in their place.
+    /// Returns valid claims, with some of them replaced.
     fn claims(&self, changed: &Value) -> Value {
         let mut claims = json!({
             "iss": self.issuer, "aud": "bellwether", "sub": "1", "exp": NOW + 600, "iat": NOW,
@@ -130,7 +130,7 @@ async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
     assert_eq!(ada.ends_ms, NOW_MS + 660_000);
     let staff = person(json!({"realm": {"groups": "staff"}})).await.unwrap();
     assert_eq!(staff.role, Role::Viewer);
-    // An address that no one proved names no one.
+    // An unverified address must not identify anybody.
     let unproven = json!({"email_verified": false, "preferred_username": "eve"});
     assert_eq!(person(unproven).await.unwrap().name.as_str(), "oidc:eve");
     let several = json!({"aud": ["bellwether", "x"], "azp": "bellwether"});
@@ -201,7 +201,7 @@ async fn unauthenticated_clients_cannot_flood_the_provider_and_its_keys_stay_whe
     provider.tasks.shutdown().await;
     let token = signed(&header(), &provider.claims(&json!({})), &signer(1));
     assert!(sign_ins.person(&token).await.is_ok());
-    // Without its keys no one knows whether a token is good.
+    // Without the provider's keys no token can be verified.
     let unknown = provider.sign_ins().person(&token).await.unwrap_err();
     assert!(matches!(unknown, Error::Unavailable(_)), "{unknown}");
 }

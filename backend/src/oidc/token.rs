@@ -1,4 +1,4 @@
-//! A signed token (JWT): what it is built from, and whether a key signed it.
+//! Signed tokens (JWT): parsing, and verification of the signature.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::refused;
 use crate::{error::Error, limits::TOKEN_BYTES_MAX};
 
-/// How a token may be signed: asymmetrically, so that only the public key is published.
+/// A signature algorithm. All are asymmetric, so that only the public key is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -32,7 +32,6 @@ impl Algorithm {
     }
 }
 
-/// A key that a provider publishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PublicKey {
     Rsa { n: Vec<u8>, e: Vec<u8> },
@@ -40,12 +39,11 @@ pub(super) enum PublicKey {
     Ed25519(Vec<u8>),
 }
 
-/// A key with what it may be used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) id: String,
     pub(super) public: PublicKey,
-    /// The only algorithm that it is for, where that is specified.
+    /// The only algorithm that it may be used with, if specified.
     pub(super) algorithm: Option<Algorithm>,
 }
 
@@ -70,7 +68,7 @@ struct Jwk {
 }
 
 impl Key {
-    /// Reads one; none when it is of a kind that is not taken, or not for signatures.
+    /// Parses a key; returns `None` if its type is not supported, or it is not for signatures.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let jwk = Jwk::deserialize(value).ok()?;
         if !matches!(&*jwk.used_for, "" | "sig") {
@@ -108,7 +106,6 @@ impl Key {
         })
     }
 
-    /// Whether it can have signed by that algorithm.
     pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
         let is_kind = match self.public {
             PublicKey::Rsa { .. } => matches!(algorithm, Algorithm::Rs256 | Algorithm::Ps256),
@@ -124,11 +121,11 @@ struct Header {
     alg: String,
     #[serde(default)]
     kid: String,
-    /// What a reader has to understand, which is nothing here.
+    /// Extensions that a reader must understand; none are supported.
     crit: Option<Value>,
 }
 
-/// A token as it was shown. Nothing in it counts before [`Token::verify`].
+/// An unverified token. Nothing in it can be trusted before [`Token::verify`].
 #[derive(Debug)]
 pub(super) struct Token<'a> {
     signed: &'a str,
@@ -139,10 +136,11 @@ pub(super) struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Takes it apart.
+    /// Parses a token.
     ///
     /// # Errors
-    /// When it is none, or signed in a way that is not taken.
+    ///
+    /// Returns an error if it is malformed or uses an unsupported algorithm.
     pub(super) fn read(shown: &'a str) -> Result<Self, Error> {
         if shown.len() > TOKEN_BYTES_MAX {
             let size = shown.len();
@@ -172,7 +170,7 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// The key that it says it was signed with; may be empty.
+    /// Returns the id of the key that it claims to be signed with; may be empty.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }
@@ -181,15 +179,15 @@ impl<'a> Token<'a> {
         self.algorithm
     }
 
-    /// What it says.
     pub(super) fn claims(&self) -> &Value {
         &self.claims
     }
 
-    /// Whether that key signed it.
+    /// Verifies the signature with a key.
     ///
     /// # Errors
-    /// When it did not.
+    ///
+    /// Returns an error if the signature is wrong.
     pub(super) fn verify(&self, key: &Key) -> Result<(), Error> {
         let (message, signature) = (self.signed.as_bytes(), &*self.signature);
         let is_good = match (&key.public, self.algorithm) {

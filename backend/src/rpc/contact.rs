@@ -26,7 +26,8 @@ pub struct ContactApi {
 }
 
 impl ContactApi {
-    /// Serves these contacts, tests their methods, and signs the addresses of their feeds below that base.
+    /// Creates the service for these contacts; methods are tested with `tester`, and feed URLs
+    /// below `base` are signed with `links`.
     pub fn new(contacts: Contacts, tester: Arc<Tester>, links: SignedLinks, base: &str) -> Self {
         Self {
             contacts,

@@ -12,10 +12,10 @@ use crate::ops::{
     wire::time::{length, timestamp},
 };
 
-/// No key is shorter, and no signal as long.
+/// Shorter than any key, and longer than any signal name.
 const KEY_CHARACTERS_MIN: usize = 20;
 
-/// Serves heartbeats, and accepts beats.
+/// The heartbeat service, which also accepts beats.
 #[derive(Debug)]
 pub struct HeartbeatApi {
     heartbeats: Heartbeats,

@@ -16,14 +16,14 @@ use crate::{
     ops::noise::{NoiseAsked, NoiseLine, NoiseReports, NoiseRows},
 };
 
-/// The noise report over gRPC.
+/// The service for noise reports.
 #[derive(Debug)]
 pub struct InsightApi {
     reports: NoiseReports,
 }
 
 impl InsightApi {
-    /// Serves these reports.
+    /// Creates the service for these reports.
     pub fn new(reports: NoiseReports) -> Self {
         Self { reports }
     }

@@ -294,7 +294,6 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -
     DestinationApi::new(destinations, tester, ruleset)
 }
 
-/// Returns the code of a rejected call.
 fn code<T: Debug>(result: Result<T, Status>) -> Code {
     result.unwrap_err().code()
 }
@@ -334,7 +333,6 @@ fn event_type(clause: Option<v1::Clause>) -> v1::TriggerType {
     }
 }
 
-/// Returns a valid trigger.
 fn trigger(name: &str) -> v1::Trigger {
     v1::Trigger {
         name: name.into(),
@@ -351,7 +349,6 @@ fn destination_of(name: &str, kind: v1::destination_type::Type) -> v1::Destinati
     }
 }
 
-/// Returns a valid destination.
 fn destination(name: &str) -> v1::Destination {
     let webhook = v1::Webhook {
         url: "https://hooks.example.com/a".into(),

@@ -1,5 +1,5 @@
-//! A limited number of slots, shared fairly by clients: one has at most a quarter, and a free slot goes
-//! to the waiting client with the fewest.
+//! A limited number of slots, shared fairly by clients: each may have a quarter, and a free slot
+//! goes to the waiting client with the fewest.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,13 +10,12 @@ use tokio::sync::oneshot;
 
 use crate::{error::Error, limits::OVERLOAD_RETRY_AFTER};
 
-/// Divisor of the slots that give the maximum of one client.
+/// Divisor of the number of slots for the maximum per client.
 const SHARE: usize = 4;
 
-/// Slots for one kind of work.
 #[derive(Debug)]
 pub(crate) struct FairSlots {
-    /// The work that takes them, in messages: a plural.
+    /// A plural for messages, such as "searches".
     work: &'static str,
     most: usize,
     waiting_most: usize,
@@ -27,7 +26,7 @@ pub(crate) struct FairSlots {
 struct State {
     taken: usize,
     by: HashMap<Arc<str>, usize>,
-    /// A waiting call cannot have a slot now: all are taken, or those of its client are.
+    /// Calls that cannot have a slot yet, because all are in use, or all of their client.
     waiting: VecDeque<Waiting>,
 }
 
@@ -37,7 +36,7 @@ struct Waiting {
     slot: oneshot::Sender<Slot>,
 }
 
-/// A slot, until it is dropped.
+/// A slot, released on drop.
 #[derive(Debug)]
 pub struct Slot {
     slots: Arc<FairSlots>,
@@ -55,10 +54,11 @@ impl FairSlots {
         })
     }
 
-    /// Waits for a slot of that client.
+    /// Waits for a slot for a client.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] when as many wait as may, in all or of that client.
+    ///
+    /// Returns [`Error::Exhausted`] if too many calls wait, in total or of that client.
     pub(crate) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Slot, Error> {
         let slot = {
             let mut state = self.state();
@@ -91,7 +91,7 @@ impl FairSlots {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Counts are whole between any two statements.
+        // Every statement leaves the counts consistent, so poisoning is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,7 +110,8 @@ impl State {
         *self.by.entry(Arc::clone(client)).or_default() += 1;
     }
 
-    /// Who is next: of those that may have a slot, the first of the client that has the fewest.
+    /// Returns the next call: of those that may have a slot, the first one of the client with the
+    /// fewest.
     fn next(&mut self, most: usize) -> Option<Waiting> {
         self.waiting.retain(|it| !it.slot.is_closed());
         let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
@@ -138,7 +139,7 @@ impl Drop for Slot {
             next
         };
         if let Some(Waiting { client, slot }) = next {
-            // One that is not received comes back here and is given to another.
+            // If the receiver is gone, the slot is dropped here and given to another.
             drop(slot.send(self.slots.slot(&client)));
         }
     }

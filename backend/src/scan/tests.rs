@@ -1,4 +1,4 @@
-//! The scan pool: turns, shares and ends.
+//! Tests of the scan pool: time slices, shares and cancellation.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
@@ -10,7 +10,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::*;
 
-/// Longer than anything here takes.
+/// A timeout longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
 fn scanner(client: &str) -> Scanner {
@@ -20,7 +20,8 @@ fn scanner(client: &str) -> Scanner {
     }
 }
 
-/// Work without an end that looks whether it is waited for as a scan does: between events, or amid one.
+/// Runs forever, checking for cancellation like a scan does: between events, or in the middle of
+/// one.
 async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
     struct Alive(Arc<AtomicUsize>);
     impl Drop for Alive {
@@ -93,7 +94,7 @@ async fn another_client_is_served_among_the_endless_work_of_one_that_may_not_hav
         _ = flood => panic!("it has no end"),
         () = other => {}
     }
-    // All that waited and ran is gone.
+    // All waiting and running work is gone.
     until(|| alive.load(SeqCst) == 0).await;
     assert_eq!(scans.run(&scanner("greedy"), async { 1 }).await.unwrap(), 1);
 }

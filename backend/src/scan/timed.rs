@@ -1,4 +1,4 @@
-//! Work on a separate thread with a limit of processor time, which ends when its caller leaves.
+//! Work on a thread with a CPU time limit, cancelled when its caller leaves.
 
 use std::{
     cell::RefCell,
@@ -10,19 +10,17 @@ use std::{
 };
 
 thread_local! {
-    /// The work of this thread.
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
-/// Work of a thread.
 struct Work {
-    /// Whether no one waits for it any more.
+    /// Whether its caller is gone.
     is_left: Arc<AtomicBool>,
-    /// The processor time of the thread at which it has to end.
+    /// The CPU time of the thread at which it must end.
     until: Duration,
 }
 
-/// Forgets the work of a thread when it is dropped.
+/// Clears the work of a thread on drop.
 struct Working;
 
 impl Drop for Working {
@@ -31,12 +29,12 @@ impl Drop for Working {
     }
 }
 
-/// A caller that waits for work, until it is dropped.
+/// A caller that waits for work until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Caller(Arc<AtomicBool>);
 
 impl Caller {
-    /// What tells work that its caller has left.
+    /// Returns the flag that tells the work that its caller has left.
     pub(crate) fn is_left(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -48,7 +46,7 @@ impl Drop for Caller {
     }
 }
 
-/// Does work on this thread; returns its result, and whether it had to end before.
+/// Runs work on this thread. Returns its result, and whether it was ended early.
 pub(crate) fn timed<T>(
     time: Duration,
     is_left: Arc<AtomicBool>,
@@ -71,7 +69,7 @@ pub(super) fn is_over() -> bool {
     })
 }
 
-/// The processor time that this thread has taken; where it is not known, the time that has passed.
+/// Returns the CPU time of this thread, or the elapsed time if that is unknown.
 fn thread_time() -> Duration {
     #[cfg(target_os = "linux")]
     {

@@ -475,7 +475,7 @@ impl Modules {
     ) -> Result<(Routes, HealthReporter), Error> {
         let installation = Installation {
             settings: self.deciding.ruleset.settings(),
-            // What is previewed is for readers and not for receivers.
+            // Previews are displayed rather than sent, so their links must not contain valid signatures.
             links: links(config, &self.store, &self.clock, &self.audit).masked(),
             renderers: self.sender.renderers(),
         };

@@ -1,5 +1,6 @@
-//! Cells: services that share nothing, each with the events of some tenants, behind a router that goes by
-//! that dimension alone. The router stands for the senders: the product has none.
+//! Tests of cells: services that share nothing, each with the events of some tenants. A router
+//! selects the cell by the tenant dimension; it stands for the senders and is not part of the
+//! product.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,14 +33,14 @@ use crate::{
 
 const CELLS: usize = 3;
 const TENANTS: usize = 9;
-/// Of one destination, in each cell.
+/// Rate limit of one destination in each cell.
 const PER_MINUTE: i32 = 6;
 const MINUTE: Duration = Duration::from_secs(60);
 const AGE: Duration = Duration::from_secs(10 * 60);
 
 struct Cells {
     services: Vec<Service>,
-    /// The one that is not reached.
+    /// The cell that is unreachable.
     lost: Option<usize>,
     routes: BTreeMap<String, usize>,
     sent: BTreeMap<String, usize>,
@@ -57,7 +58,6 @@ fn named(name: &str) -> Query {
     }
 }
 
-/// The definitions, the same for every cell.
 fn documents(receiver: &Receiver) -> Vec<Document> {
     let mut all = Vec::new();
     for (name, most) in [("load", 0), ("burst", PER_MINUTE)] {
@@ -163,7 +163,7 @@ impl Cells {
         }
     }
 
-    /// Sends each event to the cell of its tenant; answers those that were not accepted.
+    /// Sends each event to the cell of its tenant. Returns the rejected ones.
     async fn send(&mut self, events: Vec<IncomingEvent>) -> Vec<IncomingEvent> {
         let mut kept = Vec::new();
         for event in events {
@@ -180,7 +180,7 @@ impl Cells {
         kept
     }
 
-    /// Lets time pass in all cells alike, and has those that live do what is due then.
+    /// Advances the time in all cells, and lets the running ones do what is due.
     async fn live(&mut self, time: Duration) {
         let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
         loop {
@@ -193,7 +193,7 @@ impl Cells {
                 }
             }
             let left_ms = u64::try_from(next_ms - self.clock.now_ms()).unwrap();
-            // What is held is looked for each second.
+            // Holds are evaluated every second.
             let step = Duration::from_millis(left_ms).min(Duration::from_secs(1));
             if step.is_zero() && next_ms == end_ms {
                 return;
@@ -206,13 +206,12 @@ impl Cells {
         samples::all(self.services[cell].store()).await
     }
 
-    /// How many messages came to a path.
     fn came(&self, path: &str) -> usize {
         let received = self.receiver.received();
         received.iter().filter(|it| it.path == path).count()
     }
 
-    /// Each event is in the cell that it was sent to, and in no other.
+    /// Checks that each event is only in the cell that it was sent to.
     async fn check(&self) {
         let mut found = BTreeMap::new();
         for cell in 0..CELLS {
@@ -247,7 +246,7 @@ async fn groups_and_inhibitions_hold_within_a_cell_and_limits_of_cells_add_up() 
     }
     assert_eq!(cells.came("/load"), CELLS);
 
-    // A cause in the first cell holds what it causes there and nothing elsewhere.
+    // A cause in the first cell inhibits effects there and nowhere else.
     let outage = cells.event("outage", 0, "x", 0);
     cells.send(vec![outage]).await;
     cells.live(Duration::ZERO).await;
@@ -265,7 +264,7 @@ async fn groups_and_inhibitions_hold_within_a_cell_and_limits_of_cells_add_up() 
     }
     assert_eq!(cells.came("/load"), 2 * CELLS - 1);
 
-    // Each cell sends as much as its limit allows: together that many times the limit.
+    // Each cell sends up to its own limit, so together they exceed it.
     let count = 4 * CELLS * usize::try_from(PER_MINUTE).unwrap();
     let events = (0..count)
         .map(|it| cells.event("burst", it % TENANTS, "b", it))
@@ -300,7 +299,7 @@ async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leav
     assert_eq!(cells.came("/burst"), TENANTS);
     cells.check().await;
 
-    // What is open stays where it is, and what its sender says of it goes where the tenant is now.
+    // Open events stay where they are; later events go to the tenant's new cell.
     let opened = cells.event("load", 0, "m", 7);
     cells.send(vec![opened.clone()]).await;
     cells.live(MINUTE).await;
@@ -325,7 +324,7 @@ async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leav
     cells.send(vec![next]).await;
     cells.live(MINUTE).await;
     assert_eq!(cells.came("/load"), 2);
-    // The old cell reports the end to the receivers that it notified, when the event ages there.
+    // The old cell notifies its receivers of the end when the event ages there.
     cells.live(9 * MINUTE).await;
     assert_eq!(
         of_event(cells.occurrences(0).await),

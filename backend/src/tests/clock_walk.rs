@@ -1,8 +1,8 @@
-//! Random walks of two nodes over one store whose clock is set by minutes, hours and days: with restarts and
-//! changes of the leader in between, everything that waits for a duration waits exactly that long.
+//! Random walks of two nodes on one store whose clock is stepped by minutes, hours and days, with
+//! restarts and changes of the leader: every wait for a duration lasts exactly that long.
 //!
-//! `BELLWETHER_CLOCK_WALK` sets the number of steps of a walk, `BELLWETHER_CLOCK_WALKS` the number of walks and
-//! `BELLWETHER_SIMULATION_SEED` the seed of the first.
+//! `BELLWETHER_CLOCK_WALK` sets the number of steps per walk, `BELLWETHER_CLOCK_WALKS` the number
+//! of walks, and `BELLWETHER_SIMULATION_SEED` the seed of the first.
 
 mod setup;
 
@@ -38,15 +38,15 @@ use crate::{
 const SECOND_MS: i64 = 1_000;
 const MINUTE_MS: i64 = 60 * SECOND_MS;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
-/// Steps of a walk before it continues in a new store: what was decided is never deleted.
+/// Steps before a walk continues in a new store, since decisions are never deleted.
 const LIFE: u64 = 1_000;
-/// Seconds between two looks of a service.
+/// Seconds between two evaluations by a service.
 const LOOK: u64 = 5;
-/// The longest time without a look at what waits.
+/// Longest time without evaluating held notifications.
 const SLACK_MS: i64 = 3 * MINUTE_MS;
 const HOSTS: usize = 6;
 const PEOPLE: [&str; 3] = ["ana", "ben", "cleo"];
-/// Waits of the rules and of the heartbeat.
+/// Delays of the rules and of the heartbeat.
 const STEP_MS: i64 = 5 * MINUTE_MS;
 const DELAY_MS: i64 = 10 * MINUTE_MS;
 const REPEAT_MS: i64 = 30 * MINUTE_MS;
@@ -55,17 +55,17 @@ const GROUP_INTERVAL_MS: i64 = 20 * MINUTE_MS;
 const ACKNOWLEDGED_MS: i64 = 15 * MINUTE_MS;
 const AGE_MS: i64 = 40 * MINUTE_MS;
 const SILENT_MS: i64 = 70 * SECOND_MS;
-/// What the nodes may differ by in the time of service, and a restart may lose of it.
+/// Tolerance for the service time, which can differ between nodes and be lost in a restart.
 const SERVICE_SLACK_MS: i64 = 6 * SECOND_MS;
 
-/// What is known of the newest occurrence of a host. All times are of what has passed.
+/// The expected state of a host's newest occurrence. All times are elapsed times.
 #[derive(Debug, Clone, Copy)]
 struct Host {
     number: u32,
     is_open: bool,
     opened_ms: i64,
     news_ms: i64,
-    /// Begin of the round in progress; none while someone responds.
+    /// Start of the current round; `None` while someone responds.
     paging_ms: Option<i64>,
     /// Steps of this round.
     steps: usize,
@@ -79,11 +79,10 @@ struct Host {
     group_ms: Option<i64>,
 }
 
-/// What is known of the heartbeat.
 #[derive(Debug, Clone, Copy)]
 struct Beats {
     last_ms: i64,
-    /// Time since then in which a leader looked, and the restarts and changes of leaders.
+    /// Time since then with an active leader, and the number of restarts and leader changes.
     watched_ms: i64,
     restarts: i64,
     is_late: bool,
@@ -91,7 +90,6 @@ struct Beats {
     number: u32,
 }
 
-/// A process of the service.
 struct Node {
     watch: Arc<ClockWatch>,
     deciding: Deciding,
@@ -112,7 +110,7 @@ struct Walk {
     beats: Beats,
     position: LogPosition,
     seen: HashSet<Vec<u8>>,
-    /// When the records end that nothing changes, in milliseconds of what has passed.
+    /// End of the fixed records, in milliseconds of elapsed time.
     fixed_ms: i64,
     counts: BTreeMap<&'static str, usize>,
 }
@@ -241,7 +239,7 @@ impl Walk {
     }
 
     fn set_clock(&mut self) {
-        // What is set once more before the first step was noticed is one step.
+        // Another step before the first one was noticed makes one step of both.
         if self.nodes[self.leader].deciding.clock.offset_ms() != self.clock.offset_ms() {
             return;
         }
@@ -256,7 +254,7 @@ impl Walk {
         self.count("steps of the clock");
     }
 
-    /// Ends a node as a kill does, and starts it after some seconds, in which the clock may be set.
+    /// Kills a node and starts it again after some seconds, in which the clock may be stepped.
     async fn restart(&mut self) {
         let at = self.random.random_range(0..self.nodes.len());
         let seconds = self.random.random_range(0..20);
@@ -269,7 +267,7 @@ impl Walk {
         self.count("restarts");
     }
 
-    /// Lets time pass; the leader looks at what waits at the end.
+    /// Advances the time, then lets the leader evaluate held notifications.
     async fn live(&mut self, seconds: u64) {
         let mut left = seconds;
         while left > 0 {
@@ -336,7 +334,7 @@ impl Walk {
             }
         }
         self.observe().await;
-        // A repeat that is due comes with the event.
+        // A due repeat is sent with the event.
         let host = self.hosts[&number];
         if host.is_open && !host.was_acknowledged {
             let last_ms = host.repeated_ms.expect("the first message comes at once");
@@ -347,7 +345,7 @@ impl Walk {
         }
     }
 
-    /// Acknowledges an open host for a while, or takes that back.
+    /// Acknowledges an open host for a while, or removes the acknowledgement.
     async fn acknowledge(&mut self) {
         let number = self.random.random_range(0..HOSTS);
         let Some(host) = self.hosts.get(&number).copied().filter(|it| it.is_open) else {
@@ -393,7 +391,7 @@ impl Walk {
         };
     }
 
-    /// Compares what was decided since the last call with what is known.
+    /// Compares the decisions since the last call with the expected state.
     async fn observe(&mut self) {
         let store = self.nodes[self.leader].deciding.store.clone();
         let steps = store.engine().log_after(self.position, usize::MAX).await;
@@ -415,7 +413,6 @@ impl Walk {
         }
     }
 
-    /// A message was decided now.
     fn delivered(&mut self, delivery: &Delivery) {
         let passed_ms = self.passed_ms();
         let occurrence = &delivery.content.occurrence;
@@ -468,7 +465,6 @@ impl Walk {
         self.count(what);
     }
 
-    /// An occurrence was changed.
     fn changed(&mut self, occurrence: &Occurrence) {
         let passed_ms = self.passed_ms();
         let is_open = occurrence.status == Status::Open;
@@ -496,7 +492,6 @@ impl Walk {
         }
     }
 
-    /// Nothing waits for longer than it was to.
     fn check_late(&mut self) {
         let passed_ms = self.passed_ms();
         for (number, host) in self.hosts.iter_mut().filter(|(_, host)| host.is_open) {
@@ -517,7 +512,8 @@ impl Walk {
             }
         }
         let beats = self.beats;
-        // Outages extend it by the grace in each of two waits, and each new leader counts from what is stored.
+        // Outages extend it by the grace in each of two waits, and each new leader starts from the
+        // stored state.
         let most_ms = SILENT_MS + 20 * SECOND_MS + 2 * SERVICE_SLACK_MS * (1 + beats.restarts);
         assert!(
             beats.is_late || beats.watched_ms <= most_ms,
@@ -525,7 +521,8 @@ impl Walk {
         );
     }
 
-    /// What nothing changes waits as long on each node as it was to, and a time of day stays one.
+    /// Checks that fixed records wait as long as intended on each node, and that times of day are
+    /// kept.
     async fn check_fixed(&self) {
         let left_ms = self.fixed_ms - self.passed_ms();
         let (delivery, budget, health, receipt) = fixed(0);
@@ -543,7 +540,7 @@ impl Walk {
     }
 }
 
-/// The host that an occurrence is about; none for what the service says itself.
+/// Returns the host of an occurrence; `None` for the service's own events.
 fn host_of(occurrence: &Occurrence) -> Option<usize> {
     let host = occurrence.dimensions.get("host")?;
     let is_sent = occurrence.name == samples::event(host).name;
@@ -560,7 +557,7 @@ impl Host {
         self.acknowledged_until_ms = None;
     }
 
-    /// Begins a round where the acknowledgement has ended.
+    /// Begins a round when the acknowledgement has ended.
     fn end_acknowledgement(&mut self, passed_ms: i64) {
         if let Some(until_ms) = self.acknowledged_until_ms.filter(|it| *it <= passed_ms) {
             self.begin(until_ms);
@@ -599,7 +596,7 @@ async fn everything_waits_as_long_as_it_was_to_whatever_the_clock_is_set_to() {
             "steps of the clock",
         ];
         for kind in kinds {
-            // Ageing is rare: a short walk may not meet it.
+            // Ageing is rare, so a short walk may not reach it.
             let is_met = counts.get(kind).is_some_and(|it| *it > 0);
             assert!(
                 is_met || kind == "aged" && steps <= 1_000,

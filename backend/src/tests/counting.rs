@@ -1,4 +1,4 @@
-//! Counting on stores of each kind that an earlier version has counted.
+//! Tests of counters in stores of each kind that an earlier version wrote to.
 
 use super::ground::Ground;
 use crate::store::{
@@ -17,7 +17,7 @@ async fn what_an_earlier_version_did_not_count_is_counted_from_the_next_day() {
     ];
     for ground in grounds.into_iter().flatten() {
         let store = ground.open().await;
-        // Since when is counted, with nothing about noise.
+        // The start of counting, without anything about noise.
         let since = Change::new(Kind::Counter, &[0], Expect::Absent, Action::Add(vec![5]));
         let written = store.engine().apply(Lane::Admin, vec![since].into());
         written.await.unwrap();

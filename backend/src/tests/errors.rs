@@ -1,5 +1,5 @@
-//! Operations of the disk that fail under the whole service: every answer is true, and it continues
-//! automatically.
+//! Tests of failing disk operations under the whole service: every response is correct, and it
+//! recovers automatically.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -24,7 +24,6 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What happened to what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Became {
     Done,

@@ -1,6 +1,6 @@
-//! Hours of an installation that pages people, with acknowledgements, closings and crashes chosen by a
-//! seed: no step is taken after the answer to an acknowledgement, none is lost or early, and everyone who
-//! was notified of an event gets its closing.
+//! Simulates hours of an installation that pages people, with random acknowledgements, closings and
+//! crashes: no step runs after the response to an acknowledgement, none is lost or early, and
+//! everyone who was notified of an event is notified of its end.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -30,24 +30,24 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
-/// What a step waits before the next, and the steps and rounds of the policy.
+/// Delay before the next step; the steps and rounds of the policy.
 const WAIT_MS: i64 = 5 * MINUTE_MS;
 const PEOPLE: [&str; 3] = ["ana", "ben", "cleo"];
 const ROUNDS: usize = 2;
-/// How much later than its wait a step may come: steps are looked for between the moves of the clock.
+/// Tolerated lateness of a step: steps are evaluated between two moves of the clock.
 const SLACK_MS: i64 = 2 * MINUTE_MS;
 const HOSTS: usize = 60;
 
-/// What is known of the newest occurrence of a host.
+/// The expected state of a host's newest occurrence.
 #[derive(Debug, Clone, Copy)]
 struct Host {
     occurrence: u32,
     is_open: bool,
-    /// When the round under way began; none while someone responds.
+    /// Start of the current round; `None` while someone responds.
     paging_ms: Option<i64>,
     /// Steps of earlier rounds.
     before: usize,
-    /// When the acknowledgement ends, if time ends it.
+    /// End of the acknowledgement, if it has one.
     until_ms: Option<i64>,
 }
 
@@ -181,7 +181,7 @@ impl Hours {
         }
     }
 
-    /// Acknowledges a host, for a while or without end, or takes that back.
+    /// Acknowledges a host, with or without an end, or removes the acknowledgement.
     async fn acknowledge(&mut self, host: usize, flag: bool) {
         let for_ms = (flag && self.random.random_bool(0.3)).then_some(10 * MINUTE_MS);
         let now_ms = self.clock.now_ms();
@@ -209,7 +209,7 @@ impl Hours {
         }
     }
 
-    /// When the steps of each occurrence were taken, by host and number.
+    /// Returns the times of the steps for each occurrence, by host and number.
     async fn steps(&self) -> BTreeMap<(usize, u32), Vec<i64>> {
         let mut steps: BTreeMap<_, Vec<i64>> = BTreeMap::new();
         for it in samples::all::<Delivery>(self.service.store()).await {
@@ -252,7 +252,7 @@ impl Hours {
         }
     }
 
-    /// Steps are neither early nor late, and none is taken while someone responds.
+    /// Checks that steps are neither early nor late, and that none run while someone responds.
     async fn check_steps(&mut self) {
         let steps = self.steps().await;
         let now_ms = self.clock.now_ms();
@@ -260,7 +260,7 @@ impl Hours {
             let taken = steps.get(&(*host, known.occurrence)).map_or(0, Vec::len);
             let ended = known.until_ms.filter(|it| *it <= now_ms);
             if let Some(until_ms) = ended.filter(|_| known.is_open && known.paging_ms.is_none()) {
-                // The round begins with the first look after that; it may have begun by now.
+                // The round begins with the first evaluation after that, possibly already now.
                 (known.paging_ms, known.until_ms) = (Some(until_ms), None);
             }
             let Some(begun_ms) = known.paging_ms else {
@@ -286,7 +286,8 @@ impl Hours {
         }
     }
 
-    /// Everything arrived, and what is over is over for everyone who was notified of it.
+    /// Checks that everything arrived, and that everyone who was notified of something was notified
+    /// of its end.
     async fn check_end(&self) {
         let mut newest: BTreeMap<(usize, u32, String), Delivery> = BTreeMap::new();
         let mut closings = 0;
@@ -320,7 +321,6 @@ impl Hours {
     }
 }
 
-/// The host and the number of the occurrence that a delivery is about.
 fn about(delivery: &Delivery) -> (usize, u32) {
     let occurrence = &delivery.content.occurrence;
     let host = occurrence.dimensions["host"][1..].parse().unwrap();

@@ -1,5 +1,5 @@
-//! One bit of the disk changed under a store that holds every kind of record: whatever is read is
-//! right, or an error.
+//! Tests of single bit flips in a store with every kind of record: whatever is read is correct, or
+//! an error.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,10 +17,9 @@ use crate::{
     testing::{audit, samples, walks::walk_length},
 };
 
-/// Occurrences, and deliveries.
+/// Number of occurrences, and of deliveries.
 const RECORDS: u32 = 40;
 
-/// Heartbeats of both kinds, and what they expect.
 fn add_heartbeats(changes: &mut Changes) {
     changes.insert(&samples::heartbeat("backup"));
     changes.insert(&Heartbeat {
@@ -30,7 +29,6 @@ fn add_heartbeats(changes: &mut Changes) {
     changes.insert(&samples::expectation());
 }
 
-/// Contacts, schedules, policies, and what is escalated by them.
 fn add_on_call(changes: &mut Changes) {
     changes.insert(&samples::contact("ana"));
     changes.insert(&samples::schedule("nights"));
@@ -43,7 +41,7 @@ fn add_on_call(changes: &mut Changes) {
     });
 }
 
-/// A disk with some of every kind of record, in many commits.
+/// Returns a disk with records of every kind, in many commits.
 async fn filled() -> Ground {
     let ground = Ground::disk();
     let store = ground.open().await;
@@ -112,7 +110,6 @@ async fn filled() -> Ground {
     ground
 }
 
-/// Occurrences and deliveries, each in a separate commit.
 async fn keep_occurrences(store: &Store) {
     for number in 1..=RECORDS {
         let mut changes = store.changes();
@@ -134,7 +131,7 @@ async fn keep_occurrences(store: &Store) {
     }
 }
 
-/// What the service answers, question by question; an error where it does not.
+/// Returns the responses of the service, one per query, or errors.
 async fn answers(store: &Store) -> Vec<Result<String, String>> {
     let mut answers = Vec::new();
     let engine = store.engine();
@@ -160,7 +157,7 @@ async fn answers(store: &Store) -> Vec<Result<String, String>> {
     answers
 }
 
-/// What operations answer to who asks for one thing.
+/// Returns the results of operations on single records.
 async fn operations(store: &Store) -> Vec<Result<String, String>> {
     let clock = || Arc::new(ManualClock::at(samples::occurrence(1).start_ms)) as _;
     let deliveries = Deliveries::new(store.clone(), clock());
@@ -188,7 +185,7 @@ async fn operations(store: &Store) -> Vec<Result<String, String>> {
     answers
 }
 
-/// That something is not there is an answer, and a wrong one.
+/// "Not found" is a response too, and a wrong one.
 fn unless_wrong(error: Error) -> String {
     match error {
         Error::Internal(_) | Error::Unavailable(_) => error.to_string(),

@@ -1,4 +1,4 @@
-//! What a service of a test keeps its records on: memory, a disk that loses power, or a database.
+//! Storage of a service under test: memory, a disk that loses power, or a database.
 
 use std::sync::Arc;
 
@@ -21,14 +21,13 @@ const SETTINGS: Settings = Settings {
     ..Settings::with_cache(4 * 1024 * 1024)
 };
 
-/// What records are kept on.
 #[derive(Debug)]
 pub(super) enum Ground {
-    /// Memory, which a crash of the service leaves as it is.
+    /// Memory, which survives a crash of the service.
     Memory(Store),
-    /// A disk, which loses what was not synced.
+    /// A disk, which loses unsynced data.
     Disk(SimulatedDisk, Arc<Sealer>),
-    /// A database, which continues with what it was sent before a crash of the service.
+    /// A database, which still processes what it received before a crash of the service.
     Database(Box<Address>, Arc<Sealer>),
 }
 
@@ -42,7 +41,7 @@ impl Ground {
         Self::Disk(SimulatedDisk::default(), Arc::new(Sealer::ephemeral()))
     }
 
-    /// None where no server is installed.
+    /// Returns `None` if no server is installed.
     pub(super) async fn database() -> Option<Self> {
         let (url, password, schema) = super::postgres::vacant()?;
         let address = Address::parse(&url, Some(password), &schema).unwrap();
@@ -53,7 +52,6 @@ impl Ground {
         ))
     }
 
-    /// Opens the store, as a start of the service does.
     pub(super) async fn open(&self) -> Store {
         let Self::Database(address, sealer) = self else {
             return self.try_open().unwrap();
@@ -76,8 +74,8 @@ impl Ground {
         })
     }
 
-    /// Has some operations of the disk fail after so many that do not, one to four in a row: what
-    /// failed once is tried again. None lets all succeed.
+    /// Makes one to four consecutive disk operations fail after `operations` successful ones; a
+    /// single failure is retried. `None` lets all succeed.
     pub(super) fn fail_after(&self, operations: Option<u64>) {
         if let Self::Disk(disk, _) = self {
             let operations = operations.unwrap_or(u64::MAX);
@@ -85,14 +83,13 @@ impl Ground {
         }
     }
 
-    /// Has the power fail after so many more operations of the disk.
+    /// Makes the power fail after `operations` more disk operations.
     pub(super) fn fail_power_after(&self, operations: u64) {
         if let Self::Disk(disk, _) = self {
             disk.fail_power_after(operations);
         }
     }
 
-    /// Puts the power back.
     pub(super) fn restore_power(&self, random: &mut StdRng) {
         if let Self::Disk(disk, _) = self {
             disk.restore_power(random);

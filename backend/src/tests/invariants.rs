@@ -1,4 +1,4 @@
-//! What holds for every store at rest, whatever happened to it.
+//! Invariants of every store at rest.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::{
     store::{Store, verify},
 };
 
-/// Reads everything and fails on the first thing that does not belong together.
+/// Reads everything and fails on the first inconsistency.
 pub(super) async fn check(store: &Store, attempts_max: usize) {
     let findings = verify(store, &|_| {}).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! The service below the wire: real operations, a real store, a real dispatcher.
+//! The service without the wire: real operations, a real store, a real dispatcher.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,10 +21,10 @@ use crate::{
     tests::ground::Ground,
 };
 
-/// How long the dispatcher may take to come to rest.
+/// Timeout for the dispatcher to become idle.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A service that can crash and be started again.
+/// A service that can crash and be restarted.
 pub(super) struct Service {
     pub(super) ground: Ground,
     config: Config,
@@ -33,7 +33,7 @@ pub(super) struct Service {
     lives: u64,
 }
 
-/// What is in memory.
+/// The state in memory.
 struct Life {
     deciding: Deciding,
     intake: Intake,
@@ -92,7 +92,7 @@ impl Service {
         });
     }
 
-    /// Ends everything in the midst of what it does, with the power of its disk, and starts again.
+    /// Kills everything, with a power failure of the disk, and starts again.
     pub(super) async fn crash(&mut self, random: &mut StdRng) {
         self.ground.fail_power_after(random.random_range(0..40));
         for _ in 0..random.random_range(0..200) {
@@ -104,7 +104,7 @@ impl Service {
         self.live_again().await;
     }
 
-    /// Ends everything, until it lives again.
+    /// Stops everything until the next start.
     pub(super) async fn stop(&mut self) {
         let mut life = self.life.take().expect("it lives");
         life.tasks.shutdown().await;
@@ -151,7 +151,6 @@ impl Service {
         Deliveries::new(self.store().clone(), self.clock())
     }
 
-    /// Whether anything waits to be delivered.
     pub(super) async fn waits(&self) -> bool {
         let index = Index::DeliveryByDue;
         let engine = self.store().engine();
@@ -159,7 +158,7 @@ impl Service {
         !first.await.unwrap().is_empty()
     }
 
-    /// Waits until there is nothing to do before the clock moves; answers when there will be.
+    /// Waits until there is nothing to do before the clock moves. Returns when there will be.
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store().engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
@@ -172,7 +171,7 @@ impl Service {
         settled.expect("settles in time").unwrap().wakes_ms
     }
 
-    /// Moves the clock from one thing to do to the next for so long.
+    /// Advances the clock from one wake-up to the next for a while.
     pub(super) async fn live(&mut self, time: Duration) {
         let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
         loop {

@@ -1,5 +1,5 @@
-//! An hour of a whole installation in seconds: what comes out is exactly what a small model of the
-//! contract says, whatever misbehaves, is edited, or crashes on the way.
+//! Simulates an hour of a whole installation: the results are exactly those of a small model of the
+//! contract, despite misbehaving receivers, edits and crashes.
 
 mod check;
 mod model;
@@ -13,11 +13,11 @@ pub(super) use scenario::event_of;
 use super::ground::Ground;
 use crate::testing::walks::walk_length;
 
-/// Places that events come from; the last ones are those of the misbehaving destinations.
+/// Number of sites that events come from; the last ones belong to misbehaving destinations.
 const SITES: usize = 45;
 
-/// What is held in an hour is reported one by one, as the model counts it, or gathered from that
-/// many on.
+/// Simulates an hour. Held notifications are reported one by one, as the model counts them, or
+/// gathered from `together_from` on.
 async fn hours(ground: impl AsyncFn() -> Option<Ground>, together_from: usize) {
     let first = walk_length("BELLWETHER_SIMULATION_SEED");
     for seed in first..first + walk_length("BELLWETHER_SIMULATIONS") {
@@ -30,7 +30,7 @@ async fn hours(ground: impl AsyncFn() -> Option<Ground>, together_from: usize) {
     }
 }
 
-/// An hour on each ground, and whether what is freed in it is gathered.
+/// Generates tests for an hour on each storage, with and without gathering.
 macro_rules! hours {
     ($($name:ident: $ground:expr, $together_from:expr;)+) => {$(
         #[tokio::test]

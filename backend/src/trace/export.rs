@@ -1,4 +1,4 @@
-//! Where spans go: a collector, over OTLP by gRPC.
+//! Export of spans to a collector, over OTLP by gRPC.
 
 use std::time::Duration;
 
@@ -12,37 +12,38 @@ use tonic::transport::ClientTlsConfig;
 
 use super::TRACER;
 
-/// What the collector knows this service as.
+/// The service name reported to the collector.
 const SERVICE: &str = "bellwether";
-/// How long the collector may take for spans; those that do not fit into memory meanwhile are lost.
+/// Timeout of an export; spans that do not fit into memory during it are lost.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long the last spans may take when the service ends.
+/// Timeout of the last export at shutdown.
 const END_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Which collector, and what of.
+/// Settings of the export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceConfig {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub endpoint: String,
-    /// The share of events without a trace that begin one, from 0 to 1. Of those that come with
-    /// one, its sender has decided.
+    /// Fraction of events without a trace that begin one, from 0 to 1. For events with a trace, its
+    /// sender has decided.
     pub sample: f64,
 }
 
-/// The collector cannot be one.
+/// An invalid endpoint.
 #[derive(Debug, thiserror::Error)]
 #[error("traces.endpoint: {0}")]
 pub struct BadTraces(String);
 
-/// Spans on their way.
+/// A running export.
 #[derive(Debug)]
 pub struct Exporting(SdkTracerProvider);
 
-/// Sends the spans of this process to a collector from now on. It needs not answer yet. Once in a
-/// process.
+/// Starts sending the spans of this process to a collector, which need not be reachable yet. Must
+/// be called at most once.
 ///
 /// # Errors
-/// When the endpoint is no address.
+///
+/// Returns an error if the endpoint is invalid.
 pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, BadTraces> {
     let bad = |error: &dyn std::fmt::Display| BadTraces(error.to_string());
     let mut exporter = SpanExporter::builder()
@@ -66,13 +67,13 @@ pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, BadTrace
         .with_resource(service)
         .with_sampler(Sampler::ParentBased(Box::new(of_its_own)))
         .build();
-    // A second one in the same process would be a second service, which it never is.
+    // Fails only for a second service in the same process, which does not exist.
     drop(TRACER.set(provider.tracer(SERVICE)));
     Ok(Exporting(provider))
 }
 
 impl Exporting {
-    /// Sends what is left.
+    /// Sends the remaining spans.
     pub async fn end(self) {
         let end = move || self.0.shutdown_with_timeout(END_TIME_MAX);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(end).await {

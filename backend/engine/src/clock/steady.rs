@@ -1,4 +1,4 @@
-//! A clock that shows a step of the clock below only once everything that waits was moved along.
+//! A clock that hides a clock step until everything that waits was adjusted.
 
 use std::{
     sync::{
@@ -13,8 +13,9 @@ use tokio::sync::watch;
 
 use super::{Boot, Clock, STEP_MIN_MS, millis};
 
-/// The clock of a service. When the clock below is set, it continues in the time before that until the step
-/// is applied: nothing is decided in a time that the due times in the store are not yet in.
+/// The clock of a service. When the underlying clock is stepped, it continues in the old time until
+/// the step is applied, so that nothing is decided in a time that the due times in the store do not
+/// follow yet.
 #[derive(Debug)]
 pub struct SteadyClock {
     below: Arc<dyn Clock>,
@@ -24,13 +25,13 @@ pub struct SteadyClock {
 }
 
 impl SteadyClock {
-    /// A clock that shows the time of the one below.
+    /// Creates a clock that shows the time of `below`.
     pub fn new(below: Arc<dyn Clock>) -> Self {
         let offset_ms = below.offset_ms();
         Self::resuming(below, offset_ms)
     }
 
-    /// A clock that continues where one of the same boot stopped, which had that offset.
+    /// Creates a clock that continues with the offset of an earlier one from the same boot.
     pub fn resuming(below: Arc<dyn Clock>, offset_ms: i64) -> Self {
         Self {
             below,
@@ -39,8 +40,8 @@ impl SteadyClock {
         }
     }
 
-    /// Returns the step of the clock below that is not applied yet, in milliseconds; 0 for none. A difference
-    /// that is too small for a step is followed.
+    /// Returns the step of the underlying clock that is not applied yet, in milliseconds; 0 if
+    /// there is none. Differences too small for a step are followed silently.
     pub fn step_ms(&self) -> i64 {
         let (offset_ms, below_ms) = (self.offset_ms(), self.below.offset_ms());
         let step_ms = below_ms.saturating_sub(offset_ms);
@@ -49,7 +50,7 @@ impl SteadyClock {
         }
         if step_ms != 0 {
             let (order, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-            // If a step was applied meanwhile, the difference is another one.
+            // Fails if a step was applied concurrently; the offset has changed then.
             let _ = self
                 .offset_ms
                 .compare_exchange(offset_ms, below_ms, order, failure);
@@ -63,7 +64,7 @@ impl SteadyClock {
         self.applied.send_replace(());
     }
 
-    /// Returns the clock below.
+    /// Returns the underlying clock.
     pub fn below(&self) -> &Arc<dyn Clock> {
         &self.below
     }
@@ -100,7 +101,7 @@ impl Clock for SteadyClock {
             let below_ms = self.below.now_ms().saturating_add(left_ms);
             tokio::select! {
                 () = self.below.wait_until(below_ms) => {}
-                // The caller checks what it waits for again. The sender lives as long as this call.
+                // The caller checks its condition again. The sender outlives this call.
                 _ = applied.changed() => return,
             }
         }

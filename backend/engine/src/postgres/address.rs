@@ -1,5 +1,4 @@
-//! Where the database is, and how it is reached: an address such as
-//! `postgres://bellwether@db1,db2/bellwether?sslmode=verify-full`.
+//! The database address, such as `postgres://bellwether@db1,db2/bellwether?sslmode=verify-full`.
 
 use std::{fmt, net::IpAddr, path::Path, str::FromStr, sync::Arc, time::Duration};
 
@@ -23,30 +22,26 @@ use crate::{
     },
 };
 
-/// The schema that the tables are in, unless another one is named.
+/// The default schema of the tables.
 pub const SCHEMA: &str = "bellwether";
-/// What PostgreSQL takes as a name.
+/// PostgreSQL's limit on the length of an identifier.
 const NAME_BYTES_MAX: usize = 63;
-/// Between two questions whether an idle connection still stands.
+/// Interval between TCP keepalive probes of an idle connection.
 const KEEPALIVE: Duration = Duration::from_secs(2);
 const KEEPALIVES: u32 = 3;
 
-/// Where a store is in a database.
+/// The location of a store in a database.
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: Config,
     pub(super) tls: Tls,
-    /// The schema's name, quoted.
     pub(super) schema: String,
-    /// What is counted of all that connects there by this.
     pub(super) counters: StoreCounters,
-    /// Whether it answers.
     pub(super) reach: Reach,
-    /// What writes have shown of it.
     pub(super) observed: Arc<Observed>,
-    /// What attempts to connect pass.
+    /// Limits attempts to connect.
     pub(super) gate: Arc<Gate>,
-    /// Whether a commit has to be in another server as well.
+    /// Whether commits must be replicated to a standby.
     pub(super) requires_standby: bool,
     connections: usize,
     shown: String,
@@ -65,10 +60,12 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads an address. The password is separate, so that it is in no list of processes.
+    /// Parses an address. The password is separate, so that it does not show up in process
+    /// listings.
     ///
     /// # Errors
-    /// With what would be right.
+    ///
+    /// Returns a message that says what is expected.
     pub fn parse(url: &str, password: Option<&str>, schema: &str) -> Result<Self, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let scheme = base
@@ -88,7 +85,7 @@ impl Address {
                     .into(),
             );
         }
-        // What the driver says of an address may hold parts of it; there is no secret in it here.
+        // The driver's messages can quote the address; it contains no secret here.
         let mut config = Config::from_str(base).map_err(|error| error.to_string())?;
         if config.get_hosts().is_empty() || config.get_user().is_none() {
             return Err("expected a user and a host, as in postgres://USER@HOST/DATABASE".into());
@@ -124,7 +121,7 @@ impl Address {
 }
 
 impl Address {
-    /// With so many connections of a node; never fewer than it needs.
+    /// Sets the number of connections of a node, raised to the minimum that it needs.
     #[must_use]
     pub fn with_connections(self, connections: usize) -> Self {
         Self {
@@ -133,7 +130,7 @@ impl Address {
         }
     }
 
-    /// Demanding, or not, that the server has a standby that each commit waits for.
+    /// Sets whether the server must have a synchronous standby.
     #[must_use]
     pub fn requiring_standby(self, requires_standby: bool) -> Self {
         Self {
@@ -142,14 +139,13 @@ impl Address {
         }
     }
 
-    /// How many connections read for many concurrent calls.
+    /// Returns the number of connections for reads; each serves many concurrent calls.
     pub(super) fn readers(&self) -> usize {
         let apart = STORE_CONNECTIONS_APART;
         self.connections.saturating_sub(apart).max(1)
     }
 }
 
-/// The name of a schema as it is in statements.
 fn quoted(schema: &str) -> Result<String, String> {
     let starts = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
@@ -162,7 +158,7 @@ fn quoted(schema: &str) -> Result<String, String> {
     Ok(format!("\"{schema}\""))
 }
 
-/// Takes what an address says of TLS.
+/// Takes the TLS parameters out of an address.
 fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
     let (mut mode, mut authorities) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -182,7 +178,7 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
     let is_local = config.get_hosts().iter().all(is_local);
     let verify = match mode.as_deref() {
         Some("disable") if is_local => None,
-        // Who names authorities means TLS.
+        // Naming authorities implies TLS.
         None if is_local && authorities.is_none() => None,
         None | Some("verify-full") => Some(Verify::Full),
         Some("verify-ca") => Some(Verify::Authority),
@@ -213,7 +209,6 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
     Tls::new(roots(authorities.as_deref())?, verify)
 }
 
-/// Whether a host is this machine.
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -224,7 +219,7 @@ fn is_local(host: &Host) -> bool {
     }
 }
 
-/// The authorities in a file, or else those that the machine trusts.
+/// Reads the authorities in a file, or else those that the machine trusts.
 fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let Some(file) = file else {

@@ -1,5 +1,4 @@
-//! A whole transaction sent together: all its statements are on their way before the first is
-//! answered.
+//! Pipelined transactions: all statements are sent before the first response arrives.
 
 use std::{
     future::poll_fn,
@@ -20,13 +19,10 @@ use crate::{
     change::Applied, fault::EngineError, limits::STORE_COMMIT_TIME_MAX, position::LogPosition,
 };
 
-/// The outcome of a transaction.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Committed(Applied),
-    /// Nothing was written.
     RolledBack(Meaning),
-    /// No one knows.
     Doubt(String),
 }
 
@@ -39,7 +35,7 @@ pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
     for call in calls {
         match session.statement(call.query).await {
             Ok(statement) => statements.push(statement),
-            // Nothing was begun.
+            // Not even BEGIN was sent.
             Err(error) => return Outcome::RolledBack(fault::meaning(&error)),
         }
     }
@@ -54,7 +50,7 @@ pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
     judge(calls, answers, || session.warnings() != warnings)
 }
 
-/// Answers of BEGIN, of each statement, and of COMMIT.
+/// Awaits the responses to BEGIN, each statement, and COMMIT.
 async fn transaction(
     session: &Session,
     calls: &[Call<'_>],
@@ -79,7 +75,7 @@ async fn transaction(
         sent.push(Box::pin(client.query(statement, parameters)));
     }
     let mut sent = Pending::new(sent);
-    // What could not be sent is known immediately; then the rest must not be committed.
+    // A statement that fails to send is known immediately; the rest must not be committed then.
     let is_whole = poll_fn(|cx| Poll::Ready(sent.poll_all(cx))).await;
     sent.push(simple(if is_whole { "COMMIT" } else { "ROLLBACK" }));
     poll_fn(|cx| {
@@ -89,7 +85,7 @@ async fn transaction(
     .await
 }
 
-/// Statements whose answers are awaited, in the order in which they were sent.
+/// Statements whose responses are pending, in the order they were sent.
 struct Pending<'a> {
     sent: Vec<Sent<'a>>,
     answers: Vec<Option<Answer>>,
@@ -106,7 +102,7 @@ impl<'a> Pending<'a> {
         self.answers.push(None);
     }
 
-    /// Sends what was not sent yet. False when something failed so far.
+    /// Sends what was not sent yet. Returns false if anything has failed so far.
     fn poll_all(&mut self, cx: &mut Context<'_>) -> bool {
         for (sent, answer) in self.sent.iter_mut().zip(&mut self.answers) {
             if answer.is_none()
@@ -132,7 +128,7 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
     for answer in answers {
         match answer {
             Ok(found) => rows.push(found),
-            // The first error decides: what follows it only says that the transaction is over.
+            // The first error decides: later ones only say that the transaction was aborted.
             Err(error) => {
                 return match fault::meaning(&error) {
                     Meaning::Lost => Outcome::Doubt(fault::sentence(&error)),
@@ -159,12 +155,12 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
 }
 
 impl Outcome {
-    /// Whether the session can be used further.
+    /// Whether the session can still be used.
     pub(super) fn leaves_session(&self) -> bool {
         !matches!(self, Self::Doubt(_) | Self::RolledBack(Meaning::Lost))
     }
 
-    /// The response to waiting callers when the same is not tried again.
+    /// Returns the error for waiting callers when the sets are not retried.
     pub(super) fn refusal(meaning: Meaning) -> EngineError {
         match meaning {
             Meaning::Refused(error) => error,

@@ -1,11 +1,11 @@
-//! A record's value as it is kept: behind a checksum over its key and its bytes, so that a changed
-//! bit is found also where the database keeps no checksums.
+//! The stored form of values: prefixed with a checksum over key and bytes, so that a flipped bit is
+//! detected even where the database keeps no checksums.
 
 use crate::{fault::EngineError, kind::Kind};
 
 const SUM_BYTES: usize = 4;
 
-/// Puts the checksum before a value. Counters have none: the database adds to them itself.
+/// Prefixes a value with its checksum. Counters have none, since the database adds to them itself.
 pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
     if kind == Kind::Counter {
         return value.to_vec();
@@ -16,10 +16,11 @@ pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
     cell
 }
 
-/// The value, if its checksum is right; of a counter without the zeros at its end.
+/// Verifies the checksum and returns the value; for a counter, without trailing zeros.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`].
+///
+/// Returns [`EngineError::Corrupt`] if the checksum is wrong.
 pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, EngineError> {
     if kind == Kind::Counter {
         let mut numbers = cell;

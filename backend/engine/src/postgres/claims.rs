@@ -1,8 +1,9 @@
-//! What a node owns: it takes what belongs to no living node, and hands over what another one is to own.
+//! Slot ownership: a node takes over slots without a live owner, and hands over those that another
+//! node is to own.
 //!
-//! Each node computes from the same rows who is to own a slot, so no node has to ask another one. A slot of a
-//! living node is handed over by that node, when nothing of it is under way any more. The lead is one more
-//! slot, which stays where it is.
+//! Each node computes the intended owners from the same rows, so nodes need not communicate. A slot
+//! of a live node is handed over by that node once nothing is in flight for it. Leadership is one
+//! more slot, which stays where it is.
 
 use std::{
     collections::BTreeMap,
@@ -22,55 +23,51 @@ use crate::{
     ownership::{Claim, LEAD, Owned, OwnedSlot, SLOTS, mix},
 };
 
-/// How many slots a node leaves at a time, while it keeps others.
+/// Maximum number of slots a node leaves at a time while it keeps others.
 const LEAVING_MAX: usize = 8;
-/// How soon is looked again after slots have moved,
+/// Delay until the next check after slots have moved,
 const NEXT: Duration = Duration::from_millis(5);
-/// while slots are to move,
+/// while slots are to be moved,
 const SOON: Duration = Duration::from_millis(100);
 /// and while a node is overdue.
 const OVERDUE: Duration = Duration::from_millis(250);
 
-/// A node's identity.
 pub(super) type NodeId = [u8; 16];
 
-/// What a node owns, and what it is to.
+/// The slots that a node owns and those it is to own.
 #[derive(Debug)]
 pub(super) struct Claims {
     id: NodeId,
-    /// All times here are as [`Clock::passed`] counts them.
+    /// All times here are from [`Clock::passed`].
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     owned: watch::Sender<Owned>,
-    /// The epoch of the lead, while this node leads.
+    /// The epoch of the leadership while this node leads.
     lead: watch::Sender<Option<u64>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What it writes with.
     writer: Option<NodeId>,
-    /// Whether it is to own something.
+    /// Whether it is to own slots.
     takes_part: bool,
-    /// Whether it is to lead as soon as no one does.
+    /// Whether it is to lead as soon as nobody does.
     stands: bool,
     rest: Option<Rest>,
-    /// When it renewed last that it works,
+    /// When it last renewed that it works,
     worked: Option<Duration>,
-    /// and when that it lives.
+    /// and when that it is alive.
     lived: Option<Duration>,
-    /// The slots that it is asked to leave.
     leaving: BTreeMap<u8, Leaving>,
-    /// The number of the newest request to leave a slot.
     number: u64,
 }
 
-/// A node that could not work leaves that to others for a while.
+/// A period in which a stalled node leaves its work to others.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
     until: Duration,
     lasts: Duration,
-    /// Whether what it owns goes also while something is under way.
+    /// Whether slots are given up even with work in flight.
     is_forced: bool,
 }
 
@@ -86,16 +83,15 @@ struct Leaving {
     is_vacant: bool,
 }
 
-/// A node that lives, and whether it is to own something.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Living {
     pub(super) id: NodeId,
     pub(super) owns: bool,
-    /// Whether it has renewed that it works as often as it should.
+    /// Whether it renews that it works in time.
     pub(super) is_prompt: bool,
 }
 
-/// Who owns a slot by the rows there are, and since when.
+/// The owner of a slot according to the rows, with the epoch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     pub(super) slot: i16,
@@ -103,20 +99,19 @@ pub(super) struct Held {
     pub(super) node: NodeId,
 }
 
-/// What is to be done about the slots.
+/// The changes of ownership to make.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Division {
-    /// What this node owns, with the epoch.
+    /// Slots that this node owns, with their epochs.
     mine: BTreeMap<i16, i64>,
-    /// What no living node owns and this one is to, with the epoch.
+    /// Slots without a live owner that this node is to own, with their epochs.
     orphaned: Vec<(i16, i64)>,
-    /// What this node owns and another one is to.
+    /// Slots that this node owns and another one is to own.
     leaves: BTreeMap<u8, NodeId>,
-    /// How many slots other living nodes are to hand over to this one.
+    /// Number of slots that other live nodes are to hand over to this one.
     awaited: usize,
 }
 
-/// Which of the nodes is to own a slot.
 fn owner_of(slot: i16, living: &[Living]) -> Option<NodeId> {
     let owners = living.iter().filter(|it| it.owns);
     let best = owners.max_by_key(|it| {
@@ -171,33 +166,32 @@ impl Claims {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // It is whole between any two statements.
+        // Every statement leaves it consistent, so poisoning is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what the node writes with.
     pub(super) fn write_with(&self, writer: NodeId) {
         self.state().writer = Some(writer);
     }
 
-    /// Records that it works, as others have seen at that time or later.
+    /// Records that it works, visible to others at `at` or later.
     pub(super) fn worked(&self, at: Duration) {
         self.state().worked = Some(at);
     }
 
-    /// Records that it lives, as others have seen at that time or later.
+    /// Records that it is alive, visible to others at `at` or later.
     pub(super) fn lived(&self, at: Duration) {
         self.state().lived = Some(at);
     }
 
-    /// Whether no other node takes it for dead.
+    /// Whether no other node considers it dead.
     pub(super) fn is_sure(&self) -> bool {
         let (state, now) = (self.state(), self.clock.passed());
         let is_recent = |at: Option<Duration>| at.is_some_and(|at| now < at + STORE_NODE_TIME_MAX);
         is_recent(state.worked) && is_recent(state.lived)
     }
 
-    /// What it writes with, while it is to own something: what its row says.
+    /// Returns its writer while it is to own slots: the value of its row.
     pub(super) fn owns_with(&self) -> Option<NodeId> {
         let (state, now) = (self.state(), self.clock.passed());
         state
@@ -213,7 +207,6 @@ impl Claims {
         self.lead.subscribe()
     }
 
-    /// Whether it owns something.
     pub(super) fn is_owner(&self) -> bool {
         self.owned.borrow().count() > 0
     }
@@ -230,7 +223,8 @@ impl Claims {
         self.state().stands = true;
     }
 
-    /// Records that nothing of a slot is under way since it was asked for; whether that is new.
+    /// Records that nothing is in flight for a slot since the request `number`. Returns whether
+    /// that is new.
     pub(super) fn vacate(&self, slot: u8, number: u64) -> bool {
         let mut state = self.state();
         let leaving = state.leaving.get_mut(&slot);
@@ -239,8 +233,8 @@ impl Claims {
             .is_some_and(|it| !std::mem::replace(&mut it.is_vacant, true))
     }
 
-    /// Has the node leave everything to others for a while, each time for longer. Whether it did not
-    /// already.
+    /// Makes the node leave everything to others for a while, longer each time. Returns false if it
+    /// already does.
     pub(super) fn rest(&self, is_forced: bool) -> bool {
         let mut state = self.state();
         let now = self.clock.passed();
@@ -261,15 +255,15 @@ impl Claims {
         is_new
     }
 
-    /// Forgets what it owned, as it may use the store no more.
+    /// Forgets all owned slots, since it may no longer use the store.
     pub(super) fn forget(&self) {
         self.lead.send_replace(None);
         self.owned.send_replace(Owned::none());
     }
 
-    /// Looks at who owns what, and does what is to be done about it. Without `is_steady` no node is taken for
-    /// dead because it has not renewed its row, and none hands anything over: others come back one by one.
-    /// Answers how soon to look again.
+    /// Reads the ownership of all slots and makes the necessary changes. Unless `is_steady`, no
+    /// node counts as dead for not renewing its row, and none hands anything over, since nodes
+    /// reconnect one by one. Returns the delay until the next call.
     pub(super) async fn look(&self, session: &Session, is_steady: bool) -> Result<Duration, Error> {
         let (living, held) = read(session).await?;
         if self.wakes(&living) {
@@ -314,7 +308,7 @@ impl Claims {
         })
     }
 
-    /// Ends a rest when no node is there that could work instead; whether it did.
+    /// Ends a rest if no other node could work instead. Returns whether it did.
     fn wakes(&self, living: &[Living]) -> bool {
         let (mut state, now) = (self.state(), self.clock.passed());
         if !state.takes_part || !state.rests(now) || living.iter().any(|it| it.owns) {
@@ -326,7 +320,7 @@ impl Claims {
         true
     }
 
-    /// Asks for what is to be left, and answers what can be handed over.
+    /// Requests that slots be left, and returns those that can be handed over.
     fn leave(&self, division: &Division) -> Vec<(u8, NodeId)> {
         let (mut state, now) = (self.state(), self.clock.passed());
         let State {
@@ -397,7 +391,6 @@ impl Claims {
         taken.collect()
     }
 
-    /// Shows what the node owns now.
     fn publish(&self, division: &Division) {
         let mut state = self.state();
         let mut slots = Box::new([None; SLOTS]);
@@ -437,7 +430,6 @@ impl Claims {
     }
 }
 
-/// The claim of the lead.
 pub(super) fn lead_claim(epoch: u64) -> Claim {
     Claim {
         slot: LEAD.unsigned_abs(),
@@ -469,7 +461,7 @@ async fn read(session: &Session) -> Result<(Vec<Living>, Vec<Held>), Error> {
     Ok((living, held.collect::<Result<_, Error>>()?))
 }
 
-/// An identity in a row; where it is empty, that of no node.
+/// Decodes an id in a row; an empty one belongs to no node.
 fn id(bytes: &[u8]) -> NodeId {
     bytes.try_into().unwrap_or_default()
 }

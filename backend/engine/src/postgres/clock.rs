@@ -1,4 +1,4 @@
-//! The database's time: what has passed here, set by what the database said.
+//! The database's clock, extrapolated locally between its responses.
 
 use std::{
     collections::VecDeque,
@@ -13,12 +13,12 @@ use async_trait::async_trait;
 
 use crate::clock::{Clock, STEP_MIN_MS, SystemClock, millis};
 
-/// Of so many answers the quickest is believed.
+/// Number of recent readings, of which the fastest is trusted.
 const READINGS: usize = 8;
-/// The longest sleep without a look at the clock.
+/// Longest sleep between two reads of the clock.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// A clock that never runs back, unless the database's is set back by a step.
+/// A clock that never runs backwards unless the database's clock is stepped back.
 #[derive(Debug)]
 pub(super) struct DatabaseClock {
     readings: Mutex<VecDeque<ClockSample>>,
@@ -33,7 +33,8 @@ struct ClockSample {
 }
 
 impl DatabaseClock {
-    /// A clock by a first answer: what had passed before and after it, and what it said.
+    /// Creates a clock from a first reading: the elapsed time before and after it, and the reported
+    /// time.
     pub(super) fn new(before: Duration, after: Duration, said_ms: i64) -> Self {
         let clock = Self {
             readings: Mutex::default(),
@@ -44,7 +45,6 @@ impl DatabaseClock {
         clock
     }
 
-    /// Takes another answer into account.
     pub(super) fn read(&self, before: Duration, after: Duration, said_ms: i64) {
         let took = after.saturating_sub(before);
         let offset_ms = said_ms.saturating_sub(millis(before + took / 2));
@@ -56,7 +56,7 @@ impl DatabaseClock {
             tracing::warn!(step_ms, "the database's clock was set");
         }
         if is_step {
-            // What it said before tells nothing any more.
+            // Earlier readings are worthless after a step.
             readings.clear();
             self.shown_ms.store(i64::MIN, Ordering::Release);
         }
@@ -104,7 +104,7 @@ mod tests {
     use super::DatabaseClock;
     use crate::clock::{Clock, SystemClock, millis};
 
-    /// A clock that is so far ahead of what has passed, by an answer that took so long.
+    /// Returns a reading that is `by_ms` ahead of the elapsed time and took `took_ms`.
     fn ahead(by_ms: i64, took_ms: u64) -> (Duration, Duration, i64) {
         let now = SystemClock.passed();
         let took = Duration::from_millis(took_ms);

@@ -1,4 +1,4 @@
-//! A node's part among those that share the database.
+//! A node's view of the nodes that share the database.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is counted of the work with the database, shown at `/metrics`.
+//! Metrics of the work with the database, shown at `/metrics`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,19 +7,19 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
-/// Upper bounds of what a commit takes, in seconds.
+/// Bucket bounds of the commit time, in seconds.
 const COMMIT: [f64; 11] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
 ];
-/// Upper bounds of sets in a commit.
+/// Bucket bounds of the sets in a commit.
 const SETS: [f64; 8] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 500.0];
-/// Upper bounds of how late what others commit is known here, in seconds.
+/// Bucket bounds of the delay until commits of others are known here, in seconds.
 const LAG: [f64; 9] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
 type Label = (&'static str, &'static str);
 type Counters = Family<[Label; 1], Counter>;
 
-/// Counts. Clones count together.
+/// Metrics; clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct StoreCounters(Arc<Families>);
 
@@ -94,7 +94,6 @@ fn family<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, fa
 }
 
 impl StoreCounters {
-    /// All of it, for a page.
     pub(super) fn registry(&self) -> &Registry {
         &self.0.registry
     }
@@ -105,12 +104,11 @@ impl StoreCounters {
         self.0.commit_seconds.observe(took.as_secs_f64());
     }
 
-    /// Sets about records of a kind were refused.
     pub(super) fn conflict(&self, kind: &'static str) {
         self.0.conflicts.get_or_create(&[("kind", kind)]).inc();
     }
 
-    /// Creates the series whose labels are known with the value 0, so that their first increase is seen.
+    /// Creates the series with known labels at 0, so that their first increase is visible.
     fn begin(&self) {
         for why in ["busy", "connection lost"] {
             drop(self.0.retries.get_or_create(&[("why", why)]));

@@ -1,23 +1,21 @@
-//! What an error of the database means for waiting callers.
+//! Classification of database errors.
 
 use tokio_postgres::{Error, error::SqlState};
 
 use crate::fault::EngineError;
 
-/// What may be concluded from an error in a commit.
+/// What an error in a commit implies.
 #[derive(Debug)]
 pub(super) enum Meaning {
-    /// Nothing was written: something is not as a set expects.
+    /// Nothing was written: an expectation was not met.
     Unexpected,
-    /// Nothing was written, and the same may go through in a moment.
+    /// Nothing was written; a retry may succeed.
     Passing,
-    /// The connection is gone; its request may be done or not.
+    /// The connection was lost; the request may have been carried out.
     Lost,
-    /// Nothing was written.
     Refused(EngineError),
 }
 
-/// What an error in a commit means.
 pub(super) fn meaning(error: &Error) -> Meaning {
     let Some(state) = error.code() else {
         return Meaning::Lost;
@@ -30,7 +28,7 @@ pub(super) fn meaning(error: &Error) -> Meaning {
     }
 }
 
-/// Whether nothing more can be asked over the connection, or no one can be asked at all now.
+/// Whether the connection is unusable, or the database accepts none at the moment.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.is_closed()
         || error
@@ -38,7 +36,7 @@ pub(super) fn is_lost(error: &Error) -> bool {
             .is_none_or(|state| is_about_the_connection(state.code()))
 }
 
-/// The end of a session or of the server, and a server that does not take writes (any more).
+/// Whether the session or the server ended, or the server is read-only.
 fn is_about_the_connection(code: &str) -> bool {
     code.starts_with("57P")
         || code.starts_with("08")
@@ -46,7 +44,7 @@ fn is_about_the_connection(code: &str) -> bool {
         || code == "25P03"
 }
 
-/// What a read says that failed.
+/// Converts the error of a failed read.
 pub(super) fn unread(error: &Error) -> EngineError {
     match error.code() {
         Some(state) => refusal(error, state),
@@ -62,7 +60,7 @@ fn refusal(error: &Error, state: &SqlState) -> EngineError {
     }
 }
 
-/// What happened, in words: the database's own where it has any.
+/// Describes an error, in the database's own words if it sent any.
 pub(super) fn sentence(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         let (message, code) = (said.message(), said.code().code());

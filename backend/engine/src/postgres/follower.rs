@@ -1,4 +1,5 @@
-//! The one task that reads what others put into the change log, trims its old end, and folds counters.
+//! The task that reads the commits of others from the change log, trims the log, and folds
+//! counters.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,21 +23,21 @@ use crate::{
     position::LogPosition,
 };
 
-/// Steps read at a time.
+/// Steps per read.
 const STEPS: i64 = 1_000;
-/// Before reconnecting.
+/// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How often the log is trimmed,
+/// Interval at which the log is trimmed,
 const TRIM_EVERY: Duration = Duration::from_secs(60);
-/// and by how many steps at a time.
+/// and steps per trim.
 const TRIMMED: i64 = 5_000;
-/// How often rows of counters that rest are folded,
+/// Interval at which idle counter rows are folded,
 const FOLD_EVERY: Duration = Duration::from_secs(60);
-/// and how many at a time.
+/// and rows per fold.
 const FOLDED: i64 = 5_000;
 
-/// Follows the log, looking at it so often, and immediately when a user wants to know. Reports whether it
-/// has no connection.
+/// Polls the log at an interval, and immediately when a reader requests it. Reports whether it
+/// lacks a connection.
 pub(super) async fn follow(
     address: Arc<Address>,
     session: Session,
@@ -47,7 +48,7 @@ pub(super) async fn follow(
     let mut session = Some(session);
     let (mut trimmed, mut folded, mut resting) = (Instant::now(), Instant::now(), 0);
     loop {
-        // Callers that want to know have waited since before this look.
+        // Requests made before this poll are served by it.
         drop(timeout(every, known.wanted.notified()).await);
         let usable = session.take().filter(|it| !it.client.is_closed());
         let opened = match usable {
@@ -66,7 +67,7 @@ pub(super) async fn follow(
         if trimmed.elapsed() >= TRIM_EVERY {
             match trim(&opened).await {
                 Ok(is_done) if !is_done => {}
-                // What could not be trimmed is tried the next time.
+                // Trimming is retried next time.
                 _ => trimmed = Instant::now(),
             }
         }
@@ -87,8 +88,8 @@ async fn catch_up(
     counters: &StoreCounters,
 ) -> Result<(), EngineError> {
     loop {
-        // From the newest step that is known on: that it is still there shows that the database is
-        // the one that it was.
+        // Reads from the newest known step on: its presence proves that the database has not lost
+        // it.
         let (before, origin) = known.newest_step();
         let read = async {
             let statement = session.statement(Query::Log).await?;
@@ -136,8 +137,8 @@ async fn catch_up(
     }
 }
 
-/// Finds out why a step that is known is not in the log: it was trimmed, since this process did not
-/// look for long, or the database has lost it.
+/// Finds out why a known step is missing from the log: it was trimmed because this process has not
+/// read for long, or the database has lost it.
 async fn missing(
     session: &Session,
     known: &LogCache,
@@ -161,7 +162,7 @@ async fn missing(
     Ok(())
 }
 
-/// Removes some old steps; answers whether none is left to remove.
+/// Removes some old steps. Returns whether none are left to remove.
 async fn trim(session: &Session) -> Result<bool, EngineError> {
     let trimmed = async {
         let statement = session.statement(Query::Trim).await?;
@@ -175,8 +176,8 @@ async fn trim(session: &Session) -> Result<bool, EngineError> {
     Ok(i64::try_from(trimmed).is_ok_and(|trimmed| trimmed < TRIMMED))
 }
 
-/// Folds rows that nothing was added to since a version that was the newest some time ago; answers the
-/// version that is the newest now. However many nodes fold, and however often: the sum of a counter stays.
+/// Folds rows unchanged since a version that was the newest some time ago, and returns the newest
+/// version now. Folding never changes the sum of a counter, however many nodes do it.
 pub(super) async fn fold_resting(
     session: &Session,
     since: u64,

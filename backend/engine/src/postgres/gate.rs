@@ -1,5 +1,5 @@
-//! How often one process tries to connect: once the database refuses, one attempt after a pause, for all
-//! that want a connection together. Else the calls that wait would take its last connections only to be
+//! A limit on connection attempts of this process: once the database refuses one, all callers share
+//! one attempt per pause. Otherwise waiting calls would use up its last connections just to be
 //! refused.
 
 use std::{
@@ -9,20 +9,19 @@ use std::{
 
 use tokio::time::{Instant, sleep_until};
 
-/// The pause after a refusal; after each further one it is twice as long,
+/// The pause after a refusal; doubled after each further one,
 const PAUSE: Duration = Duration::from_millis(20);
 /// up to this.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
-/// The longest wait for a turn: each of many that wait tries about as often.
+/// Longest wait for a turn; waiting callers take turns evenly.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Lets attempts to connect pass.
 #[derive(Debug, Default)]
 pub(super) struct Gate(Mutex<Turns>);
 
 #[derive(Debug, Default)]
 struct Turns {
-    /// Between two attempts; none while the database gives connections.
+    /// Time between two attempts; `None` while the database accepts connections.
     pause: Option<Duration>,
     next: Option<Instant>,
 }
@@ -46,7 +45,7 @@ impl Turns {
 }
 
 impl Gate {
-    /// Tries to connect, when it is its turn.
+    /// Runs a connection attempt when it is its turn.
     pub(super) async fn pass<T, E>(
         &self,
         attempt: impl Future<Output = Result<T, E>>,
@@ -61,7 +60,7 @@ impl Gate {
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
-        // It is whole between any two statements.
+        // Every statement leaves it consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +75,7 @@ mod tests {
     fn refused_callers_share_a_few_attempts_a_second() {
         const CALLERS: usize = 11;
         let (mut turns, begin, mut attempts) = (Turns::default(), Instant::now(), 0);
-        // Each caller tries again as soon as it was refused.
+        // Each caller retries as soon as it was refused.
         let mut due: BinaryHeap<_> = vec![std::cmp::Reverse(begin); CALLERS].into();
         while let Some(std::cmp::Reverse(now)) = due.pop()
             && now < begin + Duration::from_secs(10)
@@ -96,7 +95,7 @@ mod tests {
         let begin = Instant::now();
         assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
         for pauses in [0, 1] {
-            // The first attempt after a refusal is made immediately, the second after a pause.
+            // The first attempt after a refusal is immediate, the second comes after a pause.
             assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
             assert!(begin.elapsed() >= PAUSE * pauses);
         }

@@ -1,5 +1,5 @@
-//! Which sets of a group that was rolled back cannot be applied: what they expect is held against
-//! what is there, in the same order as the other engines do.
+//! Finding the conflicting sets of a group that was rolled back: their expectations are checked in
+//! the same order as in the other engines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,21 +19,21 @@ use crate::{
     ownership::Claim,
 };
 
-/// What is there of what sets touch.
+/// The current state of what sets touch.
 #[derive(Debug)]
 pub(super) struct Lying {
     definitions: i64,
-    /// The writer's epoch; none when its row is gone.
+    /// The writer's epoch; `None` if its row is gone.
     pub(super) epoch: Option<i64>,
-    /// What the writer owns, where that matters.
+    /// The writer's slots, if they matter.
     claims: HashSet<Claim>,
     versions: HashMap<RecordName, i64>,
     leads: HashMap<Entry, Vec<u8>>,
 }
 
 impl Lying {
-    /// Reads it, all at one point in time: a record and its entries that are changed between two reads
-    /// would look damaged.
+    /// Reads everything at one point in time: a record and its entries that change between two
+    /// reads would look damaged.
     pub(super) async fn read<'a>(
         session: &Session,
         writer: &[u8],
@@ -116,7 +116,7 @@ impl Lying {
         Ok(())
     }
 
-    /// Why a set cannot be applied; none when nothing stands against it.
+    /// Returns why a set cannot be applied, or `None` if nothing prevents it.
     pub(super) fn against(&self, set: &Set) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
             return Some(not_owned());
@@ -170,12 +170,12 @@ impl Lying {
     }
 }
 
-/// The answer to a set of what another node owns now.
+/// Returns the error for a set whose slot is owned by another node.
 pub(super) fn not_owned() -> EngineError {
     EngineError::Unavailable("another node owns what is to be changed".into())
 }
 
-/// Whether a set cannot hold, as another one was just applied that changed the same records.
+/// Whether a set must conflict because a set just applied changed the same records.
 pub(super) fn refuted(
     set: &Set,
     applied: &HashMap<RecordName, Option<u64>>,
@@ -196,8 +196,8 @@ pub(super) fn refuted(
     (!contested.is_empty()).then_some(EngineError::Conflict(contested))
 }
 
-/// What records are after a set was applied: their version, or none when they are gone. What is
-/// added to counters is left out, as is what is only checked.
+/// Returns the state of records after a set was applied: their version, or `None` if they were
+/// deleted. Skips additions to counters and mere checks.
 pub(super) fn left_by(set: &Set, version: u64) -> impl Iterator<Item = (RecordName, Option<u64>)> {
     set.changes.iter().filter_map(move |change| {
         let version = match change.action {

@@ -1,29 +1,26 @@
-//! Where each index lies: the one list, from which all statements follow.
+//! The place of each index; all statements are generated from this list.
 //!
-//! An index of which a record has one entry at the most is a column, where few changes of the record move
-//! others: an update that moves one writes into all indexes of its table. One of which a record has several
-//! is a separate table.
+//! An index with at most one entry per record is a column, unless changes of the record move many
+//! others: an update that moves one writes to all indexes of its table. An index with several
+//! entries per record is a separate table.
 //!
-//! Records that change often have a narrow table, with no index but the key and what moves with most
-//! changes. The entries that stand still then lie in a table beside it: an update of the record does not
-//! write into their indexes, also where a snapshot is held and PostgreSQL has to write into all of a
-//! table's. A row there is found by one of its entries, so the table needs no index on the record's key:
-//! such an entry comes with its record, is replaced, or goes with it.
+//! Records that change often have a narrow table, indexed only by the key and by what most changes
+//! move. Their stable entries are in a side table, so that an update of the record does not write
+//! to their indexes, even when a snapshot is open and PostgreSQL has to write to all indexes of a
+//! table. A row of the side table is found by one of its entries, so it needs no index on the
+//! record's key: such an entry is added, replaced or removed together with its record.
 
 use crate::{index::Index, kind::Kind};
 
-/// Where the entries of an index lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexPlace {
-    /// In a column of the table of the records that they lead to.
+    /// A column of the records' table.
     Column(&'static str),
-    /// In a column of the table beside that of the records.
+    /// A column of the side table.
     Beside(&'static str),
-    /// In a separate table.
     Table(&'static str),
 }
 
-/// Where an index lies.
 pub(super) fn place(index: Index) -> IndexPlace {
     use IndexPlace::{Beside, Column, Table};
     match index {
@@ -54,7 +51,7 @@ pub(super) fn place(index: Index) -> IndexPlace {
         Index::DeliveryByDue => Table("delivery_by_due"),
         Index::DeliveryByState => Table("delivery_by_state"),
         Index::DeliveryByThread => Table("delivery_by_thread"),
-        // What reports on a group leads from all its members.
+        // A report on a group has entries for all members.
         Index::DeliveryByEvent => Table("delivery_by_event"),
         Index::AuditByName => Table("audit_by_name"),
         Index::ExpectationByBeat => Table("expectation_by_beat"),
@@ -67,12 +64,12 @@ pub(super) fn place(index: Index) -> IndexPlace {
     }
 }
 
-/// The table beside that of a kind's records; none where all columns are in one.
+/// Returns the side table of a kind, or `None` if all columns are in the main table.
 pub(super) fn table_beside(kind: Kind) -> Option<&'static str> {
     (kind == Kind::Occurrence).then_some("occurrence")
 }
 
-/// The columns of a kind's table that are indexes, in the order of their numbers.
+/// Returns the index columns of a kind's table, in the order of their numbers.
 pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     of_kind(kind).filter_map(|index| match place(index) {
         IndexPlace::Column(name) => Some((index, name)),
@@ -80,7 +77,7 @@ pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)>
     })
 }
 
-/// The columns of the table beside a kind's, in the order of their numbers.
+/// Returns the index columns of a kind's side table, in the order of their numbers.
 pub(super) fn columns_beside(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     of_kind(kind).filter_map(|index| match place(index) {
         IndexPlace::Beside(name) => Some((index, name)),

@@ -1,4 +1,4 @@
-//! What this process knows of the change log: its newest steps, and when each kind was changed last.
+//! A cache of the change log: its newest steps, and the last change of each kind.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -22,34 +22,34 @@ use crate::{
     position::LogPosition,
 };
 
-/// One more than the greatest number of a kind.
+/// One more than the largest kind number.
 const KINDS: usize = Kind::ALL.len() + 1;
-/// Memory of a name, in addition to its key.
+/// Memory of a record name, in addition to its key.
 const NAME_BYTES: usize = 48;
 
-/// The writer of a step and its number: unique within one history of the log.
+/// The writer of a step and its batch number: unique within one history of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) writer: Vec<u8>,
     pub(super) batch: i64,
 }
 
-/// The newest steps. What is reported to be known is known without a gap.
+/// The newest steps, cached without gaps.
 #[derive(Debug)]
 pub(super) struct LogCache {
     steps: Mutex<Steps>,
     head: watch::Sender<LogPosition>,
     changed: [AtomicU64; KINDS],
-    /// What shows that the database has lost what it had committed.
+    /// Evidence that the database has lost commits.
     lost: watch::Sender<Option<String>>,
-    /// Wakes readers of the log, as there is a step of another writer.
+    /// Wakes the follower when another writer has added a step.
     pub(super) wanted: Notify,
 }
 
 #[derive(Debug)]
 struct Steps {
     known: LogPosition,
-    /// The origin of the newest step; none where it was not read.
+    /// The origin of the newest step; `None` if it was not read.
     origin: Option<Origin>,
     kept: VecDeque<Logged>,
     bytes: usize,
@@ -57,17 +57,17 @@ struct Steps {
     waiting: BTreeMap<u64, Waiting>,
 }
 
-/// A step before which others are not known yet.
+/// A step whose predecessors are not known yet.
 #[derive(Debug)]
 struct Waiting {
     step: Logged,
-    /// A bit for the number of each kind that it changes.
+    /// The changed kinds, as a bit set of their numbers.
     kinds: u32,
     origin: Origin,
 }
 
 impl LogCache {
-    /// All up to a position, without the steps.
+    /// Creates a cache that covers everything up to a position, without the steps.
     pub(super) fn through(position: LogPosition) -> Self {
         let steps = Steps {
             known: position,
@@ -86,11 +86,11 @@ impl LogCache {
     }
 
     fn steps(&self) -> MutexGuard<'_, Steps> {
-        // It holds whole steps between any two statements.
+        // Every statement leaves whole steps, so poisoning is harmless.
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a step that was made here, with a bit for the number of each kind that it changes.
+    /// Adds a step written here, with the changed kinds as a bit set.
     pub(super) fn made(&self, step: Logged, kinds: u32, origin: Origin) {
         self.add(Waiting {
             step,
@@ -99,7 +99,7 @@ impl LogCache {
         });
     }
 
-    /// Takes a step as it was read. Of kinds that are not logged it may have changed any.
+    /// Adds a step read from the log. It may have changed any of the kinds that are not logged.
     pub(super) fn read(&self, step: Logged, origin: Origin) {
         let logged = step.changed.iter().map(|(kind, _)| *kind);
         let others = Delta::UNLOGGED.into_iter().chain([Kind::Attempt]);
@@ -147,8 +147,8 @@ impl LogCache {
         }
     }
 
-    /// Waits until a position is known. When the steps before it do not come, they are left to be read
-    /// from the store: any kind may have changed in them.
+    /// Waits until a position is known. If earlier steps do not arrive in time, they are left to be
+    /// read from the store, and any kind may have changed in them.
     pub(super) async fn reach(&self, position: LogPosition, within: Duration) {
         if self.newest() >= position {
             return;
@@ -162,8 +162,8 @@ impl LogCache {
         self.skip_to(position);
     }
 
-    /// Takes all up to a position for known: any kind may have changed, and the steps are read from
-    /// the store.
+    /// Marks everything up to a position as known: any kind may have changed, and the steps are
+    /// read from the store.
     pub(super) fn skip_to(&self, position: LogPosition) {
         let mut steps = self.steps();
         if steps.known < position {
@@ -182,13 +182,13 @@ impl LogCache {
         }
     }
 
-    /// The newest position that is known, and the origin of its step.
+    /// Returns the newest known position and the origin of its step.
     pub(super) fn newest_step(&self) -> (LogPosition, Option<Origin>) {
         let steps = self.steps();
         (steps.known, steps.origin.clone())
     }
 
-    /// Records the origin of the step at a position, unless newer steps are known.
+    /// Records the origin of a step, unless newer steps are known.
     pub(super) fn learn(&self, position: LogPosition, origin: Origin) {
         let mut steps = self.steps();
         if steps.known == position {
@@ -196,8 +196,7 @@ impl LogCache {
         }
     }
 
-    /// Records that the database has lost commits: nothing that is kept in memory can be trusted
-    /// then.
+    /// Records that the database has lost commits, so that nothing cached in memory can be trusted.
     pub(super) fn lose(&self, why: String) {
         self.lost.send_if_modified(|lost| {
             let is_first = lost.is_none();
@@ -210,7 +209,7 @@ impl LogCache {
         self.lost.borrow().is_some()
     }
 
-    /// Returns once the database has lost commits, with the evidence.
+    /// Waits until the database has lost commits, and returns the evidence.
     pub(super) async fn lost(&self) -> String {
         let mut lost = self.lost.subscribe();
         let Ok(why) = lost.wait_for(Option::is_some).await else {
@@ -219,7 +218,6 @@ impl LogCache {
         why.clone().unwrap_or_default()
     }
 
-    /// The newest position that is known.
     pub(super) fn newest(&self) -> LogPosition {
         *self.head.borrow()
     }
@@ -228,13 +226,13 @@ impl LogCache {
         self.head.subscribe()
     }
 
-    /// The newest position at which one of these kinds changed, or a later one.
+    /// Returns the newest position at which one of the kinds changed, or a later one.
     pub(super) fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
         let position = |kind: &Kind| self.changed[*kind as usize].load(Ordering::Acquire);
         LogPosition::from_number(kinds.iter().map(position).max().unwrap_or_default())
     }
 
-    /// The steps after a position, if all of them are kept.
+    /// Returns the steps after a position, if all of them are cached.
     pub(super) fn after(&self, position: LogPosition, limit: usize) -> Option<Vec<Logged>> {
         let steps = self.steps();
         let after = steps.known.steps_since(position);
@@ -259,12 +257,11 @@ fn bytes_of(step: &Logged) -> usize {
     NAME_BYTES + names.map(|(_, key)| key.len() + NAME_BYTES).sum::<usize>()
 }
 
-/// The bit for the number of a kind.
 pub(super) fn bit(kind: Kind) -> u32 {
     1 << (kind as u32)
 }
 
-/// Adds a record to what a step says.
+/// Appends a record name to an encoded step.
 pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
     let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
     bytes.push(kind as u8);
@@ -272,10 +269,11 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
     bytes.extend_from_slice(key);
 }
 
-/// The step that lies at a position.
+/// Decodes a step.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`].
+///
+/// Returns [`EngineError::Corrupt`] if the bytes are malformed.
 pub(super) fn step(position: LogPosition, changed: &[u8]) -> Result<Logged, EngineError> {
     let names = names(changed).ok_or_else(|| {
         EngineError::Corrupt(format!("step {position} of the change log cannot be read"))
@@ -292,7 +290,7 @@ fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
         let (key_bytes, rest) = rest.split_first_chunk()?;
         let key_bytes = usize::try_from(u32::from_be_bytes(*key_bytes)).ok()?;
         let (key, rest) = rest.split_at_checked(key_bytes)?;
-        // A later version may write records of kinds that this one does not know, and does not follow.
+        // A later version may log kinds that this one does not know.
         if let Some(kind) = Kind::from_number(*kind) {
             names.push((kind, key.to_vec()));
         }
@@ -308,7 +306,6 @@ mod tests {
     use super::{LogCache, Origin, bit, name, step};
     use crate::{kind::Kind, log::Logged, position::LogPosition};
 
-    /// Of that many of one writer.
     fn by(batch: i64) -> Origin {
         let writer = vec![1; 16];
         Origin { writer, batch }

@@ -1,4 +1,4 @@
-//! The layout of the tables, created and raised by their owner: forward only, each step adds.
+//! Creation and migration of the tables, run by their owner: forward only, and each step only adds.
 
 use tokio_postgres::Client;
 
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{fault::EngineError, kind::Kind, ownership::LEAD, position::LogPosition};
 
-/// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
+/// The first steps; later ones may add tables for new kinds. Released steps never change.
 pub(super) const STEPS: [&str; 11] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
-    // Layout 4 adds a table of a kind.
+    // Layout 4 only adds the table of a kind.
     "",
     include_str!("layout/5.sql"),
     include_str!("layout/6.sql"),
@@ -26,29 +26,30 @@ pub(super) const STEPS: [&str; 11] = [
     include_str!("layout/10.sql"),
     include_str!("layout/11.sql"),
 ];
-/// The newest layout of this version.
+/// The newest layout that this version knows.
 pub(super) const NEWEST: i32 = 11;
-/// What a table of layouts looks like before there is one.
+/// The table of layouts, created first.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";
 
 /// The layout of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Its number.
+    /// Its version number.
     pub version: i32,
-    /// The newest one that a program must know to use it.
+    /// The oldest layout that a program must know to use it.
     pub oldest_reader: i32,
 }
 
 impl Layout {
-    /// The newest one of this version.
+    /// The newest layout that this version knows.
     pub const NEWEST: i32 = NEWEST;
 
-    /// Whether this version can use a store of that layout.
+    /// Checks whether this version can use a store with the layout.
     ///
     /// # Errors
-    /// With what to do instead.
+    ///
+    /// Returns a message that says what to do instead.
     pub fn check(found: Option<Self>) -> Result<(), String> {
         match found {
             None => Err(
@@ -69,7 +70,7 @@ impl Layout {
     }
 }
 
-/// The statements that make a schema, or raise it from a layout, as one transaction.
+/// Returns the statements that create a schema or migrate it from a layout, as one transaction.
 fn script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
     let steps = STEPS[done.min(STEPS.len())..].concat();
@@ -92,13 +93,14 @@ fn script(schema: &str, from: i32) -> String {
 }
 
 impl Address {
-    /// The statements that make the tables, or raise them from a layout, as one transaction.
+    /// Returns the statements that create the tables or migrate them from a layout, as one
+    /// transaction.
     pub fn script(&self, from: i32) -> String {
         script(&self.schema, from)
     }
 }
 
-/// Reads the layout of a store; none where there is no store.
+/// Reads the layout of a store, or `None` if there is no store.
 pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>, EngineError> {
     let found = async {
         let known = client
@@ -122,10 +124,11 @@ pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>
     found.await.map_err(|error| fault::unread(&error))
 }
 
-/// Makes the tables, or raises them to the newest layout. Answers the layout found before.
+/// Creates the tables or migrates them to the newest layout. Returns the previous layout.
 ///
 /// # Errors
-/// When the database does not answer or does not let us; nothing was changed then.
+///
+/// Returns an error if the database does not respond or denies it; nothing is changed then.
 pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let client = &session.client;
@@ -140,7 +143,7 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
         }
     }
     compress(client, &address.schema).await?;
-    // Tables that are new may be closed to the role of the nodes.
+    // The role of the nodes may lack rights on new tables.
     let roles = requirements::other_writers(&session, &address.schema).await;
     for role in roles.map_err(|error| fault::unread(&error))? {
         let rights = requirements::check_rights(&session, &address.schema, Some(&role)).await;
@@ -151,11 +154,12 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     Ok(found)
 }
 
-/// Empties the tables of a store, whose change log begins at that position then, with a step that is
-/// in no other: so a node that was there before does not take it for the log it knows.
+/// Empties the tables of a store. Its change log then begins at `first_position` with a unique
+/// step, so that a node of the old store does not mistake it for the log it knows.
 ///
 /// # Errors
-/// When the database does not answer or does not let us; nothing was changed then.
+///
+/// Returns an error if the database does not respond or denies it; nothing is changed then.
 pub async fn empty(address: &Address, first_position: LogPosition) -> Result<(), EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let (client, schema) = (&session.client, &address.schema);
@@ -183,7 +187,7 @@ pub async fn empty(address: &Address, first_position: LogPosition) -> Result<(),
     emptied.map_err(|error| fault::unread(&error))
 }
 
-/// Has large values compressed with the quickest means that the server was built with.
+/// Selects the fastest compression of large values that the server supports.
 async fn compress(client: &Client, schema: &str) -> Result<(), EngineError> {
     let compressed = async {
         let text = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings \

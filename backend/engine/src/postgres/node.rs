@@ -1,5 +1,5 @@
-//! A process among those that share a store: it says again and again that it lives and how far it
-//! follows the change log, reads the database's time from the answers, and looks at who owns what.
+//! A node of a shared store: it renews its liveness and its position in the change log, reads the
+//! database's clock from the responses, and checks slot ownership.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -35,47 +35,47 @@ use crate::{
     position::LogPosition,
 };
 
-/// How long an answer is waited for at the least before the database counts as away, after this process was
-/// suspended: time limits that passed meanwhile tell nothing about the database.
+/// Minimum wait for a response before the database counts as unreachable after this process was
+/// suspended: timeouts that expired during the suspension mean nothing.
 const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(3);
-/// How often this process looks whether it was suspended,
+/// Interval of the check whether this process was suspended,
 const PULSE_EVERY: Duration = Duration::from_millis(250);
-/// and by how much that has to be late.
+/// and the delay that shows it.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
-/// How often is looked whether others have followed the log.
+/// Interval of the check whether others have followed the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// A gap between two answers from which on the database counts as having been away: no node renewed meanwhile.
+/// A gap between two responses that counts as an outage: no node could renew during it.
 const STEADY_GAP: Duration = Duration::from_secs(3);
 
-/// The kinds whose changes are waited for until every node knows of them.
+/// Kinds whose changes are confirmed only once every node knows them.
 const AWAITED: [Kind; 2] = [Kind::Client, Kind::Settings];
 
-/// This process among those that share a store.
+/// This process as a node of a shared store.
 #[derive(Debug)]
 pub struct Node {
     address: Arc<Address>,
     id: [u8; 16],
     clock: Arc<DatabaseClock>,
     session: Mutex<Option<Session>>,
-    /// What it owns.
     claims: Claims,
-    /// Whether the others have forgotten it.
+    /// Whether the others have dropped it.
     is_gone: watch::Sender<bool>,
-    /// What it reports to the others about itself.
+    /// Its report to the others.
     about: watch::Sender<String>,
-    /// When it advanced last with each of [`Duty::STEADY`], while it has to.
+    /// Last progress with each of [`Duty::STEADY`], while it has that duty.
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
-    /// Has it say immediately what it has to say.
+    /// Triggers an immediate renewal.
     hurry: Notify,
-    /// When this process was found to have been suspended.
+    /// When this process was last found to have been suspended.
     suspended: std::sync::Mutex<Option<Instant>>,
 }
 
 impl Node {
-    /// Comes to those that share a store, under a name.
+    /// Joins the nodes of a store under a name.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] when the database does not answer.
+    ///
+    /// Returns [`EngineError::Unavailable`] if the database does not respond.
     pub async fn join(address: &Address, name: &str) -> Result<Self, EngineError> {
         let id: [u8; 16] = rand::random();
         let session = Session::open(address, Role::Writer).await?;
@@ -97,7 +97,6 @@ impl Node {
         })
     }
 
-    /// Reports something about itself to the others.
     pub(super) fn tell(&self, about: String) {
         self.about.send_replace(about);
         self.hurry.notify_one();
@@ -107,16 +106,15 @@ impl Node {
         self.id
     }
 
-    /// The database's time.
     pub(super) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock) as _
     }
 
-    /// Renews it until it is forgotten. While the database does not answer no one takes what another one
-    /// owns.
+    /// Renews the node until it is dropped by the others. While the database does not respond,
+    /// nobody takes over slots of others.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         tokio::select! {
-            // Before any time limit is seen to have passed.
+            // Polled before any timeout is found to have expired.
             biased;
             () = self.note_suspensions() => {}
             () = self.renew_on(known) => {}
@@ -139,7 +137,7 @@ impl Node {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it was suspended so lately that the database may not have had the time to answer since.
+    /// Whether it was suspended so recently that the database may not have had time to respond.
     fn was_suspended(&self) -> bool {
         self.suspended()
             .is_some_and(|at| at.elapsed() < LOOK_BEFORE_AWAY)
@@ -149,11 +147,12 @@ impl Node {
         let mut log = known.signal();
         let mut seen = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
-        // Since when the database has answered without a break; none from the start on.
+        // Start of the current period without an outage; `None` at first.
         let mut steady = None::<Instant>;
         let mut pace = STORE_NODE_RENEWED_EVERY;
         while !*self.is_gone.borrow() {
-            // Who waits until a key is revoked everywhere, or a setting in force, does not wait for the next time.
+            // Callers that wait for a revoked key or a setting to take effect everywhere should not
+            // wait for the next interval.
             let is_news = async {
                 while known.last_changed(&AWAITED) <= seen {
                     if log.changed().await.is_err() {
@@ -195,7 +194,8 @@ impl Node {
         }
     }
 
-    /// Waits for an answer of the database. When there is none at that time, the database counts as away.
+    /// Waits for a response of the database, which counts as unreachable if there is none by
+    /// `late`.
     async fn noting_silence<T>(&self, work: impl Future<Output = T>, late: Instant) -> T {
         let mut work = std::pin::pin!(work);
         if let Ok(answer) = timeout_at(late, work.as_mut()).await {
@@ -262,7 +262,6 @@ impl Node {
         self.claims.look(session, is_steady).await
     }
 
-    /// Records that it advances with that.
     pub(super) fn advance(&self, duty: Duty) {
         if let Some(at) = Duty::STEADY.iter().position(|it| *it == duty) {
             self.advanced()[at] = Some(Instant::now());
@@ -270,12 +269,12 @@ impl Node {
     }
 
     fn advanced(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 3]> {
-        // It is whole between any two statements.
+        // Every statement leaves it consistent, so poisoning is harmless.
         self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it does not advance with although the database has answered all the time. What it has to do
-    /// from now on is to advance from now on.
+    /// Returns a duty without progress although the database has responded all the time. The time
+    /// for a new duty starts now.
     fn stalled(&self, steady: Option<Instant>) -> Option<Duty> {
         let is_owner = self.claims.is_owner();
         let has_to = [is_owner, self.claims.is_leader(), is_owner];
@@ -292,18 +291,17 @@ impl Node {
         Some(Duty::STEADY[at])
     }
 
-    /// What it owns.
     pub(super) fn claims(&self) -> &Claims {
         &self.claims
     }
 
-    /// Has it look soon at who owns what.
+    /// Triggers a check of slot ownership.
     pub(super) fn hurry(&self) {
         self.hurry.notify_one();
     }
 
-    /// Leaves what it owns and leads to others for a while, as it cannot do that; where that is forced, also
-    /// what is under way.
+    /// Leaves slots and leadership to others for a while because it makes no progress; if forced,
+    /// even with work in flight.
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
         if self.claims.rest(is_forced) {
             tracing::error!("this node {why}: it leaves what it owns to other nodes");
@@ -312,7 +310,7 @@ impl Node {
         self.hurry();
     }
 
-    /// Waits until it leads; answers since which epoch.
+    /// Waits until it leads, and returns the epoch.
     pub(super) async fn lead(&self) -> u64 {
         let mut lead = self.claims.lead();
         self.claims.stand();
@@ -321,24 +319,24 @@ impl Node {
             if let Some(epoch) = *lead.borrow_and_update() {
                 return epoch;
             }
-            // The sender lives as long as this call.
+            // The sender outlives this call.
             drop(lead.changed().await);
         }
     }
 
-    /// Returns once it does not lead any more since that epoch.
+    /// Waits until the leadership of an epoch has ended.
     pub(super) async fn deposed(&self, epoch: u64) {
         let mut lead = self.claims.lead();
         drop(lead.wait_for(|lead| *lead != Some(epoch)).await);
     }
 
-    /// Returns once the others have forgotten it: it may not use the store any more.
+    /// Waits until the others have dropped it, and it may no longer use the store.
     pub(super) async fn forgotten(&self) {
         let mut is_gone = self.is_gone.subscribe();
         drop(is_gone.wait_for(|is_gone| *is_gone).await);
     }
 
-    /// Leaves the others, so that no one has to wait.
+    /// Leaves the store, so that nobody waits for it.
     pub(super) async fn leave(&self) {
         let mut kept = self.session.lock().await;
         self.claims.forget();
@@ -356,8 +354,8 @@ impl Node {
     }
 }
 
-/// What a node owns, as far as it lasts: it is renewed by the writer that writes it, over the connection that
-/// it writes over. One that cannot write loses it.
+/// The lease on a node's slots. The writer for these slots renews it over its own connection, so a
+/// node that cannot write loses them.
 #[derive(Debug, Clone)]
 pub(super) struct Lease(Arc<Node>);
 
@@ -366,7 +364,6 @@ impl Lease {
         Self(Arc::clone(node))
     }
 
-    /// Renews it.
     pub(super) async fn renew(&self, session: &Session) -> Result<(), Error> {
         let statement = session.statement(Query::Works).await?;
         let (node, begin) = (&self.0.id[..], SystemClock.passed());
@@ -376,7 +373,6 @@ impl Lease {
     }
 }
 
-/// Whether each commit waits for another server.
 async fn has_standby(session: &Session) -> Result<bool, EngineError> {
     let text = "SELECT current_setting('synchronous_standby_names') <> ''";
     let row = session.client.query_one(text, &[]).await;
@@ -398,7 +394,7 @@ async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error
     row.try_get(0)
 }
 
-/// The nodes that live, and how far each follows the log.
+/// Returns the live nodes and how far each follows the log.
 pub(super) async fn alive(
     readers: &Readers,
     this: Option<[u8; 16]>,
@@ -411,7 +407,7 @@ pub(super) async fn alive(
         .collect()
 }
 
-/// A row of [`Query::Nodes`], as one node sees it.
+/// Decodes a row of [`Query::Nodes`].
 pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<NodeSeen, Error> {
     let follows: i64 = row.try_get(2)?;
     Ok(NodeSeen {
@@ -425,7 +421,8 @@ pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<
     })
 }
 
-/// Waits until every node that lives has followed the log to a position; whether that came in time.
+/// Waits until every live node has followed the log to a position. Returns whether that happened in
+/// time.
 pub(super) async fn followed(
     readers: &Readers,
     position: LogPosition,

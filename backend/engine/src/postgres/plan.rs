@@ -1,5 +1,5 @@
-//! The statements that write a group of sets: arrays sorted by key, so that locks are acquired in one
-//! order everywhere.
+//! The statements that write a group of sets. Their arrays are sorted by key, so that locks are
+//! always acquired in the same order.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,7 +14,6 @@ use crate::{
     position::LogPosition,
 };
 
-/// A statement with its parameters.
 pub(super) struct Call<'a> {
     pub(super) query: Query,
     pub(super) parameters: Vec<Box<dyn ToSql + Sync + Send + 'a>>,
@@ -26,7 +25,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Who writes: the row that proves it, and the number of this try.
+/// The identity of a writer: its row, and the number of this attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub(super) writer: [u8; 16],
@@ -37,15 +36,15 @@ pub(super) struct Token {
 /// The key of an entry, and that of its record.
 type Entered<'a> = (&'a [u8], &'a [u8]);
 
-/// An array of bytes, or of what may be missing.
+/// Collects an array parameter of bytes or of nullable values.
 macro_rules! array {
     ($values:expr) => {
         Box::new($values.collect::<Vec<_>>()) as Box<dyn ToSql + Sync + Send + '_>
     };
 }
 
-/// What writes a group, from the first statement after BEGIN to the last before COMMIT. Sets of a
-/// group touch different records and entries, but for those that they only check or add to.
+/// Returns the statements for a group, between BEGIN and COMMIT. The sets of a group touch
+/// different records and entries, except for checks and additions.
 pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
     let mut calls = vec![Call::new(Query::Version, Vec::new())];
     let changes: Vec<&Change> = group.iter().flat_map(|set| &set.changes).collect();
@@ -63,7 +62,7 @@ pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
     calls
 }
 
-/// Changes that a kind's table gets, of those that hold, by key.
+/// Returns the changes of a kind that match a predicate, by key.
 fn sorted<'a>(
     kind: Kind,
     changes: &[&'a Change],
@@ -139,7 +138,7 @@ fn updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
     if moved.is_empty() {
         return;
     }
-    // An entry that one record gives to another must be gone before the other gets it.
+    // An entry that moves between records must be removed from the first one before.
     let added: HashSet<&Entry> = moved.iter().flat_map(|it| &it.add).collect();
     let given =
         |change: &Change, entry: &Entry| added.contains(entry) && !change.add.contains(entry);
@@ -170,8 +169,8 @@ fn updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
     calls.push(Call::new(Query::Move(kind), parameters));
 }
 
-/// What deletes or replaces entries of a table beside. A row there is found by the first of these that its
-/// change names.
+/// Adds the statements that delete or replace entries of a side table. A row there is found by the
+/// first of these that its change names.
 fn beside<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     let columns: Vec<Index> = layout::columns_beside(kind).map(|it| it.0).collect();
     let found_by = |change: &Change| {
@@ -222,7 +221,7 @@ fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     }
 }
 
-/// Entries of indexes with a separate table that go or come.
+/// Adds the statements for entries in separate tables.
 fn entries<'a>(
     calls: &mut Vec<Call<'a>>,
     changes: &[&'a Change],
@@ -269,7 +268,7 @@ fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token) {
     calls.push(Call::new(Query::Sum, parameters));
 }
 
-/// What checks that the slots are this writer's, and keeps them so until the commit.
+/// Adds the statement that checks the writer's slots and locks them until the commit.
 fn owns<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
     let claims: BTreeSet<Claim> = group
         .iter()
@@ -289,7 +288,7 @@ fn owns<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
     ));
 }
 
-/// What takes the order of the log, and puts a step there.
+/// Adds the statements that lock the order of the log and append a step.
 fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
     let rests_on = group.iter().filter_map(|set| set.rests_on).map(place);
     let rests_on = rests_on.min().unwrap_or(i64::MAX);
@@ -318,22 +317,21 @@ fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
     }
 }
 
-/// Whether the change log names the record of a change.
 pub(super) fn is_logged(change: &Change) -> bool {
     change.is_logged && change.action != Action::Check
 }
 
-/// A position or a version as the database counts.
+/// Converts a position or version to a database integer.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A position as the database has it.
+/// Converts a position to the database's form.
 pub(super) fn place(position: LogPosition) -> i64 {
     number(position.to_number())
 }
 
-/// A position of the database.
+/// Converts a position from the database's form.
 pub(super) fn position(place: i64) -> LogPosition {
     LogPosition::from_number(place.unsigned_abs())
 }
@@ -345,7 +343,7 @@ fn keys<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
 fn versions<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     let versions = changes.iter().map(|it| match it.expect {
         Expect::Version(version) => number(version),
-        // No record has it.
+        // Matches no record.
         Expect::Absent | Expect::Any => -1,
     });
     Box::new(versions.collect::<Vec<i64>>())
@@ -360,14 +358,13 @@ fn values<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     Box::new(values.collect::<Vec<Vec<u8>>>())
 }
 
-/// The one entry of an index among some.
 fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
     let entry = entries.iter().find(|it| it.index == index)?;
     Some(&entry.key)
 }
 
-/// How many sets from the front can be written together, and which: those that touch what none
-/// before them touches.
+/// Splits off the sets that can be written together: those that touch nothing touched by an earlier
+/// one.
 pub(super) fn together<'a>(
     sets: impl Iterator<Item = &'a Set>,
     sets_max: usize,
@@ -399,7 +396,7 @@ pub(super) fn together<'a>(
     chosen
 }
 
-/// What a group does with a record.
+/// How a group uses a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Checks(Expect),

@@ -1,4 +1,4 @@
-//! The statements, each written once for every kind of record or index, from the layout.
+//! The statements, written once for all kinds and indexes, and generated from the layout.
 
 use super::{
     layout::{self, IndexPlace},
@@ -6,112 +6,103 @@ use super::{
 };
 use crate::{index::Index, kind::Kind, ownership::LEAD, read::Direction};
 
-/// A statement. Each is prepared once in a session.
+/// A statement, prepared once per session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Query {
     /// Draws the version of a commit.
     Version,
-    /// Records that must be at a version, and stay so until the commit.
+    /// Checks the version of records and locks them until the commit.
     Check(Kind),
-    /// Records that must not be there.
+    /// Checks that records do not exist.
     Missing(Kind),
-    /// Records that go.
     Delete(Kind),
-    /// Column entries that are taken off records, as another gets them.
+    /// Clears column entries that move to another record.
     Vacate(Index),
-    /// Records that get another value.
     Update(Kind),
-    /// Records that get another value, and other column entries.
+    /// Replaces the values and column entries of records.
     Move(Kind),
-    /// Records that get another version only.
+    /// Replaces only the versions of records.
     Touch(Kind),
-    /// Rows beside records that go, each found by an entry of this index.
+    /// Deletes rows of a side table, each found by an entry of this index.
     GoBeside(Index),
-    /// Rows beside records that get other entries, each found by an entry of this index.
+    /// Replaces entries in rows of a side table, each found by an entry of this index.
     MoveBeside(Index),
-    /// Entries of an index with a separate table that go.
+    /// Deletes entries of an index with a separate table.
     Gone(Index),
-    /// Records that come.
     Insert(Kind),
-    /// Rows beside records that come.
+    /// Inserts rows into a side table.
     ComeBeside(Kind),
-    /// Entries of an index with a separate table that come.
+    /// Inserts entries of an index with a separate table.
     Come(Index),
-    /// Numbers that are added to counters.
     Sum,
-    /// Folds rows of counters that rest.
+    /// Folds idle counter rows.
     Fold,
-    /// Folded counters that have no number left.
+    /// Deletes folded counters that are all zeros.
     Zeros,
-    /// The version of the newest step of the log.
+    /// Reads the version of the newest log step.
     Newest,
-    /// Takes the order of the log, if definitions and writer are as they should be.
+    /// Locks the order of the log if definitions and writer are as expected.
     Lock,
-    /// Puts a step at the end of the log.
     Step,
-    /// Says that definitions changed in the newest step.
+    /// Records that definitions changed in the newest step.
     Define,
-    /// Makes the row of a writer.
+    /// Creates the row of a writer.
     Register,
-    /// Raises the epoch of a writer, so that whatever it left under way cannot be committed.
+    /// Raises the epoch of a writer, so that nothing it has in flight can be committed.
     Raise,
-    /// The step of the log that a writer put there with a batch.
+    /// Finds the log step of a writer's batch.
     Written,
-    /// The definitions' place and a writer's epoch.
+    /// Reads the position of the last definition change and a writer's epoch.
     Fences,
-    /// Which record an entry leads to.
+    /// Finds the record of an entry.
     Lead(Index),
-    /// Records by key.
     Get(Kind),
-    /// Records by a stretch of keys.
+    /// Reads records in a range of keys.
     Page(Kind, Way),
-    /// Records by several stretches of keys.
+    /// Reads records in several ranges of keys.
     Under(Kind),
-    /// Entries of several stretches of an index.
+    /// Reads entries in several ranges of an index.
     Entries(Index, Way),
-    /// How many entries several stretches of an index have.
+    /// Counts the entries in several ranges of an index.
     Count(Index),
-    /// The last entry of each of several stretches of an index, with its record.
+    /// Reads the last entry in each of several ranges of an index, with its record.
     Last(Index),
-    /// Steps of the log from a place on.
+    /// Reads log steps from a position on.
     Log,
-    /// The newest place in the log, and the oldest.
+    /// Reads the newest and the oldest position of the log.
     Head,
-    /// About how many rows there are.
     Rows,
-    /// Removes old steps of the log.
+    /// Deletes old log steps.
     Trim,
-    /// Comes to those that share the store; the database's time.
+    /// Adds a node; returns the database's time.
     Join,
-    /// Renews that a node lives, and how far it follows the log; the database's time.
+    /// Renews a node's liveness and log position; returns the database's time.
     Renew,
-    /// The nodes that live.
     Nodes,
-    /// Leaves those that share the store.
+    /// Removes a node.
     Leave,
-    /// Forgets the writers of nodes that have not lived for long,
+    /// Deletes the writers of long-dead nodes,
     ForgetWriters,
-    /// and these nodes.
+    /// and those nodes.
     ForgetNodes,
-    /// Renews that a node works with what it owns.
+    /// Renews that a node works on its slots.
     Works,
-    /// The nodes that work, whether they are to own something, and whether they renew that in time.
+    /// Reads the working nodes, whether they are to own slots, and whether they renew in time.
     Owners,
-    /// Who owns what.
+    /// Reads the owners of all slots.
     Claims,
-    /// What a writer owns.
+    /// Reads the slots of a writer.
     Mine,
-    /// Slots that a writer must own, and does so until the commit.
+    /// Checks the slots of a writer and locks them until the commit.
     Owns,
-    /// Takes slots that no working node owns.
+    /// Takes over slots without a working owner.
     Take,
     /// Hands slots over to other nodes.
     HandOver,
-    /// Leaves the lead.
+    /// Gives up leadership.
     Release,
 }
 
-/// The way of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     Up,
@@ -136,11 +127,11 @@ impl Way {
     }
 }
 
-/// What fails unless every row of the first array was met: the transaction with it.
+/// Fails the transaction unless every row of the first array was matched.
 const EACH: &str = "SELECT 1 / (count(*) = cardinality($1::bytea[]))::int";
 
 impl Query {
-    /// The statement for the tables of a schema, whose name is quoted already.
+    /// Returns the statement's text for a schema, whose name is already quoted.
     pub(super) fn text(self, schema: &str) -> String {
         let of = |kind: Kind| format!("{schema}.{}", kind.table());
         let version = format!("currval('{schema}.version')");
@@ -261,7 +252,7 @@ impl Query {
                  w AS (SELECT 1 FROM {schema}.writer WHERE id = $2 AND epoch = $3 FOR UPDATE) \
                  SELECT 1 / count(*) FROM h, w"
             ),
-            // The newest place is read with a snapshot from after the lock was got.
+            // The newest position must be read with a snapshot taken after the lock was acquired.
             Self::Step => format!(
                 "INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
                  SELECT max(place) + 1, clock_timestamp(), $1, $2, {version}, $3 \
@@ -355,7 +346,7 @@ impl Query {
             ),
             Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
             Self::Mine => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
-            // A slot that was given away between is of another epoch.
+            // If the slot changed hands in between, its epoch differs.
             Self::Take => format!(
                 "WITH free AS MATERIALIZED (SELECT c.slot \
                  FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
@@ -366,7 +357,7 @@ impl Query {
                  UPDATE {schema}.claim AS c SET node = $3, writer = $4, epoch = c.epoch + 1 \
                  FROM free WHERE c.slot = free.slot RETURNING c.slot, c.epoch"
             ),
-            // A slot with a commit in progress is not waited for: it is handed over the next time.
+            // Slots with a commit in progress are skipped, and handed over next time.
             Self::HandOver => format!(
                 "WITH free AS MATERIALIZED (SELECT c.slot, x.k \
                  FROM unnest($1::smallint[], $2::bytea[]) AS x(s, k) \
@@ -390,13 +381,13 @@ impl Query {
     }
 }
 
-/// Milliseconds since 1970, by the database.
+/// The database's time in milliseconds since 1970.
 const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// Since when a node has not shown that it works: who cannot write, and who does not know what it owns.
+/// The last time a node showed that it works: that it can write, and knows its slots.
 const WORKED: &str = "least(n.works, n.renewed)";
 
-/// The table of an index, the column of its entries, and that of the records they lead to.
+/// Returns the table of an index, its entry column, and its record column.
 fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
     match layout::place(index) {
         IndexPlace::Column(name) => {
@@ -408,13 +399,13 @@ fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
     }
 }
 
-/// The table beside that of a kind's records.
+/// Returns the qualified side table of a kind.
 fn beside(kind: Kind, schema: &str) -> String {
     let table = layout::table_beside(kind).unwrap_or_default();
     format!("{schema}.{table}")
 }
 
-/// Arrays from a number on, and what is built from each column entry of a kind.
+/// Returns array parameters numbered from `from` on, built for each column entry of a kind.
 fn arrays(from: usize, count: usize) -> String {
     (from..from + count).fold(String::new(), |text, number| {
         text + &format!(", ${number}::bytea[]")
@@ -473,7 +464,7 @@ fn come_beside(kind: Kind, schema: &str) -> String {
     )
 }
 
-/// Which row is the one beside a record: of the entries that are known it has all.
+/// Returns the condition for the row in the side table: it has all the known entries.
 fn is_beside(index: Index) -> String {
     let are = each_beside(index.kind(), |number, name| {
         if matches!(layout::place(index), IndexPlace::Beside(other) if other == name) {
@@ -497,8 +488,9 @@ fn go_beside(index: Index, schema: &str) -> String {
     )
 }
 
-/// Of each entry there is what it was and what it becomes; where both are NULL, it stays. All rows go
-/// before the first comes again, as one may get what another had: the window needs all of them.
+/// For each entry, the parameters contain the old and the new value; if both are NULL, it stays.
+/// All rows are deleted before the first is inserted again, since one may get an entry of another;
+/// the window function forces that.
 fn move_beside(index: Index, schema: &str) -> String {
     let kind = index.kind();
     let of = each_beside(kind, |number, _| format!(", o{number}, n{number}"));
@@ -518,7 +510,8 @@ fn move_beside(index: Index, schema: &str) -> String {
     )
 }
 
-/// Of each column entry there is what it was and what it becomes; where both are NULL, it stays.
+/// For each column entry, the parameters contain the old and the new value; if both are NULL, it
+/// stays.
 fn move_entries(kind: Kind, table: &str, version: &str) -> String {
     let of = each_column(kind, |number, _| format!(", o{number}, n{number}"));
     let become_new = each_column(kind, |number, name| {

@@ -1,5 +1,5 @@
-//! Whether the database answers. When it stops, calls that wait for it fail immediately instead of after
-//! their own time limit.
+//! Reachability of the database. When it becomes unreachable, waiting calls fail immediately
+//! instead of after their own timeout.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::fault::EngineError;
 
-/// Whether the database has answered lately. Clones share it.
+/// Whether the database has responded recently. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Reach(Arc<watch::Sender<bool>>);
 
@@ -18,7 +18,6 @@ impl Default for Reach {
 }
 
 impl Reach {
-    /// Records whether it answers.
     pub(super) fn set(&self, is_within: bool) {
         self.0
             .send_if_modified(|before| std::mem::replace(before, is_within) != is_within);
@@ -32,7 +31,7 @@ impl Reach {
         self.0.subscribe()
     }
 
-    /// Runs work that waits for the database; none when the database stops answering first.
+    /// Waits for the database to complete `work`; returns `None` if it becomes unreachable first.
     pub(super) async fn or_away<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut reach = self.subscribe();
         tokio::select! {
@@ -43,7 +42,7 @@ impl Reach {
     }
 }
 
-/// The error of calls while the database does not answer.
+/// Returns the error for calls while the database is unreachable.
 pub(super) fn away() -> EngineError {
     EngineError::Unavailable("the database does not answer".into())
 }

@@ -1,4 +1,4 @@
-//! The sessions that read, each used by many calls concurrently.
+//! The read sessions, each used by many calls concurrently.
 
 use std::{
     sync::{
@@ -27,19 +27,18 @@ use crate::{
     limits::{STORE_READ_TIME_MAX, STORE_REOPEN_TIME_MAX},
 };
 
-/// Before a read is tried again.
+/// Delay before a read is retried.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Sessions that read.
 #[derive(Debug)]
 pub(super) struct Readers {
     address: Arc<Address>,
-    /// Where sessions live: a read may be made on threads that give way to all others, and a session is
-    /// shared by all reads.
+    /// The runtime of the sessions: they are shared by all reads, while a single read may run on
+    /// low-priority threads.
     runtime: Handle,
     slots: Vec<Mutex<Option<Arc<Session>>>>,
     next: AtomicUsize,
-    /// For reads of several statements, one at a time.
+    /// For reads with several statements, one at a time.
     moment: Mutex<Option<Arc<Session>>>,
 }
 
@@ -56,17 +55,18 @@ impl Readers {
         }
     }
 
-    /// Opens the session for reads of several statements, and one for others.
+    /// Opens the session for reads with several statements, and one for others.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] where the database gives no further connection.
+    ///
+    /// Returns [`EngineError::Unavailable`] if the database accepts no further connection.
     pub(super) async fn reserve(&self) -> Result<(), EngineError> {
         self.of(&mut *self.moment.lock().await).await?;
         self.session().await?;
         Ok(())
     }
 
-    /// Whether the session for reads of several statements is open; opens it again where it broke.
+    /// Whether the session for reads with several statements is open; reopens it if it broke.
     pub(super) async fn is_reserved(&self) -> bool {
         match self.moment.try_lock() {
             Ok(mut slot) => self.of(&mut slot).await.is_ok(),
@@ -74,7 +74,7 @@ impl Readers {
         }
     }
 
-    /// Reads with one statement, and so at one point in time.
+    /// Reads with one statement, and thus at one point in time.
     pub(super) async fn rows(
         &self,
         query: Query,
@@ -125,7 +125,7 @@ impl Readers {
         Ok(session)
     }
 
-    /// Begins to read at one point in time with several statements.
+    /// Starts reading at one point in time with several statements.
     pub(super) async fn moment(&self) -> Result<Moment<'_>, EngineError> {
         let begun = self.address.reach.or_away(self.begin()).await;
         begun.unwrap_or_else(|| Err(reach::away()))
@@ -134,7 +134,7 @@ impl Readers {
     async fn begin(&self) -> Result<Moment<'_>, EngineError> {
         let mut slot = self.moment.lock().await;
         let session = self.of(&mut slot).await?;
-        // A read that was cut off has left its own.
+        // A cancelled read leaves its transaction open.
         let begin = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let begun = session.client.batch_execute(begin).await;
         begun.map_err(|error| fault::unread(&error))?;
@@ -146,9 +146,8 @@ impl Readers {
     }
 }
 
-/// Why something was not read.
 enum Unread {
-    /// It may be in a new session.
+    /// A new session may succeed.
     Lost(EngineError),
     Refused(EngineError),
 }
@@ -176,7 +175,7 @@ async fn within(
     })
 }
 
-/// A point in time that is read with several statements.
+/// A snapshot read with several statements.
 pub(super) struct Moment<'a> {
     reach: Reach,
     session: Arc<Session>,

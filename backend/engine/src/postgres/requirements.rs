@@ -1,4 +1,4 @@
-//! What a role and a connection must be like for a store to be used by them, looked at before it is.
+//! Checks of the role and the connection before a store is used.
 
 use tokio_postgres::{Error, SimpleQueryMessage};
 
@@ -9,13 +9,15 @@ use super::{
 };
 use crate::fault::EngineError;
 
-/// How often it is looked whether two sessions get into each other's way.
+/// Number of checks whether two sessions interfere.
 const PROBES: u8 = 3;
 
-/// Checks that each session keeps its connection to the server.
+/// Checks that each session keeps its own server connection.
 ///
 /// # Errors
-/// [`EngineError::Forbidden`] behind a pooler that does not, and when the database does not answer.
+///
+/// Returns [`EngineError::Forbidden`] behind a pooler that does not guarantee this, and an error if
+/// the database does not respond.
 pub(super) async fn check_sessions(
     address: &Address,
     session: &Session,
@@ -46,11 +48,12 @@ pub(super) async fn check_sessions(
     Ok(())
 }
 
-/// Checks that a role has every right on the tables that a node needs; none means the one that is
-/// logged in.
+/// Checks that a role has every right on the tables that a node needs; `None` means the current
+/// role.
 ///
 /// # Errors
-/// [`EngineError::Forbidden`], with the statements that give what is missing.
+///
+/// Returns [`EngineError::Forbidden`] with the statements that grant what is missing.
 pub(super) async fn check_rights(
     session: &Session,
     schema: &str,
@@ -69,7 +72,8 @@ pub(super) async fn check_rights(
     )))
 }
 
-/// The roles other than the one logged in that may write events into a store, and so belong to nodes.
+/// Returns roles other than the current one that may write events into a store, which are roles of
+/// nodes.
 pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec<String>, Error> {
     let text = format!(
         "SELECT quote_ident(rolname) FROM pg_roles JOIN pg_class c \
@@ -81,7 +85,7 @@ pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// The role's name, and the rights that it lacks; of a schema that is not there, none.
+/// Returns the role's name and the rights that it lacks; none for a schema that does not exist.
 async fn lacking(
     session: &Session,
     schema: &str,

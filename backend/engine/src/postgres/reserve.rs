@@ -1,4 +1,4 @@
-//! Whether this node has all the connections that are reserved for it.
+//! A check that this node has all the connections reserved for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,14 +6,12 @@ use tokio::{sync::watch, time::sleep};
 
 use super::{address::Address, readers::Readers};
 
-/// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The reserved connections of a node.
 #[derive(Debug)]
 pub(super) struct Reserve {
     address: Arc<Address>,
-    /// Whether the database answers, over all of them.
+    /// Whether the database responds on all of them.
     is_ready: watch::Sender<bool>,
 }
 
@@ -23,12 +21,12 @@ impl Reserve {
         Self { address, is_ready }
     }
 
-    /// Whether this node can work.
     pub(super) fn is_ready(&self) -> watch::Receiver<bool> {
         self.is_ready.subscribe()
     }
 
-    /// Reports whether all are open: that of backups, and those whose users report when they are missing.
+    /// Reports whether all connections are open: the one for backups, and those whose users report
+    /// them missing.
     pub(super) async fn keep(
         self: Arc<Self>,
         readers: Arc<Readers>,
@@ -50,10 +48,10 @@ impl Reserve {
             });
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
-                // The address, and what it says, lives as long as this.
+                // The sender outlives this call.
                 _ = reach.changed() => continue,
             }
-            // A database that does not answer is not asked for a further one.
+            // No further connections are opened while the database does not respond.
             if *reach.borrow() {
                 is_kept = readers.is_reserved().await;
             }

@@ -1,4 +1,4 @@
-//! A session in the database: its settings, its prepared statements, and what the database warns of.
+//! A database session: its settings, prepared statements, and warnings from the database.
 
 use std::{
     collections::HashMap,
@@ -18,17 +18,14 @@ use crate::{
     limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX, STORE_STANDSTILL_MAX},
 };
 
-/// What a session is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Writing: no statement is ever cut off.
+    /// Writes; statements are never cancelled.
     Writer,
-    /// Reading.
     Reader,
 }
 
 impl Role {
-    /// Its word.
     fn word(self) -> &'static str {
         match self {
             Self::Writer => "writer",
@@ -37,14 +34,14 @@ impl Role {
     }
 }
 
-/// A session. It ends when this is dropped.
+/// A session; closed on drop.
 pub(super) struct Session {
     pub(super) client: Client,
     schema: String,
     statements: Mutex<HashMap<Query, Statement>>,
     warnings: Arc<AtomicU64>,
     _counted: Counted,
-    /// What carries messages to and fro.
+    /// The task that drives the connection.
     _carrier: JoinSet<()>,
 }
 
@@ -55,10 +52,11 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects to the server that takes writes.
+    /// Connects to the primary server.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] mostly.
+    ///
+    /// Returns [`EngineError::Unavailable`] in most cases.
     pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
         let attempt = async {
             let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
@@ -74,7 +72,7 @@ impl Session {
         let counted = Arc::clone(&warnings);
         let mut carrier = JoinSet::new();
         carrier.spawn(async move {
-            // Its end is reported to those that wait for a response.
+            // Pending requests fail when it ends.
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notice(notice) = message {
                     counted.fetch_add(1, Ordering::AcqRel);
@@ -94,7 +92,6 @@ impl Session {
         })
     }
 
-    /// A prepared statement.
     pub(super) async fn statement(&self, query: Query) -> Result<Statement, Error> {
         let known = || {
             self.statements
@@ -109,13 +106,12 @@ impl Session {
         Ok(statement)
     }
 
-    /// How often the database has warned of something.
     pub(super) fn warnings(&self) -> u64 {
         self.warnings.load(Ordering::Acquire)
     }
 }
 
-/// A connection among those that are counted.
+/// Counts an open connection while it exists.
 struct Counted(StoreCounters, &'static str);
 
 impl Counted {
@@ -131,7 +127,7 @@ impl Drop for Counted {
     }
 }
 
-/// Every statement walks in the order of its array or of an index, which is the order of locks too.
+/// Every statement must walk in the order of its array or an index, since that is the lock order.
 fn settings(role: Role) -> String {
     let lock_ms = STORE_LOCK_TIME_MAX.as_millis();
     let standstill_ms = STORE_STANDSTILL_MAX.as_millis();

@@ -1,4 +1,4 @@
-//! A set of changes as a writer takes it: sealed, and compared with itself, by the caller.
+//! Sets of changes as passed to a writer: encoded and checked for internal conflicts by the caller.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::{
     position::LogPosition,
 };
 
-/// A set of changes whose values are sealed.
+/// A set of changes with encoded values.
 #[derive(Debug)]
 pub(super) struct Set {
     pub(super) changes: Vec<Change>,
@@ -20,18 +20,19 @@ pub(super) struct Set {
     pub(super) rests_on: Option<LogPosition>,
     /// See [`crate::change::Set::claims`].
     pub(super) claims: Vec<Claim>,
-    /// About how much memory it takes.
+    /// Approximate memory size in bytes.
     pub(super) bytes: usize,
     /// Whether a record would get entries that its columns cannot hold.
     pub(super) is_unfit: bool,
 }
 
 impl Set {
-    /// Seals a set.
+    /// Encodes a set.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when it changes a record twice or adds an entry twice;
-    /// [`EngineError::Corrupt`] for what nothing that is stored can come of.
+    ///
+    /// Returns [`EngineError::Conflict`] if it changes a record twice or adds an entry twice, and
+    /// [`EngineError::Corrupt`] if it is invalid whatever is stored.
     pub(super) fn new(set: crate::change::Set) -> Result<Self, EngineError> {
         let crate::change::Set {
             mut changes,
@@ -72,8 +73,8 @@ fn crowds(change: &Change) -> bool {
     columns.any(|(index, _)| count(index) > 1)
 }
 
-/// Additions are of counters, and only they may find whatever is there. A counter has several rows: it is
-/// added to, or comes as a whole. Nothing above asks for more.
+/// Only counters can be added to, and only they may use [`Expect::Any`]. A counter has several
+/// rows, so it is added to or inserted as a whole.
 fn check(change: &Change) -> Result<(), EngineError> {
     let is_counter = change.kind == Kind::Counter;
     let of_others = change.add.iter().chain(&change.remove);
@@ -101,8 +102,8 @@ fn check(change: &Change) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether the columns of a record's entries can be changed so. Where a row is found by one of its entries,
-/// each comes with the record, is replaced, or goes with it; nothing above asks for more.
+/// Whether the column entries can be changed that way. Where a row is found by one of its entries,
+/// each entry is added, replaced or removed together with its record.
 fn fits_columns(change: &Change) -> bool {
     let count = |of: &[Entry], index| of.iter().filter(|it| it.index == index).count();
     let mut beside = layout::columns_beside(change.kind);

@@ -1,4 +1,4 @@
-//! What can be said of a store without using it.
+//! The state of a store, read without using it.
 
 use tokio_postgres::Error;
 
@@ -16,55 +16,56 @@ use crate::{
     cluster::NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX, position::LogPosition,
 };
 
-/// The oldest server that is known to work.
 const SERVER_MIN: i32 = 150_000;
 
-/// What a store and its server look like.
+/// The state of a store and its server.
 #[derive(Debug, Clone)]
 pub struct Status {
     /// The server's version, such as `15.8`.
     pub server: String,
     server_number: i32,
-    /// Settings of the server that are off, without which it loses what it has confirmed.
+    /// Disabled server settings without which it loses confirmed commits.
     pub unsafe_settings: Vec<String>,
-    /// The standbys that each commit waits for, as configured on the server; empty for none.
+    /// The standbys that each commit waits for, as configured on the server; empty if none.
     pub standbys: String,
-    /// How many servers follow this one.
+    /// Number of replicas of the server.
     pub replicas: i64,
     encoding: String,
-    /// The layout of the tables; none where there is no store.
+    /// The layout of the tables; `None` if there is no store.
     pub layout: Option<Layout>,
-    /// What there is more, where there is a store of a layout that this version knows.
+    /// Details of the store, if it has a layout that this version knows.
     pub store: Option<StoreStatus>,
 }
 
-/// What there is in a store.
+/// Details of a store.
 #[derive(Debug, Clone)]
 pub struct StoreStatus {
     /// The newest position in the change log.
     pub head: LogPosition,
-    /// About how many rows there are.
+    /// Estimated number of rows.
     pub rows: u64,
-    /// How many bytes the tables and indexes have.
+    /// Size of tables and indexes in bytes.
     pub bytes: u64,
-    /// The nodes that live.
+    /// The live nodes.
     pub nodes: Vec<NodeSeen>,
 }
 
 impl Status {
-    /// Whether a store can be kept safely on that server, in tables that this version knows.
+    /// Checks whether a store can be kept safely on the server, in tables that this version knows.
     ///
     /// # Errors
-    /// With what stands against it.
+    ///
+    /// Returns the reason if it cannot.
     pub fn check(&self) -> Result<(), String> {
         self.check_server()?;
         Layout::check(self.layout)
     }
 
-    /// Whether a store can be made in that database.
+    /// Checks whether a store can be created in the database.
     ///
     /// # Errors
-    /// With what stands against it.
+    ///
+    /// Returns the reason if it cannot.
     pub fn check_database(&self) -> Result<(), String> {
         self.check_server()?;
         match &*self.encoding {
@@ -76,10 +77,11 @@ impl Status {
         }
     }
 
-    /// Whether a store can be kept safely on that server.
+    /// Checks whether a store can be kept safely on the server.
     ///
     /// # Errors
-    /// With what stands against it.
+    ///
+    /// Returns the reason if it cannot.
     pub fn check_server(&self) -> Result<(), String> {
         if self.server_number < SERVER_MIN {
             return Err(format!(
@@ -98,10 +100,11 @@ impl Status {
     }
 }
 
-/// Looks at a store.
+/// Reads the state of a store.
 ///
 /// # Errors
-/// When the database does not answer.
+///
+/// Returns an error if the database does not respond.
 pub async fn status(address: &Address) -> Result<Status, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
     requirements::check_sessions(address, &session).await?;

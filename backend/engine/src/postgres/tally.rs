@@ -1,10 +1,10 @@
-//! Counters in the database: each writer adds to separate rows, so that none waits for another one,
-//! and a counter is the sum of its rows. Rows that rest are folded into one, in which the numbers are
-//! packed, eight bytes each; there also lies what an earlier layout counted.
+//! Counters in the database. Each writer adds to its own rows, so that writers do not wait for each
+//! other, and a counter is the sum of its rows. Idle rows are folded into one that packs the
+//! numbers, eight bytes each; it also contains counts from earlier layouts.
 
 use crate::kind::Kind;
 
-/// How many numbers a counter has at most.
+/// Maximum numbers per counter.
 pub(super) const NUMBERS: usize = 6;
 const LEAST: &str = "'-9223372036854775808'::bigint";
 const GREATEST: &str = "'9223372036854775807'::bigint";
@@ -13,13 +13,13 @@ fn table(schema: &str) -> String {
     format!("{schema}.{}", Kind::Counter.table())
 }
 
-/// What is written of each number, one after the other.
+/// Returns SQL for each number, joined by `between`.
 fn each(between: &str, write: impl Fn(usize) -> String) -> String {
     let all: Vec<_> = (0..NUMBERS).map(write).collect();
     all.join(between)
 }
 
-/// One of the numbers that are packed in a value.
+/// Returns SQL for one of the numbers packed in a value.
 fn packed(value: &str, at: usize) -> String {
     let (begin, first) = (at * 8, at * 8 + 1);
     format!(
@@ -28,14 +28,14 @@ fn packed(value: &str, at: usize) -> String {
     )
 }
 
-/// The sums of rows, packed.
+/// Returns SQL for the packed sums of rows.
 fn sums() -> String {
     each(" || ", |at| {
         format!("int8send(least(greatest(sum(u.n{at}), {LEAST}), {GREATEST})::bigint)")
     })
 }
 
-/// All rows of some counters.
+/// Returns SQL for all rows of some counters.
 fn rows(schema: &str, of: &str) -> String {
     let unpacked = each(", ", |at| packed("t.value", at) + &format!(" AS n{at}"));
     let names = each(", ", |at| format!("t.n{at}"));
@@ -46,7 +46,7 @@ fn rows(schema: &str, of: &str) -> String {
     )
 }
 
-/// The sum of a counter's rows.
+/// Returns SQL for the sum of a counter's rows.
 fn sum_of(schema: &str, key: &str) -> String {
     format!(
         "CROSS JOIN LATERAL (SELECT max(u.version) AS version, {} AS value FROM {}) AS c",
@@ -55,7 +55,6 @@ fn sum_of(schema: &str, key: &str) -> String {
     )
 }
 
-/// Counters by key.
 pub(super) fn get(schema: &str) -> String {
     format!(
         "SELECT x.n, c.version, c.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) {} \
@@ -64,7 +63,8 @@ pub(super) fn get(schema: &str) -> String {
     )
 }
 
-/// Counters by a stretch of keys. Each table gives so many keys in order, of which the first remain.
+/// Reads counters in a range of keys. Each table contributes up to the limit, and the first of all
+/// remain.
 pub(super) fn page(schema: &str, way: &str) -> String {
     let of_stretch = format!("WHERE key >= $1 AND key < $2 ORDER BY key {way} LIMIT $3");
     format!(
@@ -96,7 +96,7 @@ pub(super) fn add(schema: &str, version: &str) -> String {
     )
 }
 
-/// Folds rows that were not added to since a version.
+/// Folds rows not changed since a version.
 pub(super) fn fold(schema: &str) -> String {
     let value = each(" || ", |at| {
         let (old, new) = (packed("c.value", at), packed("excluded.value", at));
@@ -116,7 +116,7 @@ pub(super) fn fold(schema: &str) -> String {
     )
 }
 
-/// Removes folded rows that have no number left.
+/// Deletes folded rows that are all zeros.
 pub(super) fn zeros(schema: &str) -> String {
     format!(
         "DELETE FROM {} AS t USING unnest($1::bytea[]) AS x(k) WHERE t.key = x.k \

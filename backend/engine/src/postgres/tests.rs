@@ -1,4 +1,4 @@
-//! The engine on a real server.
+//! Tests of the engine on a real server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,7 +35,7 @@ mod several;
 mod tally;
 mod together;
 
-/// A schema with empty tables; none where no server is installed.
+/// Creates a schema with empty tables; `None` if no server is installed.
 async fn fresh() -> Option<Address> {
     let (url, password, schema) = server::vacant()?;
     let address = Address::parse(&url, Some(password), &schema).unwrap();
@@ -47,7 +47,7 @@ async fn open(address: &Address) -> PostgresEngine {
     PostgresEngine::open(address.clone(), None).await.unwrap()
 }
 
-/// Several engines over one store, each call to the next one.
+/// Several engines on one store, used in turn.
 #[derive(Debug)]
 struct Spread {
     engines: [PostgresEngine; 3],

@@ -1,4 +1,4 @@
-//! TLS to the database, with channel binding: an attacker in between cannot relay a login.
+//! TLS to the database with channel binding, so that a man in the middle cannot relay a login.
 
 use std::{
     io,
@@ -21,21 +21,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::{TlsConnector, client};
 
-/// Makes connections secure.
 #[derive(Debug, Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
-/// What is held against a server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verify {
-    /// That an authority vouches for it, and that it is for the host that was called.
+    /// By authority and host name.
     Full,
-    /// That an authority vouches for it.
+    /// By authority only.
     Authority,
 }
 
 impl Tls {
-    /// What trusts no one: for connections that never ask for it.
+    /// Creates a connector without trust anchors, for connections that never use TLS.
     pub(super) fn none() -> Result<Self, String> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder
@@ -48,7 +46,8 @@ impl Tls {
     }
 
     /// # Errors
-    /// With what is wrong with the authorities.
+    ///
+    /// Returns a description of what is wrong with the authorities.
     pub(super) fn new(roots: RootCertStore, verify: Verify) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -69,7 +68,7 @@ impl Tls {
     }
 }
 
-/// Takes a certificate for whatever host, if an authority vouches for it.
+/// Accepts a certificate for any host if an authority signed it.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 
@@ -123,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<Handshake> {
         let config = Arc::clone(&self.0);
-        // A socket of the machine has no name, and is not asked for TLS.
+        // A Unix socket has no name and does not use TLS.
         let name = if domain.is_empty() {
             "localhost"
         } else {
@@ -135,7 +134,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     }
 }
 
-/// A handshake with one host.
 pub(super) struct Handshake {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -155,7 +153,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Hands
     }
 }
 
-/// A connection with TLS.
 #[derive(Debug)]
 pub(super) struct Secured<S>(Box<client::TlsStream<S>>);
 
@@ -170,8 +167,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secured<S> {
     }
 }
 
-/// The digest of a certificate by the hash that it is signed with, SHA-256 in place of weaker ones
-/// (RFC 5929, 4.1); none where it is signed with something else.
+/// Returns the digest of a certificate by the hash that it is signed with, or SHA-256 if that is
+/// weaker (RFC 5929, 4.1); `None` for other signatures.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     let algorithm = parsed.signature_algorithm.algorithm.to_id_string();

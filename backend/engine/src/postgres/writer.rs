@@ -1,5 +1,5 @@
-//! The one task of a lane that writes: it takes what waits, commits it as one transaction, and
-//! finds out its outcome when the connection breaks.
+//! The write task of a lane: it commits everything that waits as one transaction, and finds out the
+//! outcome when the connection breaks.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -41,21 +41,20 @@ use crate::{
     position::LogPosition,
 };
 
-/// How often a group is taken apart before its sets go one by one.
+/// Number of times a group is split before its sets are committed one by one.
 const ROUNDS_TOGETHER: u32 = 3;
-/// How often a set that nothing seems to stand against may fail alone.
+/// Number of times a set without an apparent conflict may fail alone.
 const ROUNDS_ALONE: u32 = 6;
-/// The first pause after a fault that passes; each next one may be twice as long,
+/// The first pause after a transient error; each following one may be twice as long,
 const PAUSE: Duration = Duration::from_millis(10);
 /// up to this.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// What no writer's row says.
+/// An epoch that no writer's row has.
 const NO_EPOCH: i64 = -1;
 
 type Verdict = Result<Applied, EngineError>;
 
-/// What waits for a writer.
 #[derive(Debug)]
 pub(super) struct Queue {
     sender: mpsc::Sender<Waiting>,
@@ -66,14 +65,14 @@ pub(super) struct Queue {
 #[derive(Debug)]
 struct Waiting {
     set: Set,
-    /// Set when it is sent to the database, or when its caller gives up before that.
+    /// Set when it is sent to the database, or when its caller gives up before.
     begun: Arc<AtomicBool>,
     is_sent: bool,
     answer: oneshot::Sender<Verdict>,
 }
 
 impl Waiting {
-    /// Marks it as sent; none when its caller has given up.
+    /// Marks it as sent; returns `None` if its caller has given up.
     fn begin(mut self) -> Option<Self> {
         let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
         self.is_sent = true;
@@ -82,7 +81,7 @@ impl Waiting {
 }
 
 impl Queue {
-    /// Has a set applied.
+    /// Queues a set and waits for the result.
     pub(super) async fn apply(&self, set: Set) -> Verdict {
         if !self.reach.is_within() {
             return Err(reach::away());
@@ -121,7 +120,6 @@ impl Queue {
     }
 }
 
-/// The writer of a lane.
 #[derive(Debug)]
 pub(super) struct Writer {
     address: Arc<Address>,
@@ -129,26 +127,26 @@ pub(super) struct Writer {
     id: [u8; 16],
     /// The session, and the epoch in which it writes.
     session: Option<(Session, i64)>,
-    /// The number of the newest try.
+    /// The number of the newest attempt.
     batch: i64,
-    /// A position before which nothing lies that it does not know the outcome of.
+    /// A position before which it knows the outcome of all its commits.
     settled: LogPosition,
-    /// Whether another client has removed the row that lets it write.
+    /// Whether another client has deleted its row, without which it cannot write.
     is_ousted: bool,
-    /// Whether it found no connection to write over.
+    /// Whether it cannot get a connection.
     is_stuck: watch::Sender<bool>,
-    /// What it renews, if it writes what a node owns.
+    /// The lease to renew, if it writes for the node's slots.
     lease: Option<Lease>,
-    /// When it renewed that last.
+    /// When the lease was last renewed.
     renewed: Option<Instant>,
-    /// Since when it is idle without a connection, though the database answers.
+    /// Since when it has been idle without a connection although the database responds.
     missing: Option<Instant>,
     queue: mpsc::Receiver<Waiting>,
     bytes: Arc<AtomicUsize>,
 }
 
 impl Writer {
-    /// Registers a writer, of which nothing lies in the log before a position.
+    /// Registers a writer that has nothing in the log before a position.
     pub(super) async fn register(
         address: Arc<Address>,
         known: Arc<LogCache>,
@@ -191,23 +189,21 @@ impl Writer {
         Ok((queue, writer))
     }
 
-    /// Its identity.
     pub(super) fn id(&self) -> [u8; 16] {
         self.id
     }
 
-    /// The same as the writer of what a node owns, which renews that.
+    /// Makes it the writer for the node's slots, which renews their lease.
     pub(super) fn renewing(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// What changes when it finds no connection to write over.
     pub(super) fn stuck(&self) -> watch::Receiver<bool> {
         self.is_stuck.subscribe()
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(super) async fn run(mut self) {
         let (mut taken, mut kept) = (Vec::new(), None::<Instant>);
         loop {
@@ -228,7 +224,7 @@ impl Writer {
         }
     }
 
-    /// Keeps its connection, and what the node owns over it.
+    /// Keeps the connection alive, and the lease over it.
     async fn keep(&mut self) {
         if self.is_ousted {
             return;
@@ -251,7 +247,6 @@ impl Writer {
         self.renew().await;
     }
 
-    /// Renews what the node owns, if it is time.
     async fn renew(&mut self) {
         let (Some((session, _)), Some(lease)) = (&self.session, &self.lease) else {
             return;
@@ -267,7 +262,7 @@ impl Writer {
         }
     }
 
-    /// Answers everybody in a batch.
+    /// Commits a batch and reports every outcome.
     #[expect(
         clippy::too_many_lines,
         reason = "one loop with an arm for each outcome"
@@ -285,7 +280,7 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return give_up(left, &error);
             }
-            // A commit that waits for others may be tried for long.
+            // A commit that conflicts with others may be retried for long.
             self.renew().await;
             let (group, rest) = choose(left, round);
             left = rest;
@@ -304,7 +299,7 @@ impl Writer {
                     counters.committed(group.len(), begun.elapsed());
                     self.address.observed.written();
                     left = self.committed(group, applied, left).await;
-                    // Sets that go one by one stay so.
+                    // Sets that are committed one by one remain so.
                     round = round / ROUNDS_TOGETHER * ROUNDS_TOGETHER;
                     round = round.min(ROUNDS_TOGETHER);
                 }
@@ -350,7 +345,7 @@ impl Writer {
         }
     }
 
-    /// Reconnects when the session is gone. What was left under way is over then.
+    /// Reconnects if the session is gone. Anything in flight has ended then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_ousted {
@@ -379,8 +374,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a session of a new epoch. Either what is under way holds the writer's row, then this
-    /// waits for its end; or it has not come to that, then it cannot be committed any more.
+    /// Begins a session with a new epoch. If a commit in flight holds the lock on the writer's row,
+    /// this waits for it to end; otherwise that commit can no longer succeed.
     async fn raise(&mut self) -> Result<(), EngineError> {
         let session = Session::open(&self.address, Role::Writer).await?;
         let raised = async {
@@ -415,13 +410,13 @@ impl Writer {
         burst::send(session, &plan::plan(&sets, token)).await
     }
 
-    /// The outcome of the newest try: where it stands, or none when it is not there and never will
-    /// be. Nothing when that is not found out in time.
+    /// Returns the outcome of the newest attempt: its result, or `Some(None)` if it never will be
+    /// in the log. Returns `None` if the outcome cannot be determined in time.
     async fn resolve(&mut self) -> Option<Option<Applied>> {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let mut pause = PAUSE;
         loop {
-            // Also who was ousted cannot commit any more, and may have done so before.
+            // An ousted writer cannot commit any more either, but may have done so before.
             let is_over = self.raise().await.is_ok() || self.is_ousted;
             if is_over && let Ok(written) = self.written().await {
                 tracing::info!(
@@ -458,7 +453,8 @@ impl Writer {
         }))
     }
 
-    /// Lets everybody know of a commit, and answers its sets and those that it shows to be wrong.
+    /// Publishes a commit, and reports the results of its sets and of those that it causes to
+    /// conflict.
     async fn committed(
         &mut self,
         group: Vec<Waiting>,
@@ -487,13 +483,13 @@ impl Writer {
             now.extend(sets.flat_map(|set| left_by(set, applied.version)));
         }
         for waiting in group {
-            // The caller that dropped the call does not wait.
+            // Fails if the caller dropped the call.
             drop(waiting.answer.send(Ok(applied)));
         }
         sift(left, |set| refuted(set, &now))
     }
 
-    /// Answers the sets that cannot be applied; leaves the others.
+    /// Rejects the sets that cannot be applied and returns the others.
     async fn isolate(&mut self, left: VecDeque<Waiting>, round: u32) -> VecDeque<Waiting> {
         let Some((session, epoch)) = &self.session else {
             return left;
@@ -539,7 +535,7 @@ fn ousted() -> EngineError {
     EngineError::Unavailable("the other nodes have forgotten this one".into())
 }
 
-/// Takes the sets that can be written together; those after some rounds one by one.
+/// Selects the sets that can be written together; after some rounds, one by one.
 fn choose(left: VecDeque<Waiting>, round: u32) -> (Vec<Waiting>, VecDeque<Waiting>) {
     let sets_max = if round < ROUNDS_TOGETHER {
         STORE_BATCH_SETS_MAX
@@ -565,7 +561,7 @@ fn put_back(left: &mut VecDeque<Waiting>, group: Vec<Waiting>) {
     }
 }
 
-/// Answers the sets against which something stands, and leaves the others.
+/// Rejects the conflicting sets and returns the others.
 fn sift(
     left: VecDeque<Waiting>,
     against: impl Fn(&Set) -> Option<EngineError>,

@@ -1,19 +1,17 @@
-//! Buffers that are added one by one and stay where they are, so that who reads needs no lock.
+//! An append-only list of buffers that never move, so that readers need no lock.
 
 use std::sync::{
     OnceLock,
     atomic::{AtomicU32, Ordering},
 };
 
-/// The first shelf holds so many; each further one twice the number.
+/// Capacity of the first shelf; each following shelf doubles it.
 const FIRST_SHELF: u32 = 64;
-/// Enough for as many buffers as there are numbers.
+/// Number of shelves; enough for any `u32`.
 const SHELVES: usize = 27;
 
-/// One buffer's position on a shelf.
 type Slot = OnceLock<Vec<u8>>;
 
-/// Buffers by number.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     shelves: [OnceLock<Box<[Slot]>>; SHELVES],
@@ -21,7 +19,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// Keeps a buffer; answers its number. One thread adds.
+    /// Stores a buffer and returns its number. Only one thread adds.
     pub(super) fn add(&self, buffer: Vec<u8>) -> u32 {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let (shelf, at) = position(number);
@@ -29,12 +27,12 @@ impl Arena {
             let count = (FIRST_SHELF as usize) << shelf;
             std::iter::repeat_with(OnceLock::new).take(count).collect()
         });
-        // A number is given once, so that the slot is empty.
+        // Each number is assigned once, so the slot is empty.
         slots[at].get_or_init(|| buffer);
         number
     }
 
-    /// A buffer; empty when there is none of that number.
+    /// Returns a buffer, or an empty slice if the number is not assigned.
     pub(super) fn get(&self, number: u32) -> &[u8] {
         let (shelf, at) = position(number);
         let slot = self.shelves[shelf].get().and_then(|slots| slots.get(at));
@@ -42,7 +40,6 @@ impl Arena {
     }
 }
 
-/// The shelf and the position on it.
 fn position(number: u32) -> (usize, usize) {
     let number = u64::from(number) + u64::from(FIRST_SHELF);
     let shelf = number.ilog2() - FIRST_SHELF.ilog2();

@@ -1,32 +1,31 @@
-//! Rows as the log writes them and as memory keeps them: one after the other in one buffer, laid
-//! out once.
+//! The encoding of rows in the log and in memory: consecutive in one buffer, so that rows are
+//! encoded only once.
 
 use super::cell::{self, Space};
 
-/// Before each row: the length of its key with two marks, and the length of its cell.
+/// Size of a row's head: the length of its key with two flags, and the length of its cell.
 const HEAD_BYTES: usize = 8;
-/// The row was removed; it has no cell.
+/// Flag of a deleted row; it has no cell.
 const REMOVED: u32 = 1 << 31;
-/// Nothing was seen under the key before.
+/// Flag of a row whose key did not exist before.
 const NEW: u32 = 1 << 30;
 
-/// A row of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchRow<'a> {
     pub(super) key: &'a [u8],
-    /// None where the row was removed.
+    /// `None` if the row was deleted.
     pub(super) cell: Option<&'a [u8]>,
-    /// Whether nothing was seen under the key before.
+    /// Whether the key did not exist before.
     pub(super) is_new: bool,
 }
 
-/// Rows in the order in which they were written.
+/// Rows in the order they were written.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
 }
 
-/// Where a row lies in a batch.
+/// The location of a row in a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     start: usize,
@@ -49,12 +48,12 @@ impl Batch {
         self.bytes
     }
 
-    /// Adds a record, which is still to be sealed with its version.
+    /// Adds a record, which must still be sealed with its version.
     pub(super) fn record(&mut self, space: Space, key: &[u8], value: &[u8], is_new: bool) -> Span {
         self.row(space, key, is_new, |bytes| cell::begin_record(bytes, value))
     }
 
-    /// Adds an entry that leads to a record, and was not there.
+    /// Adds a new entry that points to a record.
     pub(super) fn entry(&mut self, space: Space, key: &[u8], target: &[u8]) -> Span {
         let span = self.row(space, key, true, |bytes| cell::begin(bytes, target));
         let row = &mut self.bytes[span.start + HEAD_BYTES..span.end];
@@ -63,7 +62,7 @@ impl Batch {
         span
     }
 
-    /// Adds a row that is sealed, and was not there.
+    /// Adds a new row that is already sealed.
     pub(super) fn sealed(&mut self, key: &[u8], cell: &[u8]) {
         self.whole(key, cell, NEW);
     }
@@ -81,7 +80,7 @@ impl Batch {
         self.end(start, cell.len());
     }
 
-    /// Adds that a row is gone.
+    /// Adds the deletion of a row.
     pub(super) fn removal(&mut self, key: &[u8]) {
         let start = self.begin(key.len(), REMOVED);
         self.bytes.extend_from_slice(key);
@@ -118,19 +117,16 @@ impl Batch {
         position.copy_from_slice(&length(cell_bytes).to_be_bytes());
     }
 
-    /// Seals a record with its version.
     pub(super) fn seal(&mut self, span: Span, version: u64) {
         let row = &mut self.bytes[span.start + HEAD_BYTES..span.end];
         let (key, cell) = row.split_at_mut(span.cell - span.start - HEAD_BYTES);
         cell::seal_record_in_place(key, version, cell);
     }
 
-    /// The cell of a row.
     pub(super) fn cell(&self, span: Span) -> &[u8] {
         &self.bytes[span.cell..span.end]
     }
 
-    /// The key of a row.
     pub(super) fn key(&self, span: Span) -> &[u8] {
         &self.bytes[span.start + HEAD_BYTES..span.cell]
     }
@@ -141,7 +137,7 @@ fn length(bytes: usize) -> u32 {
     bytes.expect("a key or a cell is far below 1 GiB")
 }
 
-/// The row that begins at a position; none where no whole row does.
+/// Returns the row at an offset, or `None` if there is no whole row.
 pub(super) fn row_at(bytes: &[u8], at: usize) -> Option<BatchRow<'_>> {
     let (head, rest) = bytes.get(at..)?.split_first_chunk::<HEAD_BYTES>()?;
     let (marked, cell_bytes) = head.split_at(4);
@@ -157,7 +153,7 @@ pub(super) fn row_at(bytes: &[u8], at: usize) -> Option<BatchRow<'_>> {
     })
 }
 
-/// The rows of a batch, each with where it begins. Ends early where the bytes are no row.
+/// Iterates over the rows of a batch with their offsets. Stops at malformed bytes.
 pub(super) fn rows(bytes: &[u8]) -> impl Iterator<Item = (usize, BatchRow<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
-//! A checksum for every block of the file, so that no changed byte is ever taken for data.
+//! Checksums for all blocks of the file, so that corrupted bytes are never used as data.
 //!
 //! redb verifies its pages when it repairs, not when it reads: a flipped bit in a branch page hides
-//! records, and no checksum inside a record can tell. So the sums of all blocks are held in memory,
-//! kept beside the file when it is closed, and compared with every block that is read. Meanwhile a
-//! journal has them, for the life after one that was killed.
+//! records, which no checksum inside a record can detect. So the checksums of all blocks are kept
+//! in memory, compared with every block that is read, and stored next to the file when it is
+//! closed. A journal records them in between, for the next start after a crash.
 
 use std::{
     io,
@@ -21,41 +21,40 @@ use super::{
 };
 
 const BLOCK_BYTES: usize = 4096;
-/// Stands for a sum that is not known yet.
+/// Placeholder for an unknown checksum.
 const UNKNOWN: u32 = 0;
 const LAYOUT: u32 = 1;
 
-/// A file whose blocks are compared with their checksums.
+/// A file whose blocks are verified with checksums.
 #[derive(Debug)]
 pub(super) struct Blocks {
     file: Box<dyn StorageBackend>,
     medium: Arc<dyn Medium>,
     sums: RwLock<Vec<u32>>,
     notes: Mutex<Notes>,
-    /// Whether something was written that was not synced, or failed to be.
+    /// Whether some writes are not synced, or the sync failed.
     is_unsynced: AtomicBool,
 }
 
-/// What is still to be noted, and where; nowhere when there is no journal.
+/// The journal, if any, and the checksums to write to it.
 #[derive(Debug, Default)]
 struct Notes {
     changed: Vec<Sum>,
     journal: Option<Journal>,
 }
 
-/// Whence the sums of a file are known.
+/// The source of a file's checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
-    /// They are not: each is learned when its block is first read.
+    /// None; each checksum is learned when its block is first read.
     Not,
-    /// They were kept when the file was closed.
+    /// Stored when the file was closed.
     Kept,
-    /// A journal has them.
     Noted,
 }
 
 impl Blocks {
-    /// Opens the file with the sums that are known for it; those of a journal only if asked to.
+    /// Opens the file with its known checksums; those in a journal are used only if `by_journal`.
     pub(super) fn open(medium: Arc<dyn Medium>, by_journal: bool) -> io::Result<(Self, Known)> {
         let file = medium.open()?;
         let block_count = usize_of(file.len()?)?.div_ceil(BLOCK_BYTES);
@@ -69,8 +68,8 @@ impl Blocks {
         if block_count == 0 {
             return Ok((blocks, Known::Kept));
         }
-        // The first block changes with every commit, so it reports whether sums are of this state
-        // of the file.
+        // The first block changes with every commit, so it shows whether the checksums belong to
+        // this state of the file.
         let (_, first) = blocks.covering(0, 1)?;
         let first = sum(&first);
         let kept = blocks.medium.checksums().and_then(|kept| decode(&kept));
@@ -94,7 +93,7 @@ impl Blocks {
         Ok((blocks, Known::Noted))
     }
 
-    /// Begins a journal with all sums that are known, which must have been verified.
+    /// Starts a journal with all known checksums, which must have been verified.
     pub(super) fn begin_journal(&self) {
         let mut notes = self.notes();
         let known: Vec<Sum> = {
@@ -114,7 +113,7 @@ impl Blocks {
         };
     }
 
-    /// Without a journal the file is scanned after a kill, so an error costs time only.
+    /// Without a journal the file is scanned after a crash, so an error only costs time.
     fn end_journal(&self, error: &io::Error) {
         tracing::debug!(%error, "no journal of checksums");
         self.medium.end_journal();
@@ -124,7 +123,7 @@ impl Blocks {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers sums to be noted with the next sync.
+    /// Remembers checksums to be written to the journal at the next sync.
     fn changed(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
         let mut notes = self.notes();
         if notes.journal.is_some() {
@@ -134,7 +133,7 @@ impl Blocks {
         }
     }
 
-    /// Notes what changed, before it is on disk for good.
+    /// Writes changed checksums to the journal, before the blocks are durable.
     fn note(&self) {
         let mut notes = self.notes();
         let Notes { changed, journal } = &mut *notes;
@@ -152,7 +151,7 @@ impl Blocks {
         }
     }
 
-    /// Reads the whole blocks that a stretch touches; answers where they begin.
+    /// Reads the blocks that cover a range; returns their offset and content.
     fn covering(&self, offset: u64, length: usize) -> io::Result<(u64, Vec<u8>)> {
         let block_bytes = BLOCK_BYTES as u64;
         let start = offset / block_bytes * block_bytes;
@@ -163,7 +162,7 @@ impl Blocks {
         Ok((start, bytes))
     }
 
-    /// Compares whole blocks with their sums, and learns those that are not known.
+    /// Verifies whole blocks, and learns unknown checksums.
     fn verify(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
         let first = usize_of(start)? / BLOCK_BYTES;
         let mut unknown = Vec::new();
@@ -204,7 +203,7 @@ impl Blocks {
     }
 }
 
-/// Blocks as redb takes them, while others keep a hand on them.
+/// The backend passed to redb, which shares the blocks with others.
 #[derive(Debug, Clone)]
 pub(super) struct Handle(pub(super) Arc<Blocks>);
 
@@ -235,7 +234,6 @@ impl StorageBackend for Handle {
 }
 
 impl Blocks {
-    /// How long the file is.
     pub(super) fn len(&self) -> io::Result<u64> {
         self.file.len()
     }
@@ -286,7 +284,7 @@ impl Blocks {
         position
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
-        // It is noted first: after a kill in between, one sum or the other is found.
+        // Recorded before the write: after a crash in between, either checksum is accepted.
         self.set_sums(start, &bytes)?;
         self.note();
         self.file.write(offset, data)
@@ -295,7 +293,7 @@ impl Blocks {
     fn close(&self) -> io::Result<()> {
         let is_kept = !self.is_unsynced.load(Ordering::Acquire) && {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
-            // Without them the file is scanned at the next start, so a failure costs time only.
+            // Without checksums the file is scanned at the next start, so an error only costs time.
             self.medium.keep_checksums(&encode(&sums)).is_ok()
         };
         if is_kept {
@@ -310,7 +308,7 @@ fn is_whole(offset: u64, length: usize) -> bool {
     offset.is_multiple_of(BLOCK_BYTES as u64) && length.is_multiple_of(BLOCK_BYTES)
 }
 
-/// The checksum of a block; never [`UNKNOWN`].
+/// Computes the checksum of a block; never [`UNKNOWN`].
 fn sum(block: &[u8]) -> u32 {
     crc32c::crc32c(block).max(UNKNOWN + 1)
 }

@@ -1,7 +1,7 @@
-//! One row of the file: a key that begins with its space, and a value that carries a checksum.
+//! The encoding of rows in the file: a key that begins with its space, and a value with a checksum.
 //!
-//! All rows but entries by event lie in one table. redb does not verify what it reads; a row whose
-//! bytes changed on disk is reported by its checksum.
+//! All rows except entries by event are in one table. redb does not verify what it reads, so the
+//! checksum detects rows that were corrupted on disk.
 
 use redb::{ReadOnlyTable, TableDefinition};
 
@@ -12,25 +12,20 @@ use crate::{
     read::Range,
 };
 
-/// The one table.
 pub(super) const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
-/// A table of rows that is only read.
 pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 const CHECKSUM_BYTES: usize = 4;
 const VERSION_BYTES: usize = 8;
-/// Kinds lie below it, indexes above it.
+/// The first number of an index; kinds have lower ones.
 const FIRST_INDEX: u8 = 0x40;
 const LOG: u8 = 0x80;
 
-/// What a row belongs to. The numbers are on disk.
+/// The namespace of a row. The numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Space {
-    /// The records of a kind.
     Records(Kind),
-    /// The entries of an index.
     Entries(Index),
-    /// The change log.
     Log,
 }
 
@@ -43,28 +38,25 @@ impl Space {
         }
     }
 
-    /// The key of a row.
     pub(super) fn key(self, key: &[u8]) -> Vec<u8> {
         [&[self.byte()], key].concat()
     }
 
-    /// Adds the key of a row to bytes.
     pub(super) fn append_key(self, key: &[u8], bytes: &mut Vec<u8>) {
         bytes.push(self.byte());
         bytes.extend_from_slice(key);
     }
 
-    /// A lower bound of the first key of its rows, and the first key after them.
+    /// Returns a lower bound of its keys, and the first key after them.
     pub(super) fn bounds(self) -> (Vec<u8>, Vec<u8>) {
         (vec![self.byte()], vec![self.byte() + 1])
     }
 
-    /// Whether a row belongs to it.
     pub(super) fn holds(self, key: &[u8]) -> bool {
         key.first() == Some(&self.byte())
     }
 
-    /// The keys of a stretch of rows.
+    /// Converts a range of keys into a range of full keys.
     pub(super) fn range(self, range: &Range) -> Range {
         let end = match &range.end {
             Some(end) => self.key(end),
@@ -76,25 +68,24 @@ impl Space {
         }
     }
 
-    /// The record of a row; none when it is none.
+    /// Returns the record of a row, or `None` if the row is not a record.
     pub(super) fn record(key: &[u8]) -> Option<RecordName> {
         let kind = Kind::from_number(*key.first()?)?;
         Some((kind, Self::strip(key).to_vec()))
     }
 
-    /// The index of a row; none when it is no entry.
+    /// Returns the index of a row, or `None` if the row is not an index entry.
     pub(super) fn index(key: &[u8]) -> Option<Index> {
         let of = |index: &Index| FIRST_INDEX + *index as u8 == key[0];
         Index::ALL.into_iter().find(|it| !key.is_empty() && of(it))
     }
 
-    /// The key within the space.
     pub(super) fn strip(key: &[u8]) -> &[u8] {
         key.get(1..).unwrap_or_default()
     }
 }
 
-/// Puts a checksum over the key and the parts before the parts.
+/// Prefixes the parts with a checksum over the key and the parts.
 pub(super) fn seal(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let part_bytes: usize = parts.iter().map(|part| part.len()).sum();
     let mut cell = Vec::with_capacity(CHECKSUM_BYTES + part_bytes);
@@ -106,13 +97,13 @@ pub(super) fn seal(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     cell
 }
 
-/// Adds a cell to bytes that is still to be sealed.
+/// Appends a cell, which must still be sealed.
 pub(super) fn begin(bytes: &mut Vec<u8>, body: &[u8]) {
     bytes.extend_from_slice(&[0; CHECKSUM_BYTES]);
     bytes.extend_from_slice(body);
 }
 
-/// Adds the cell of a record to bytes that is still to be sealed with its version.
+/// Appends the cell of a record, which must still be sealed with its version.
 pub(super) fn begin_record(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend_from_slice(&[0; CHECKSUM_BYTES + VERSION_BYTES]);
     bytes.extend_from_slice(value);
@@ -133,10 +124,11 @@ pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
     seal_in_place(key, cell);
 }
 
-/// Takes the checksum off.
+/// Verifies and removes the checksum.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] when key and value are not those that were written together.
+///
+/// Returns [`EngineError::Corrupt`] if key and value were not written together.
 pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineError> {
     let body = cell.split_first_chunk::<CHECKSUM_BYTES>();
     let body = body.filter(|(stored, body)| **stored == checksum(key, body).to_be_bytes());
@@ -144,10 +136,11 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
         .ok_or_else(|| EngineError::Corrupt(format!("the row {} has another checksum", Named(key))))
 }
 
-/// Parts the version from the value of a record.
+/// Splits a record's cell into version and value.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] as [`open`].
+///
+/// Returns the same errors as [`open`].
 pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u8]), EngineError> {
     let body = open(key, cell)?.split_first_chunk::<VERSION_BYTES>();
     let (version, value) =
@@ -156,12 +149,12 @@ pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u
 }
 
 fn checksum(key: &[u8], body: &[u8]) -> u32 {
-    // The length parts key from body, so that no byte can move from one to the other.
+    // The length separates key and body, so that no byte can move between them.
     let checksum = crc32c::crc32c(&(key.len() as u64).to_be_bytes());
     crc32c::crc32c_append(crc32c::crc32c_append(checksum, key), body)
 }
 
-/// A key as a person can read it out.
+/// Displays a key in readable form.
 struct Named<'a>(&'a [u8]);
 
 impl std::fmt::Display for Named<'_> {

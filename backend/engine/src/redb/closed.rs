@@ -1,18 +1,16 @@
-//! Why there is no open tree.
+//! The reason why no tree is open.
 
 use crate::fault::EngineError;
 
-/// Why there is no open tree.
 #[derive(Debug, Clone)]
 pub(super) struct Closed {
     why: String,
     is_damaged: bool,
-    /// Whether it is about to be opened again.
+    /// Whether it is about to be reopened.
     pub(super) is_passing: bool,
 }
 
 impl Closed {
-    /// It is about to be opened again.
     pub(super) fn for_now() -> Self {
         Self {
             why: "its file is being opened again after an error".into(),
@@ -21,7 +19,6 @@ impl Closed {
         }
     }
 
-    /// It stays closed.
     pub(super) fn for_good() -> Self {
         Self {
             why: "it is closed".into(),

@@ -1,5 +1,4 @@
-//! What a set of changes expects, compared with what is there: all of it, before any of it is
-//! written.
+//! Checks of a set's expectations; all of them before anything is written.
 
 use super::{
     cell::{self, Space},
@@ -12,11 +11,12 @@ use crate::{
     fault::{EngineError, RecordName},
 };
 
-/// Compares a set with what is there, and answers the rows that follow from it. `definitions` is the newest position at which something changed
-/// that decisions rest on.
+/// Checks a set against the current rows, and returns the rows whose values depend on them.
+/// `definitions` is the newest position at which a definition changed.
 ///
 /// # Errors
-/// [`Fault::Asked`] when an expectation does not hold.
+///
+/// Returns [`Fault::Asked`] if an expectation is not met.
 pub(super) fn compare(
     set: &Set,
     view: &View<'_>,
@@ -74,7 +74,8 @@ pub(super) fn compare(
 }
 
 /// # Errors
-/// [`Fault::Asked`] when a record is not as it was expected.
+///
+/// Returns [`Fault::Asked`] if a record was not as expected.
 fn uncontested(contested: &mut Vec<RecordName>) -> Result<(), Fault> {
     if contested.is_empty() {
         return Ok(());
@@ -82,7 +83,7 @@ fn uncontested(contested: &mut Vec<RecordName>) -> Result<(), Fault> {
     Err(EngineError::Conflict(std::mem::take(contested)).into())
 }
 
-/// Finds the records, or those with entries, that must be new and are there.
+/// Finds records that must be new but exist, and records whose entries must be new but exist.
 fn absent(
     set: &Set,
     view: &View<'_>,

@@ -1,4 +1,4 @@
-//! What changed after a position in the log, read in one short transaction.
+//! Changes after a position in the log, read in one short transaction.
 
 use super::{fault::Fault, log, rows, view::Rows};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     read::{Direction, Range, Row},
 };
 
-/// Reads what changed after a position; none when that position is not in the log.
+/// Reads what changed after a position, or `None` if the position is not in the log.
 pub(super) fn after(
     rows: &impl Rows,
     position: LogPosition,
@@ -50,7 +50,7 @@ pub(super) fn after(
     Ok(Some(delta))
 }
 
-/// The records of a kind whose keys begin so.
+/// Reads the records of a kind with a key prefix.
 fn all(rows: &impl Rows, kind: Kind, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Row)>, Fault> {
     let range = Range::under(prefix);
     rows::page(rows, kind, &range, Direction::Ascending, usize::MAX)

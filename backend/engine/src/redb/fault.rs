@@ -1,23 +1,21 @@
-//! What goes wrong below, and what it means to who asked.
+//! Internal errors, and what they mean for callers.
 
 use std::io::{self, ErrorKind};
 
 use super::closed::Closed;
 use crate::fault::EngineError;
 
-/// Why something was not read or written.
+/// A failed read or write.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// Only what was asked for is concerned; the file is as well as before.
+    /// Concerns only the request; the file is intact.
     Asked(EngineError),
-    /// There is no open file.
     Closed(Closed),
-    /// The file is concerned: it takes no writes until it is opened again.
+    /// Concerns the file: it accepts no writes until it is reopened.
     File(redb::Error),
 }
 
 impl Fault {
-    /// Whether the disk has no room left.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Asked(error) => matches!(error, EngineError::Full(_)),
@@ -33,7 +31,7 @@ impl Fault {
 }
 
 impl From<Fault> for EngineError {
-    /// Holds for reads, and for writes that were not begun to be committed.
+    /// Valid for reads, and for writes whose commit was not started.
     fn from(fault: Fault) -> Self {
         let is_full = fault.is_full();
         match fault {

@@ -1,4 +1,4 @@
-//! Opening the file: only what is known to be whole is opened.
+//! Opening the file, after verifying that it is intact.
 
 use std::{
     cell::Cell,
@@ -24,7 +24,6 @@ use super::{
 };
 use crate::fault::EngineError;
 
-/// An engine's file.
 #[derive(Debug)]
 pub(super) struct File {
     medium: Arc<dyn Medium>,
@@ -32,13 +31,12 @@ pub(super) struct File {
     was_open: AtomicBool,
 }
 
-/// A file that was opened.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) database: Database,
-    /// Where its change log ends.
+    /// The end of its change log.
     pub(super) head: Head,
-    /// The life of the store whose frames in the log count.
+    /// The generation of the store whose log frames are valid.
     pub(super) life: Life,
     pub(super) blocks: Arc<Blocks>,
 }
@@ -60,9 +58,9 @@ impl File {
         self.medium.as_ref()
     }
 
-    /// Opens the file, or makes it when it is empty.
+    /// Opens the file, or creates it if it is empty.
     pub(super) fn open(&self) -> Result<Opened, Fault> {
-        // A file that is opened again after an error is scanned, whatever was noted of it.
+        // When reopened after an error, the file is scanned whatever the journal says.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
         if is_first {
             let (blocks, known) = self.blocks(true)?;
@@ -82,8 +80,8 @@ impl File {
     }
 
     fn open_blocks(&self, blocks: Blocks, known: Known) -> Result<Opened, Fault> {
-        // redb trusts parts of a file that was closed well. Without sums to compare, a changed byte
-        // in them can make it panic; nothing of it is used after that.
+        // redb trusts parts of a cleanly closed file, and can panic on a corrupted byte there if no
+        // checksums are known. Nothing of it is used after a panic.
         let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
         catch_unwind(open).unwrap_or_else(|_panic| {
             let why = "its allocation tables cannot be read".into();
@@ -127,19 +125,19 @@ fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
     }
 }
 
-/// The number of the life of the store in the one row of its table.
+/// The table whose single row is the number of the current generation.
 const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
-/// The number of the last life whose log has marks. Earlier versions leave it as it is.
+/// The number of the last generation whose log has marks. Earlier versions leave it unchanged.
 const MARKED: TableDefinition<'static, (), u64> = TableDefinition::new("marked life");
-/// Says that no frame of the log counts: all that was in it is in the tree.
+/// Means that no frame of the log is valid: everything in it is in the tree.
 pub(super) const NO_LIFE: u64 = 0;
 
-/// A life of the store, from an opening to its end.
+/// A generation of the store, from opening to closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Life {
     /// Its number, or [`NO_LIFE`].
     pub(super) number: u64,
-    /// Whether both files of the log begin with a mark of it.
+    /// Whether both log files begin with a mark of it.
     pub(super) is_marked: bool,
 }
 
@@ -157,7 +155,7 @@ fn read_life(database: &Database) -> Result<Life, Fault> {
     })
 }
 
-/// Has the frames of a life, whose log was begun, count from the commit on.
+/// Makes the frames of a generation valid from the commit on; its log must have been started.
 pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Fault> {
     transaction.open_table(LIFE)?.insert((), life)?;
     transaction.open_table(MARKED)?.insert((), life)?;

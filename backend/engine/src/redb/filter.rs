@@ -1,20 +1,19 @@
-//! What a run surely does not have: a blocked Bloom filter over the events that it has entries of.
+//! A blocked Bloom filter over the events in a run.
 
 use super::cell::Space;
 use crate::index::Index;
 
-/// Bits for an event: about one in a hundred that are not there is looked for in vain.
+/// Bits per event, for about 1 % false positives.
 const BITS_EACH: u64 = 12;
-/// All bits of an event lie in one block, which is a line of the processor's cache.
+/// Words per block. All bits of an event are in one block, the size of a cache line.
 const BLOCK_WORDS: u64 = 8;
 const BITS_SET: u32 = 5;
-/// An event's id, with which the keys of its entries begin.
+/// Length of an event's id, the prefix of its entries' keys.
 const EVENT_BYTES: usize = 16;
 
-/// The rows that are kept in runs.
+/// The space of rows that are stored in runs.
 pub(super) const SPACE: Space = Space::Entries(Index::OccurrenceByEvent);
 
-/// The event that a row of the space is about.
 pub(super) fn event_of(key: &[u8]) -> u128 {
     let event = Space::strip(key);
     let mut padded = [0; EVENT_BYTES];
@@ -23,7 +22,7 @@ pub(super) fn event_of(key: &[u8]) -> u128 {
     u128::from_be_bytes(padded)
 }
 
-/// The event that all keys of a stretch of the space are about; none when there may be several.
+/// Returns the event that all keys of a range belong to, or `None` if there may be several.
 pub(super) fn one_event(start: &[u8], end: &[u8]) -> Option<u128> {
     if Space::strip(start).len() < EVENT_BYTES {
         return None;
@@ -34,14 +33,14 @@ pub(super) fn one_event(start: &[u8], end: &[u8]) -> Option<u128> {
     is_one.then_some(first)
 }
 
-/// Events that may be there.
+/// A set of events that may be present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Filter {
     words: Vec<u64>,
 }
 
 impl Filter {
-    /// An empty one, for so many events.
+    /// Creates an empty filter for `count` events.
     pub(super) fn for_events(count: u64) -> Self {
         let blocks = (count * BITS_EACH).div_ceil(64 * BLOCK_WORDS).max(1);
         let words = usize::try_from(blocks * BLOCK_WORDS).unwrap_or(usize::MAX);
@@ -56,19 +55,18 @@ impl Filter {
         }
     }
 
-    /// Whether it may be there; where not, it is not.
+    /// Whether an event may be present; false is definite.
     pub(super) fn may_have(&self, event: u128) -> bool {
         let mut bits = self.bits(event);
         bits.all(|(word, bit)| self.words[word] & bit != 0)
     }
 
-    /// The words and bits of an event.
     fn bits(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
         let low = u64::try_from(event & u128::from(u64::MAX)).unwrap_or_default();
         let high = u64::try_from(event >> 64).unwrap_or_default();
         let (choice, mut positions) = (mixed(high ^ low.rotate_left(32)), mixed(low ^ high));
         let blocks = self.words.len() as u64 / BLOCK_WORDS;
-        // The upper half of the product is below the number of blocks, evenly.
+        // The upper half of the product is evenly distributed below the number of blocks.
         let block = (u128::from(choice) * u128::from(blocks)) >> 64;
         let first = usize::try_from(block).unwrap_or_default() * 8;
         (0..BITS_SET).map(move |_| {
@@ -86,7 +84,7 @@ impl Filter {
             .collect()
     }
 
-    /// None when the bytes are no filter.
+    /// Returns `None` if the bytes are not a filter.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         let is_whole = rest.is_empty() && !words.is_empty() && words.len() % 8 == 0;
@@ -96,7 +94,6 @@ impl Filter {
     }
 }
 
-/// Spreads a number over all bits.
 fn mixed(mut number: u64) -> u64 {
     number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -147,7 +144,7 @@ mod tests {
         for several in [Range::under(&event[..15]), Range::under(b""), two] {
             assert_eq!(event_of_range(&several), None);
         }
-        // The last event of all: its end is that of the space.
+        // The last event: its range ends with the space.
         let last = Range::under(&[255; 16]);
         assert_eq!(event_of_range(&last), None);
     }

@@ -1,18 +1,17 @@
-//! The checksums of blocks as they change, noted beside the file before it is synced, so that a
-//! store whose process was killed need not be scanned to be trusted.
+//! A journal of block checksums, written before each sync of the file, so that a store need not be
+//! scanned after a crash.
 //!
-//! The journal is not synced: it holds as long as the machine runs, which the medium sees to. What
-//! it says is compared before it is believed, and a store that differs from it is scanned.
+//! The journal is not synced: it is valid while the machine runs, which the medium checks. Its
+//! checksums are verified before use, and a store that differs from them is scanned.
 
 use std::io::{self, Write};
 
-/// Bytes of notes that may gather before the journal is begun again, when it began with less.
+/// Minimum journal size at which it is restarted; larger if it started larger.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The number of a block and its checksum.
 pub(super) type Sum = (u32, u32);
 
-/// A journal that is being written.
 pub(super) struct Journal {
     to: Box<dyn Write + Send + Sync>,
     bytes: usize,
@@ -27,7 +26,7 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Continues with a journal that was begun with so many bytes.
+    /// Continues a journal that started with `start_bytes`.
     pub(super) fn new(to: Box<dyn Write + Send + Sync>, start_bytes: usize) -> Self {
         Self {
             to,
@@ -36,29 +35,27 @@ impl Journal {
         }
     }
 
-    /// Notes what changed.
     pub(super) fn note(&mut self, changed: &[Sum]) -> io::Result<()> {
         let note = encode(changed);
         self.bytes += note.len();
         self.to.write_all(&note)
     }
 
-    /// Whether it should be begun again, to be short.
+    /// Whether it should be restarted to be short.
     pub(super) fn is_long(&self) -> bool {
         self.bytes > self.bytes_max
     }
 }
 
-/// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Noted {
-    /// The newest sum of each block, in the order in which they were noted.
+    /// The newest checksum of each block, in journal order.
     pub(super) sums: Vec<Sum>,
-    /// The last two sums of the first block: it is noted before it is written.
+    /// The last two checksums of the first block, which is recorded before it is written.
     pub(super) first: Vec<u32>,
 }
 
-/// One note: its checksum, how many sums follow, and these.
+/// Encodes an entry: its checksum, the number of block checksums, and those.
 pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
     let count = u32::try_from(sums.len()).unwrap_or(u32::MAX);
     let mut note = Vec::with_capacity(8 + 8 * sums.len());
@@ -73,7 +70,7 @@ pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
     note
 }
 
-/// Reads the notes up to the first that is not whole: the process ended while it was written.
+/// Reads the entries up to the first incomplete one, which was being written during the crash.
 pub(super) fn read(mut journal: &[u8]) -> Noted {
     let mut noted = Noted::default();
     while let Some((sums, rest)) = read_note(journal) {

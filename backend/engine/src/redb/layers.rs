@@ -1,4 +1,4 @@
-//! What everybody reads, as it is published: a holder keeps one snapshot and blocks no one.
+//! Published snapshots of all rows. Readers hold a snapshot and block nobody.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,27 +6,26 @@ use arc_swap::ArcSwap;
 
 use super::{closed::Closed, memtable::Memtable, tree::Tree};
 
-/// All rows of one moment, the newest above.
+/// All rows at one point in time, the newest layer first.
 #[derive(Debug, Clone)]
 pub(super) struct Layers {
-    /// What the log has in the file that is being written.
+    /// Rows in the log file that is being written.
     pub(super) active: Memtable,
-    /// What the log has in its other file, on the way into the tree.
+    /// Rows in the other log file, on their way into the tree.
     pub(super) moving: Option<Moving>,
-    /// The rest; or why it cannot be read.
+    /// The remaining rows, or why they cannot be read.
     pub(super) tree: Result<Arc<Tree>, Closed>,
 }
 
-/// Rows on their way into the tree.
 #[derive(Debug, Clone)]
 pub(super) struct Moving {
     pub(super) memory: Memtable,
-    /// The last commit that they are of.
+    /// Their last commit.
     pub(super) through: u64,
 }
 
 impl Layers {
-    /// Whether the tree is still the one of these.
+    /// Whether both have the same tree.
     pub(super) fn is_current(&self, newer: &Self) -> bool {
         match (&self.tree, &newer.tree) {
             (Ok(ours), Ok(theirs)) => Arc::ptr_eq(ours, theirs),
@@ -34,7 +33,7 @@ impl Layers {
         }
     }
 
-    /// About how much of it is in memory, waiting to be moved.
+    /// Approximate memory of the rows waiting to be moved.
     pub(super) fn bytes(&self) -> usize {
         let moving = self
             .moving
@@ -44,7 +43,6 @@ impl Layers {
     }
 }
 
-/// Layers as they change.
 #[derive(Debug)]
 pub(super) struct Published {
     current: ArcSwap<Layers>,
@@ -59,12 +57,10 @@ impl Published {
         }
     }
 
-    /// As they are now.
     pub(super) fn get(&self) -> Arc<Layers> {
         self.current.load_full()
     }
 
-    /// Publishes what happens to them.
     pub(super) fn change(&self, change: impl FnOnce(&mut Layers)) {
         let changing = self.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Entries by event that an earlier version of the service put among the other rows: they stay there
-//! as the oldest of all, and a filter of them is made while the store is in use.
+//! Entries by event that an earlier version of the service stored among the other rows. They remain
+//! there as the oldest layer, and a filter for them is built in the background.
 
 use std::sync::OnceLock;
 
@@ -11,12 +11,12 @@ use super::{
     filter::{self, Filter},
 };
 
-/// Entries that are read at a time.
+/// Entries read at a time.
 const SLICE: usize = 50_000;
-/// An entry by event has at least so many neighbours in the tree, its record among them.
+/// Lower bound of the rows in the tree per entry by event, including its record.
 const ROWS_EACH: u64 = 4;
 
-/// Of which events there are entries among the other rows: of all, until that is known.
+/// The events with entries among the other rows; all events until the filter is built.
 #[derive(Debug, Default)]
 pub(super) struct LegacyEntries(OnceLock<Filter>);
 
@@ -31,7 +31,6 @@ impl LegacyEntries {
     }
 }
 
-/// Old entries being read.
 #[derive(Debug)]
 pub(super) struct Scan {
     filter: Filter,
@@ -49,8 +48,8 @@ impl Scan {
         })
     }
 
-    /// Reads some; answers whether there are more. Entries that go meanwhile do no harm, and none
-    /// are added.
+    /// Scans some rows. Returns whether there are more. Concurrent deletes are harmless, and no
+    /// entries are added.
     pub(super) fn slice(&mut self, rows: &Table, old: &LegacyEntries) -> Result<bool, Fault> {
         let range = self.next.as_slice()..self.end.as_slice();
         for (count, entry) in ReadableTable::range(rows, range)?.enumerate() {
@@ -64,7 +63,7 @@ impl Scan {
             self.filter.add(filter::event_of(key));
         }
         let filter = std::mem::replace(&mut self.filter, Filter::for_events(0));
-        // Another reading of the same entries comes to the same.
+        // A concurrent scan of the same entries has the same result.
         drop(old.0.set(filter));
         Ok(false)
     }

@@ -1,4 +1,4 @@
-//! The change log as rows: one a commit, the oldest forgotten in small steps.
+//! The change log as rows: one per commit, trimmed in small steps.
 
 use super::{
     cell::{self, Space},
@@ -15,20 +15,19 @@ use crate::{
     read::{Direction, Range},
 };
 
-/// Every so many commits, so many of the oldest may go.
+/// Interval, in commits, at which up to as many old ones are trimmed.
 const STEP: u64 = 64;
 
-/// Where the log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Head {
     /// The newest commit.
     pub(super) sequence: u64,
-    /// Changes logged since the store was made.
+    /// Changes logged since the store was created.
     changes: u64,
 }
 
 impl Head {
-    /// Where a log begins that tells nothing up to a position.
+    /// Returns the end of an empty log that starts at a position.
     pub(super) fn at(position: LogPosition) -> Self {
         Self {
             sequence: position.to_number(),
@@ -36,7 +35,7 @@ impl Head {
         }
     }
 
-    /// Where the log ends after one more commit.
+    /// Returns the end of the log after one more commit.
     pub(super) fn after(self, names: &Names) -> Self {
         Self {
             sequence: self.sequence + 1,
@@ -45,7 +44,7 @@ impl Head {
     }
 }
 
-/// The records that a commit changes, as the log keeps them.
+/// The records changed by a commit, as encoded in the log.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     bytes: Vec<u8>,
@@ -53,7 +52,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Adds a record.
     pub(super) fn add(&mut self, kind: Kind, key: &[u8]) {
         let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
         self.bytes.push(kind as u8);
@@ -62,20 +60,19 @@ impl Names {
         self.count += 1;
     }
 
-    /// Adds those of another set.
+    /// Appends the records of another set.
     pub(super) fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
         self.count += other.count;
     }
 }
 
-/// Reads where the log ends.
 pub(super) fn head(rows: &impl Rows) -> Result<Head, Fault> {
     let newest = walk(rows, 0, Direction::Descending, 1)?.pop();
     Ok(newest.map_or_else(Head::default, |(head, _)| head))
 }
 
-/// Reads what comes after a position; none when that position is not in the log.
+/// Reads the steps after a position, or `None` if the position is not in the log.
 pub(super) fn after(
     rows: &impl Rows,
     after: LogPosition,
@@ -85,7 +82,7 @@ pub(super) fn after(
     if sequence >= head {
         return Ok((sequence == head).then(Vec::new));
     }
-    // From the oldest on none is missing.
+    // The log has no gaps after the oldest step.
     let next = walk(rows, sequence + 1, Direction::Ascending, limit.max(1))?;
     if next
         .first()
@@ -101,20 +98,19 @@ pub(super) fn after(
     Ok(Some(logged.collect()))
 }
 
-/// The key of a commit.
 pub(super) fn key(sequence: u64) -> Vec<u8> {
     Space::Log.key(&sequence.to_be_bytes())
 }
 
-/// The row that logs a commit: its key and its cell.
+/// Returns the row that logs a commit: its key and cell.
 pub(super) fn step(head: Head, names: &Names) -> KeyAndCell {
     let key = key(head.sequence);
     let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
     (key, cell)
 }
 
-/// Some of the oldest commits when there are too many: looked for now and then only, from a position
-/// on that is not after the oldest.
+/// Returns some of the oldest commits if there are too many. Only checks from time to time,
+/// starting at a position not after the oldest.
 pub(super) fn outdated(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Fault> {
     if !head.sequence.is_multiple_of(STEP) {
         return Ok(Vec::new());
@@ -181,7 +177,6 @@ mod tests {
         },
     };
 
-    /// Rows of a map.
     struct Map(BTreeMap<Vec<u8>, Vec<u8>>);
 
     impl Rows for Map {

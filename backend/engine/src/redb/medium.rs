@@ -1,4 +1,4 @@
-//! What an engine's file lies on, as the engine sees it.
+//! The storage of an engine, as seen by the engine.
 
 use std::{
     fmt::Debug,
@@ -9,85 +9,89 @@ use redb::StorageBackend;
 
 use crate::{change::DiskShare, condition::FreeSpace};
 
-/// What an engine's file lies on.
+/// The storage of an engine's files.
 ///
-/// Each states what it guarantees of the file and of the log: whether what was synced outlives a loss
-/// of power, and whether what was written outlives the process. The engine promises of a commit what
-/// the log guarantees, and of a store that was closed what the file does.
+/// Each implementation states what it guarantees for the file and the log: whether synced data
+/// survives a power failure, and whether written data survives the process. A commit is as durable
+/// as the log, and a closed store is as durable as the file.
 ///
-/// The engine relies on two properties of every disk and on no others:
-/// - Overwriting a sector of 512 bytes leaves it old or new, and its neighbours unchanged, also when the
-///   power fails. Only the header of the tree and the marks of the log are overwritten in place.
-/// - A sync that succeeds has written everything since the last sync of the file. After one that fails,
-///   nothing is assumed of the pages: they are written again, elsewhere or after the file was opened again,
-///   before the next sync is trusted.
+/// The engine relies on exactly two properties of every disk:
+/// - Overwriting a sector of 512 bytes leaves it old or new, and its neighbours unchanged, even on
+///   a power failure. Only the header of the tree and the marks of the log are overwritten in place.
+/// - A successful sync has written everything since the last sync of the file. After a failed sync,
+///   nothing is assumed about the pages: they are written again, elsewhere or after reopening the
+///   file, before the next sync is trusted.
 pub trait Medium: Debug + Send + Sync + 'static {
-    /// Opens the file. It may be opened again once the last one opened was closed.
+    /// Opens the file. It may be reopened once the previous handle is closed.
     ///
     /// # Errors
-    /// Those of the medium.
+    ///
+    /// Returns an error if the medium fails.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// Opens one of the two files of the log in front of the file. They may be empty at first.
+    /// Opens one of the two log files. They may be empty at first.
     ///
     /// # Errors
-    /// Those of the medium.
+    ///
+    /// Returns an error if the medium fails.
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// What a file of the log is called, for people.
+    /// Returns the display name of a log file.
     fn log_name(&self, number: usize) -> String {
         format!("log {number}")
     }
 
-    /// Returns which sets that add to the store there is space for, when so many bytes are still on their
-    /// way from the log into the file.
+    /// Returns the share of the free space that sets may use, given the bytes that are still to be
+    /// moved from the log into the file.
     fn left_for(&self, _bytes_on_way: u64) -> DiskShare {
         DiskShare::AboveFloor
     }
 
-    /// Whether the system refuses every write.
+    /// Whether the system rejects every write.
     fn is_read_only(&self) -> bool {
         false
     }
 
-    /// How much space there is, as [`Medium::left_for`] sees it; none when it is unknown.
+    /// Returns the free space as used by [`Medium::left_for`], or `None` if it is unknown.
     fn free_space(&self, _bytes_on_way: u64) -> Option<FreeSpace> {
         None
     }
 
-    /// Gives up room that was held back for a full medium; whether there was any.
+    /// Releases space reserved for a full medium. Returns whether there was any.
     fn release_reserve(&self) -> bool {
         false
     }
 
-    /// The checksums that were kept when the file was last closed.
+    /// Returns the checksums stored when the file was last closed.
     fn checksums(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Keeps checksums until the file is opened again.
+    /// Stores checksums until the file is opened again.
     ///
     /// # Errors
-    /// Those of the medium; without checksums the file is scanned when it is next opened.
+    ///
+    /// Returns an error if the medium fails; the file is then scanned when it is next opened.
     fn keep_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
-    /// The journal of checksums that was begun last, as far as it is sure to be as it was written:
-    /// none when the machine was off meanwhile.
+    /// Returns the most recent checksum journal, or `None` if the machine was restarted since, so
+    /// that it may be incomplete.
     fn journal(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Begins a journal of checksums with these bytes; answers what to add further ones to. None
-    /// when this medium keeps no journal.
+    /// Starts a checksum journal with these bytes, and returns a writer to extend it, or `None` if
+    /// this medium does not support journals.
     ///
     /// # Errors
-    /// Those of the medium; without a journal the file is scanned after a kill.
+    ///
+    /// Returns an error if the medium fails; the file is then scanned after a crash.
     fn begin_journal(&self, _start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
         Ok(None)
     }
 
-    /// Removes the journal.
+    /// Deletes the journal.
     fn end_journal(&self) {}
 }

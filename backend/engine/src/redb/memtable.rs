@@ -1,5 +1,5 @@
-//! Rows that are in the log and not yet in the tree, in order. A copy costs nothing and stays as it
-//! is, so that readers block no one.
+//! Sorted rows that are in the log but not yet in the tree. Copies are cheap and immutable, so
+//! readers block nobody.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::read::Direction;
 /// Approximate memory of a row in addition to its bytes.
 const ROW_BYTES: usize = 48;
 
-/// A row's cell; none where the row was removed.
+/// A row's cell; `None` if the row was deleted.
 pub(super) type Slot<'a> = Option<&'a [u8]>;
 
-/// Where a row lies, the head of its key, and whether nothing below has a row under that.
+/// The location of a row, the head of its key, and whether no lower layer has its key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArenaSpan {
     head: [u64; 2],
@@ -42,7 +42,6 @@ fn row(arena: &Arena, position: ArenaSpan) -> Option<BatchRow<'_>> {
     batch::row_at(arena.get(position.buffer), position.at as usize)
 }
 
-/// Rows in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memtable {
     positions: Ordered<ArenaSpan>,
@@ -52,10 +51,10 @@ pub(super) struct Memtable {
 }
 
 impl Memtable {
-    /// Takes the rows of a batch in.
+    /// Adds the rows of a batch.
     ///
-    /// A row that was new here and is removed here leaves nothing behind: a queue would else be read
-    /// past all that has left it.
+    /// A row that is new here and then deleted leaves no tombstone; otherwise reading a queue would
+    /// pass everything that has left it.
     pub(super) fn add(&mut self, batch: Vec<u8>) {
         self.bytes += batch.len();
         let arena = Arc::clone(&self.arena);
@@ -83,12 +82,11 @@ impl Memtable {
         }
     }
 
-    /// About how much memory it takes.
+    /// Returns the approximate memory size.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many rows were accepted.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
@@ -97,13 +95,13 @@ impl Memtable {
         self.rows == 0
     }
 
-    /// What it says of a key; none when it says nothing.
+    /// Looks up a key; returns `None` if lower layers must be read.
     pub(super) fn get(&self, key: &[u8]) -> Option<Slot<'_>> {
         let position = self.positions.get(&*self.arena, key)?;
         row(&self.arena, position).map(|row| row.cell)
     }
 
-    /// Walks the rows from `start` to `end`, which is not among them.
+    /// Iterates over the rows from `start` (inclusive) to `end` (exclusive).
     pub(super) fn walk<'a>(
         &'a self,
         start: &'a [u8],
@@ -122,7 +120,6 @@ impl Memtable {
     }
 }
 
-/// A walk over rows in order.
 #[derive(Debug, Clone)]
 pub(super) struct Walk<'a> {
     positions: ordered::Walk<'a, ArenaSpan>,

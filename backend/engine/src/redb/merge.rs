@@ -1,4 +1,4 @@
-//! Rows of several layers in one order: of equal keys the uppermost layer's row holds.
+//! Ordered merge of rows of several layers; for equal keys, the uppermost layer wins.
 
 use std::ops::Bound;
 
@@ -11,9 +11,9 @@ use super::{
 };
 use crate::read::Direction;
 
-/// Layers walked together: of equal keys the uppermost layer's row holds.
+/// An ordered merge of layers; for equal keys, the uppermost layer wins.
 pub(super) struct Merge<'a> {
-    /// The uppermost first, each with its next row.
+    /// The uppermost layer first, each with its next row.
     layers: Vec<(Source<'a>, Option<Next<'a>>)>,
     direction: Direction,
 }
@@ -27,7 +27,7 @@ enum Source<'a> {
     Table(redb::Range<'a, &'static [u8], &'static [u8]>),
 }
 
-/// A row of one layer; without a cell it was removed.
+/// A row of one layer; deleted if it has no cell.
 pub(super) enum Next<'a> {
     Memory(&'a [u8], Slot<'a>),
     Table(
@@ -70,7 +70,7 @@ impl<'a> Merge<'a> {
         self.layers.is_empty()
     }
 
-    /// Adds rows in memory below all that was added.
+    /// Adds in-memory rows below all other layers.
     pub(super) fn memory(&mut self, mut walk: memtable::Walk<'a>) {
         if let Some((key, slot)) = walk.next() {
             let next = Next::Memory(key, slot);
@@ -78,7 +78,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Adds a table below all that was added.
+    /// Adds a table below all other layers.
     pub(super) fn table(
         &mut self,
         table: &'a Table,
@@ -91,7 +91,6 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// The next row in order.
     pub(super) fn next(&mut self) -> Result<Option<Next<'a>>, Fault> {
         let mut best: Option<(usize, &[u8])> = None;
         for (at, (_, next)) in self.layers.iter().enumerate() {

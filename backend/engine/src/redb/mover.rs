@@ -1,5 +1,5 @@
-//! The one thread that writes the tree: it moves what memory holds into it, opens it again after an
-//! error, and merges runs meanwhile.
+//! The thread that writes the tree: it moves rows from memory into it, reopens it after errors, and
+//! merges runs when idle.
 
 use std::sync::Arc;
 
@@ -26,22 +26,21 @@ use super::{
 };
 use crate::{change::DiskShare, fault::EngineError, read::Direction};
 
-/// Beyond every key.
+/// Sorts after every key.
 const END: &[u8] = &[u8::MAX];
 
-/// The tree from below, where it is written.
+/// The owner of the tree's database.
 #[derive(Debug)]
 pub(super) struct Mover {
     file: File,
-    /// None while it cannot be opened.
+    /// `None` while it cannot be opened.
     database: Option<Database>,
     blocks: Arc<Blocks>,
     old: Arc<LegacyEntries>,
     scan: Option<Scan>,
     union: Option<Union>,
-    /// Runs that nothing names any more.
+    /// Runs that are no longer listed.
     garbage: Vec<u64>,
-    /// The number of the next run.
     next_run: u64,
 }
 
@@ -59,8 +58,9 @@ impl Mover {
         }
     }
 
-    /// Begins a life of the store, or none: moves what the log had of the last one, and removes what
-    /// that left unfinished. From then on only frames of the new life count.
+    /// Begins a generation of the store, or none: moves what the log has from the previous
+    /// generation, and removes what that left unfinished. From then on only frames of the new
+    /// generation are valid.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
         let fault = match self.try_to_begin(memory, life) {
             Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
@@ -81,12 +81,13 @@ impl Mover {
         self.read(Some(&before))
     }
 
-    /// Works until it is asked to close.
+    /// Runs until asked to close.
     ///
     /// # Errors
-    /// The file was not closed well, or is not whole without the log.
+    ///
+    /// Returns an error if the file was not closed cleanly, or is incomplete without the log.
     pub(super) fn run(mut self, shared: &Arc<Shared>) -> Result<(), EngineError> {
-        // Also when it panics, no one waits for it.
+        // Releases waiting callers even if it panics.
         let shared = Farewell(shared);
         let shared = shared.0;
         loop {
@@ -119,7 +120,7 @@ impl Mover {
         Ok(ended?)
     }
 
-    /// Leaves a file that is whole without the log, when nothing is left in memory.
+    /// Marks the file as complete without the log, if nothing is left in memory.
     fn end_life(&self, layers: &Layers) -> Result<(), Fault> {
         layers.tree.as_ref().map_err(Clone::clone)?;
         if layers.moving.is_some() || !layers.active.is_empty() {
@@ -137,9 +138,9 @@ impl Mover {
         };
         let settings = self.file.settings();
         let mut transaction = database.begin_write()?;
-        // A commit of one phase trusts a sync that failed.
+        // A one-phase commit would trust a failed sync.
         transaction.set_two_phase_commit(true);
-        // Of a small file the allocator's state is found soon, of a large one it is saved.
+        // For a small file the allocator state is quickly recomputed; for a large one it is saved.
         let length = self.blocks.len();
         let is_large = length.is_ok_and(|length| length >= settings.quick_repair_from);
         transaction.set_quick_repair(is_large);
@@ -154,7 +155,7 @@ impl Mover {
         Tree::read(database, &known, &self.old)
     }
 
-    /// Puts rows into the tree: entries by event as a run, all others in their positions.
+    /// Writes rows into the tree: entries by event as a run, all others in place.
     fn put(
         &mut self,
         transaction: &WriteTransaction,
@@ -189,7 +190,7 @@ impl Mover {
             return;
         };
         tracing::debug!(?fault, "failed to move what is in memory into the tree");
-        // There is room again, for what does not add to the store.
+        // The released space is for sets that do not add data.
         let fits = fault.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
         if shared.layers.get().moving.is_none() {
@@ -227,7 +228,7 @@ impl Mover {
         Ok(())
     }
 
-    /// Opens the file again, and finds out whether what was being moved is there.
+    /// Reopens the file, and finds out whether the rows being moved are in it.
     fn reopen(&mut self, shared: &Shared) {
         shared.layers.set_tree(Err(Closed::for_now()));
         self.forget_union();
@@ -250,7 +251,7 @@ impl Mover {
         shared.openings.send_modify(|count| *count += 1);
     }
 
-    /// Whether there is something to do that is not urgent.
+    /// Whether there is background work.
     fn has_spare(&self, layers: &Layers) -> bool {
         let Ok(tree) = &layers.tree else { return false };
         let is_begun = self.union.is_some() || !self.garbage.is_empty();
@@ -261,7 +262,7 @@ impl Mover {
         Union::begin(tree, self.file.settings().fan, self.next_run)
     }
 
-    /// Does a little of what is not urgent.
+    /// Does a small piece of background work.
     fn spare(&mut self, shared: &Shared) -> Result<(), Fault> {
         let layers = shared.layers.get();
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
@@ -279,7 +280,7 @@ impl Mover {
         }
         let transaction = self.transaction()?;
         if let Some(id) = self.garbage.pop() {
-            // What a commit of unknown outcome left named stays.
+            // A commit with an unknown outcome may have left it listed.
             if tree.runs.iter().all(|(run, _)| run.id != id) {
                 runs::delete(&transaction, id)?;
             }
@@ -297,14 +298,14 @@ impl Mover {
         Ok(())
     }
 
-    /// Leaves what was built from a union to be deleted.
+    /// Discards the unfinished result of a union.
     fn forget_union(&mut self) {
         self.garbage
             .extend(self.union.take().map(|union| union.id()));
     }
 }
 
-/// Says that no one moves anything any more.
+/// Reports on drop that the mover has ended.
 struct Farewell<'a>(&'a Arc<Shared>);
 
 impl Drop for Farewell<'_> {

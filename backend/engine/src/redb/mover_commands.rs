@@ -1,4 +1,4 @@
-//! What the mover is asked to do, and what it says of it.
+//! The mover's commands and its status.
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -7,27 +7,24 @@ use std::{
 
 use crate::fault::EngineError;
 
-/// When a move that failed is tried again; each time after twice as long,
+/// Delay before a failed move is retried; doubled each time,
 const RETRY_FIRST: Duration = Duration::from_millis(50);
-/// but never after longer than this.
+/// up to this.
 const RETRY_MAX: Duration = Duration::from_secs(1);
-/// How long what is not urgent rests after it failed.
+/// Pause of background work after a failure.
 const SPARE_REST: Duration = Duration::from_secs(30);
 
-/// What is to be done next.
+/// The mover's next task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoverCommand {
-    /// Open the file again after an error.
     Reopen,
-    /// Move what is in memory.
     Move,
-    /// Whatever is not urgent.
+    /// Do background work.
     Spare,
-    /// Close the file; nothing comes after it.
+    /// Close the file; the last command.
     Close,
 }
 
-/// Commands of one mover.
 #[derive(Debug, Default)]
 pub(super) struct MoverCommands {
     state: Mutex<CommandState>,
@@ -37,34 +34,31 @@ pub(super) struct MoverCommands {
 #[derive(Debug, Default)]
 struct CommandState {
     reopen: bool,
-    /// How often the file was opened again, or failed to be.
+    /// Number of attempts to reopen the file.
     reopenings: u64,
     is_moving: bool,
-    /// Why it could not be moved the last time.
+    /// The failure of the last move.
     stuck: Option<Stuck>,
     spare_rests_until: Option<Instant>,
-    /// Whether commands are still carried out, and why not.
     ending: Ending,
 }
 
-/// Whether commands are still carried out.
+/// Whether commands are still executed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// They are.
     #[default]
     Open,
-    /// What is left is done, then the file is closed.
+    /// Remaining work is completed, then the file is closed.
     Closing,
-    /// No commands are carried out any more.
+    /// The mover has ended.
     Gone,
 }
 
-/// Why something could not be moved.
 #[derive(Debug)]
 struct Stuck {
     why: String,
     is_full: bool,
-    /// When it is tried again, and how long after the last time.
+    /// Time of the next attempt, and delay since the last one.
     retry_at: Instant,
     after: Duration,
 }
@@ -97,7 +91,7 @@ impl MoverCommands {
         }
     }
 
-    /// Waits for something to do; what is not urgent only when there is some.
+    /// Waits for the next task; background work only counts if `has_spare`.
     pub(super) fn next(&self, has_spare: bool) -> MoverCommand {
         let mut state = self.state();
         loop {
@@ -122,12 +116,11 @@ impl MoverCommands {
         }
     }
 
-    /// There is something to move.
+    /// Requests a move.
     pub(super) fn begin_move(&self) {
         self.change(|state| state.is_moving = true);
     }
 
-    /// It was moved.
     pub(super) fn moved(&self) {
         self.change(|state| {
             state.is_moving = false;
@@ -135,7 +128,7 @@ impl MoverCommands {
         });
     }
 
-    /// It could not be moved, and is tried again.
+    /// Reports a failed move, which is retried.
     pub(super) fn stuck(&self, error: &EngineError) {
         let is_full = matches!(error, EngineError::Full(_));
         let why = match error {
@@ -154,16 +147,17 @@ impl MoverCommands {
         });
     }
 
-    /// What is not urgent failed.
+    /// Reports that background work failed.
     pub(super) fn rest(&self) {
         let until = Instant::now() + SPARE_REST;
         self.change(|state| state.spare_rests_until = Some(until));
     }
 
-    /// Waits until nothing is being moved.
+    /// Waits until no move is pending.
     ///
     /// # Errors
-    /// When it cannot be moved now.
+    ///
+    /// Returns an error if moving fails at the moment.
     pub(super) fn wait_until_moved(&self) -> Result<(), EngineError> {
         let mut state = self.state();
         while state.is_moving {
@@ -179,12 +173,11 @@ impl MoverCommands {
         Ok(())
     }
 
-    /// Has the file be opened again.
     pub(super) fn ask_to_reopen(&self) {
         self.change(|state| state.reopen = true);
     }
 
-    /// Has the file be opened again, and waits for it.
+    /// Requests that the file be reopened, and waits for it.
     pub(super) fn reopen(&self) {
         let mut state = self.state();
         let before = state.reopenings;
@@ -195,12 +188,12 @@ impl MoverCommands {
         }
     }
 
-    /// The file was opened again, or could not be.
+    /// Reports an attempt to reopen the file.
     pub(super) fn reopened(&self) {
         self.change(|state| state.reopenings += 1);
     }
 
-    /// Has the file be closed once all is moved that can be.
+    /// Requests that the file be closed after moving whatever can be moved.
     pub(super) fn close(&self) {
         self.change(|state| {
             if state.ending == Ending::Open {
@@ -209,7 +202,7 @@ impl MoverCommands {
         });
     }
 
-    /// No commands are carried out any more.
+    /// Reports that the mover has ended.
     pub(super) fn abandon(&self) {
         self.change(|state| state.ending = Ending::Gone);
     }

@@ -1,26 +1,24 @@
-//! An ordered map that is copied in no time: what a change touches is made again, the rest is
-//! shared with the copies.
+//! A persistent ordered map: copies are cheap, and a change copies the nodes on its path and shares
+//! the rest.
 
 use std::{cmp::Ordering, sync::Arc};
 
 use crate::read::Direction;
 
-/// Items of a node.
+/// Maximum number of items per node.
 const NODE_MAX: usize = 64;
 
-/// How the keys of items are found.
 pub(super) trait Keys {
-    /// What the map holds.
     type Item: Copy;
 
-    /// The [`head`] of an item's key, which is at hand.
+    /// Returns the [`head`] of an item's key, which is stored inline.
     fn head(&self, item: Self::Item) -> u128;
 
-    /// The key of an item, which may lie far away.
+    /// Returns the full key of an item, which may cause a cache miss.
     fn key(&self, item: Self::Item) -> &[u8];
 }
 
-/// A key's first bytes as a number: most keys are distinguished by them.
+/// Returns a key's first bytes as a number, enough to distinguish most keys.
 pub(super) fn head(key: &[u8]) -> u128 {
     if let Some(first) = key.first_chunk() {
         return u128::from_be_bytes(*first);
@@ -30,7 +28,6 @@ pub(super) fn head(key: &[u8]) -> u128 {
     u128::from_be_bytes(padded)
 }
 
-/// A key that is looked for.
 #[derive(Debug, Clone, Copy)]
 struct Probe<'a, K> {
     keys: &'a K,
@@ -44,34 +41,29 @@ impl<'a, K: Keys> Probe<'a, K> {
         Self { keys, head, key }
     }
 
-    /// How an item's key compares with it.
     fn compare(&self, item: K::Item) -> Ordering {
         let by_head = self.keys.head(item).cmp(&self.head);
         by_head.then_with(|| self.keys.key(item).cmp(self.key))
     }
 
-    /// Where a key belongs among items.
     fn search(&self, items: &[K::Item]) -> Result<usize, usize> {
         items.binary_search_by(|item| self.compare(*item))
     }
 
-    /// The child that a key belongs to.
+    /// Returns the index of the child that covers the key.
     fn child(&self, children: &[Child<K::Item>]) -> usize {
         let after = children.partition_point(|child| self.compare(child.from).is_le());
         after.saturating_sub(1)
     }
 }
 
-/// What is to be done where a key belongs.
+/// The new state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put<T> {
-    /// Have this item there, in place of what is.
     Item(T),
-    /// Have nothing there.
     Nothing,
 }
 
-/// Items in the order of their keys.
 #[derive(Debug, Clone)]
 pub(super) struct Ordered<T> {
     root: Arc<Node<T>>,
@@ -85,7 +77,7 @@ enum Node<T> {
 
 #[derive(Debug, Clone)]
 struct Child<T> {
-    /// No key of the child is smaller, unless it is the first one.
+    /// A lower bound of the keys in the child, except in the first one.
     from: T,
     node: Arc<Node<T>>,
 }
@@ -97,7 +89,7 @@ impl<T> Default for Ordered<T> {
     }
 }
 
-/// With room for one more than may stay, so that what is made again to be changed is not moved.
+/// Copies items with capacity for one more, so that inserting does not reallocate.
 fn roomy<T: Clone>(items: &[T]) -> Vec<T> {
     let mut copy = Vec::with_capacity(NODE_MAX + 1);
     copy.extend_from_slice(items);
@@ -123,7 +115,7 @@ impl<T: Copy> Node<T> {
 }
 
 impl<T: Copy> Ordered<T> {
-    /// Puts what `choose` answers where a key belongs; it gets what is there.
+    /// Applies the result of `choose`, which is called with the existing item.
     pub(super) fn put(
         &mut self,
         keys: &impl Keys<Item = T>,
@@ -142,7 +134,6 @@ impl<T: Copy> Ordered<T> {
         }
     }
 
-    /// The item of a key.
     pub(super) fn get(&self, keys: &impl Keys<Item = T>, key: &[u8]) -> Option<T> {
         let (probe, mut node) = (Probe::new(keys, key), &*self.root);
         loop {
@@ -153,7 +144,7 @@ impl<T: Copy> Ordered<T> {
         }
     }
 
-    /// Walks from a key on: ascending with it, descending from the last one before it.
+    /// Iterates from a key on: ascending starts at it, descending before it.
     pub(super) fn walk(
         &self,
         keys: &impl Keys<Item = T>,
@@ -190,7 +181,7 @@ fn first<T: Copy>(node: &Node<T>) -> Option<T> {
     }
 }
 
-/// Answers the second half of a node that became too large.
+/// Applies a put; returns the second half of a node that became too large.
 fn put<K: Keys>(
     node: &mut Arc<Node<K::Item>>,
     probe: &Probe<'_, K>,
@@ -231,8 +222,7 @@ fn put<K: Keys>(
     }
 }
 
-/// Parts items that became too many, after something was put at a position: what comes in order leaves
-/// full nodes behind.
+/// Splits items that became too many after an insert. In-order inserts leave full nodes behind.
 fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     if items.len() <= NODE_MAX {
         return None;
@@ -244,12 +234,11 @@ fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     Some(second)
 }
 
-/// A walk over items in order.
 #[derive(Debug, Clone)]
 pub(super) struct Walk<'a, T> {
     path: Vec<(&'a [Child<T>], usize)>,
     leaf: &'a [T],
-    /// What is in front of it was not walked in a descent, what is behind it in an ascent.
+    /// Ascending yields the items from here on, descending those before.
     at: usize,
     direction: Direction,
 }
@@ -320,7 +309,7 @@ mod tests {
     use super::{Keys, Ordered, Put, head};
     use crate::read::Direction;
 
-    /// Items are positions in it. What tells them apart lies before or behind the heads of the keys.
+    /// Items are indexes. The keys differ before or after their heads.
     struct Words(Vec<[u8; 20]>);
 
     impl Keys for Words {

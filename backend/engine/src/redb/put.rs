@@ -1,5 +1,4 @@
-//! Puts rows that come in order into the tree: neighbours in runs, so that they share the way to
-//! their leaf.
+//! Writing of sorted rows into the tree: runs of neighbours share the descent to their leaf.
 
 use std::{iter::Peekable, ops::Bound};
 
@@ -7,15 +6,14 @@ use redb::Table;
 
 use super::{fault::Fault, memtable::Slot, runs::out_of_order};
 
-/// The table of a write transaction.
 pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 
-/// After fewer neighbours than this a run was not worth its beginning.
+/// Minimum number of neighbours for which a cursor pays off.
 const RUN_MIN: usize = 4;
-/// So many rows are then put one by one.
+/// Number of rows written one by one after a shorter run.
 const SINGLES: usize = 64;
 
-/// Puts rows, and removes those without a cell.
+/// Inserts rows, and deletes those without a cell.
 pub(super) fn put<'a>(
     rows: &mut RowsMut<'_>,
     put: impl Iterator<Item = (&'a [u8], Slot<'a>)>,
@@ -41,8 +39,7 @@ pub(super) fn put<'a>(
     Ok(())
 }
 
-/// Puts the rows that belong before the next one of the table; answers how many were put, at least
-/// one.
+/// Inserts the rows before the next existing one. Returns their number, at least one.
 fn put_run<'a>(
     rows: &mut RowsMut<'_>,
     left: &mut Peekable<impl Iterator<Item = (&'a [u8], Slot<'a>)>>,

@@ -1,5 +1,6 @@
-//! What waits for the writer: bounded lanes. What people wait for is served first, then intake; of the service's
-//! own changes a commit takes a little, or as much as of the others, so that they neither delay these nor fall behind.
+//! The writer's queue, with bounded lanes. Admin sets are served first, then intake. A commit takes
+//! a small amount of the service's own sets, or as much as of the others, so that they neither
+//! delay these nor fall behind.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +19,7 @@ use crate::{
     },
 };
 
-/// A set of changes that waits for its answer.
+/// A queued set of changes.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) lane: Lane,
@@ -26,7 +27,6 @@ pub(super) struct Waiting {
     pub(super) answer: oneshot::Sender<Result<Applied, EngineError>>,
 }
 
-/// The lanes.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lanes: Mutex<Lanes>,
@@ -37,7 +37,7 @@ pub(super) struct Queue {
 struct Lanes {
     admin: VecDeque<Waiting>,
     bulk: VecDeque<Waiting>,
-    /// What a process does that leads or owns.
+    /// Sets of the leader and of slot owners.
     own: VecDeque<Waiting>,
     bytes: usize,
     closed: bool,
@@ -48,10 +48,11 @@ impl Queue {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a set at the end of its lane.
+    /// Appends a set to its lane.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] when the lane is full or the queue is closed.
+    ///
+    /// Returns [`EngineError::Unavailable`] if the lane is full or the queue is closed.
     pub(super) fn push(&self, set: Waiting) -> Result<(), EngineError> {
         let bytes = set.set.bytes;
         let mut lanes = self.lanes();
@@ -75,7 +76,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for a batch of sets, in the order of the lanes. None when the queue is closed and empty.
+    /// Waits for a batch of sets, in the order of the lanes. Returns `None` if the queue is closed
+    /// and empty.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
         let mut lanes = self.lanes();
         loop {
@@ -111,7 +113,7 @@ impl Queue {
         }
     }
 
-    /// Accepts nothing more and drops what waits; its waiters are notified.
+    /// Closes the queue and drops waiting sets, whose callers are notified.
     pub(super) fn abandon(&self) {
         let mut lanes = self.lanes();
         lanes.closed = true;
@@ -120,7 +122,7 @@ impl Queue {
         lanes.own.clear();
     }
 
-    /// Takes nothing more; what waits is still carried out.
+    /// Closes the queue; waiting sets are still processed.
     pub(super) fn close(&self) {
         self.lanes().closed = true;
         self.changed.notify_one();
@@ -157,7 +159,8 @@ mod tests {
 
     #[test]
     fn of_the_services_own_changes_a_commit_takes_a_little_or_as_much_as_of_others() {
-        // Sets of intake and of the service that wait, and how many of these the next two commits take.
+        // Queued sets of intake and of the service, and how many of the latter the next two commits
+        // take.
         let table = [
             (0, 3, [(0, 3), (0, 0)]),
             (0, 6, [(0, 4), (0, 2)]),

@@ -1,4 +1,4 @@
-//! Reading rows, whatever they lie in.
+//! Reads of rows from any source.
 
 use super::{
     cell::{self, Space},
@@ -12,13 +12,11 @@ use crate::{
     read::{Direction, Found, Lead, Range, Row},
 };
 
-/// Reads one record.
 pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Fault> {
     let key = Space::Records(kind).key(key);
     rows.get(&key, |cell| row(&key, cell))
 }
 
-/// Walks records.
 pub(super) fn page(
     rows: &impl Rows,
     kind: Kind,
@@ -36,7 +34,6 @@ pub(super) fn page(
     )
 }
 
-/// Walks entries.
 pub(super) fn entries(
     rows: &impl Rows,
     index: Index,
@@ -54,7 +51,7 @@ pub(super) fn entries(
     )
 }
 
-/// The last entry under a prefix, and its record.
+/// Returns the last entry under a prefix with its record.
 pub(super) fn last_under(
     rows: &impl Rows,
     index: Index,
@@ -74,7 +71,7 @@ pub(super) fn last_under(
     }))
 }
 
-/// Counts entries, at most `limit`; answers where to continue too, when there may be more.
+/// Counts entries, up to `limit`. Also returns where to continue if there may be more.
 pub(super) fn count(
     rows: &impl Rows,
     index: Index,
@@ -96,7 +93,7 @@ pub(super) fn count(
     Ok((count, rest))
 }
 
-/// Walks rows of a space and takes each apart by its whole key and its cell.
+/// Reads the rows of a space, converting each from its full key and cell.
 pub(super) fn walk<T>(
     rows: &impl Rows,
     space: Space,

@@ -1,10 +1,9 @@
-//! Entries by event in sorted runs. Their positions are random, so that one by one each would cost a
-//! page of the tree; a run is written from its beginning to its end, and eight become one, or all when
-//! half of their entries are tombstones and what these delete.
+//! Entries by event in sorted runs. Their keys are random, so writing them in place would cost a
+//! page of the tree each; a run is written sequentially. Eight runs are merged into one, or all if
+//! half of their entries are tombstones and entries that those delete.
 //!
-//! A run is a table that does not change, with a filter that says of which events it may have
-//! entries. An empty cell is a tombstone: its entry was deleted. Tables that the list does not name
-//! are what a crash left of making one.
+//! A run is an immutable table with a filter of the events in it. An empty cell is a tombstone for
+//! an entry. Tables that are not listed are left over from a crash while a run was being written.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -20,24 +19,23 @@ use super::{
     memtable::Slot,
 };
 
-/// Which runs there are, by number: level, order, how many entries.
+/// The list of runs by number: level, order, number of entries.
 pub(super) const RUNS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("runs");
-/// How many tombstones each run has, by number; none for runs that an earlier version wrote. A separate
-/// table, because earlier versions could not read longer rows in the list of runs.
+/// The number of tombstones by run number; absent for runs from an earlier version. A separate
+/// table, because earlier versions cannot read longer rows in the list of runs.
 const TOMBSTONES: TableDefinition<'static, u64, u64> = TableDefinition::new("tombstones");
-/// The name of a run's table begins so.
+/// Prefix of a run's table name.
 const PREFIX: &str = "events.";
 
-/// A run.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) id: u64,
-    /// How often its entries were united.
+    /// Number of merges its entries went through.
     pub(super) level: u8,
-    /// The newer a run, the greater; where two have a key, the newer one holds.
+    /// Age rank: higher is newer. For equal keys, the newer run wins.
     pub(super) order: u64,
     pub(super) count: u64,
-    /// How many of them delete an entry of an older run.
+    /// Number of entries that are tombstones.
     pub(super) tombstones: u64,
     pub(super) filter: Filter,
 }
@@ -46,12 +44,12 @@ pub(super) fn name_of(id: u64) -> String {
     format!("{PREFIX}{id}")
 }
 
-/// The table of a name.
 pub(super) fn table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [u8]> {
     TableDefinition::new(name)
 }
 
-/// A filter has a separate table: it is large, and what lies beside it would be written with it.
+/// A filter is in its own table because it is large, and writes would include whatever is stored
+/// next to it.
 fn filter_name_of(id: u64) -> String {
     format!("{PREFIX}{id}.filter")
 }
@@ -81,7 +79,7 @@ impl Run {
         })
     }
 
-    /// Puts it on the list.
+    /// Adds it to the list.
     pub(super) fn name(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         let name = filter_name_of(self.id);
         let mut filter = transaction.open_table(filter_table(&name))?;
@@ -95,7 +93,7 @@ impl Run {
     }
 }
 
-/// Takes runs off the list.
+/// Removes runs from the list.
 pub(super) fn unname(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Fault> {
     let mut list = transaction.open_table(RUNS)?;
     let mut tombstones = transaction.open_table(TOMBSTONES)?;
@@ -118,7 +116,7 @@ fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run,
     Run::decode(id, bytes, tombstones, filter.value()).ok_or_else(damaged)
 }
 
-/// Reads which runs there are, the newest first; those that are known are not read again.
+/// Reads the list of runs, the newest first, reusing those already known.
 pub(super) fn read(
     transaction: &ReadTransaction,
     known: &[Arc<Run>],
@@ -149,7 +147,7 @@ fn damaged() -> Fault {
     ))
 }
 
-/// Removes the tables that the list does not name; answers the first number that is free.
+/// Deletes the tables that are not listed. Returns the first unused number.
 pub(super) fn tidy(transaction: &WriteTransaction) -> Result<u64, Fault> {
     let (mut named, mut free) = (Vec::new(), 1);
     for row in transaction.open_table(RUNS)?.iter()? {
@@ -166,14 +164,14 @@ pub(super) fn tidy(transaction: &WriteTransaction) -> Result<u64, Fault> {
     Ok(free)
 }
 
-/// Removes the table of a run that is named no more.
+/// Deletes the tables of an unlisted run.
 pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Fault> {
     transaction.delete_table(table(&name_of(id)))?;
     transaction.delete_table(filter_table(&filter_name_of(id)))?;
     Ok(())
 }
 
-/// Writes entries, which come in order, as the newest run.
+/// Writes sorted entries as the newest run.
 pub(super) fn write<'a>(
     transaction: &WriteTransaction,
     id: u64,
@@ -208,7 +206,7 @@ pub(super) fn write<'a>(
     run.name(transaction)
 }
 
-/// What a cursor says of a row that does not belong where it is put.
+/// Converts the error for a row inserted out of order.
 pub(super) fn out_of_order(error: CursorError) -> Fault {
     match error {
         CursorError::Storage(error) => error.into(),

@@ -1,4 +1,5 @@
-//! A set of changes as the writer takes it: what can be encoded before is, by the caller.
+//! Sets of changes as passed to the writer, with everything encoded that can be encoded in advance
+//! by the caller.
 
 use super::{
     batch::{Batch, Span},
@@ -12,77 +13,68 @@ use crate::{
     position::LogPosition,
 };
 
-/// A set of changes, laid out.
 #[derive(Debug)]
 pub(super) struct Set {
-    /// What must be found for the changes of records, but for those that must all be new; by key.
+    /// Expectations of changes, by key, except those that need new records.
     pub(super) expected: Vec<Expected>,
-    /// Entries that go, by key.
+    /// Entries to remove, by key.
     pub(super) removed: Vec<Removed>,
-    /// Rows that must not be there, by key.
+    /// Rows that must not exist, by key.
     pub(super) fresh: Vec<Fresh>,
     /// Whether it changes a record twice, or adds an entry twice.
     pub(super) is_twofold: bool,
     rows: Batch,
-    /// Where the records lie among the rows, which are sealed with their version.
+    /// Locations of the records, which are sealed with their version.
     records: Vec<Span>,
-    /// What the change log says of it.
     pub(super) names: Names,
-    /// A bit for the number of each kind that it changes.
+    /// The changed kinds, as a bit set of their numbers.
     pub(super) kinds: u32,
     /// See [`crate::change::Set::rests_on`].
     pub(super) rests_on: Option<LogPosition>,
-    /// Whether what decisions rest on is changed.
     pub(super) defines: bool,
-    /// The free space that it may use.
     pub(super) space: DiskShare,
-    /// About how much memory it takes.
+    /// Approximate memory size.
     pub(super) bytes: usize,
 }
 
-/// What must be found under a key.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) key: Vec<u8>,
     pub(super) expect: Expect,
-    /// What happens to the value that is found.
     pub(super) becomes: Becomes,
 }
 
-/// What a set makes of a value that it does not know.
+/// The effect of a set on a value that it has not read.
 #[derive(Debug)]
 pub(super) enum Becomes {
-    /// It is replaced, removed, or only looked at.
+    /// Replaces, removes, or only checks it.
     Known,
-    /// It stays, under a new version.
+    /// Keeps it under a new version.
     Same,
-    /// It consists of numbers, to which these are added.
     Sum(Vec<i64>),
 }
 
-/// A record's row and its value, where that follows from what was found; none when it is removed.
+/// The row of a record and its value, computed from the previous one; `None` if it is deleted.
 pub(super) type Following = (Vec<u8>, Option<Vec<u8>>);
 
-/// An entry that goes.
 #[derive(Debug)]
 pub(super) struct Removed {
     pub(super) index: Index,
     pub(super) key: Vec<u8>,
-    /// The record that it must lead to.
+    /// The record that it must point to.
     pub(super) target: Vec<u8>,
 }
 
-/// A row that must not be there.
+/// A row that must not exist.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fresh {
     row: Span,
     pub(super) is_record: bool,
-    /// Whether it cannot be there, as it ends with the key of a record that is new.
+    /// Whether it cannot exist, since it ends with the key of a new record.
     pub(super) is_own: bool,
 }
 
 impl Set {
-    /// Lays changes out.
     pub(super) fn new(lane: Lane, set: &crate::change::Set) -> Self {
         let (changes, rests_on) = (&set.changes[..], set.rests_on);
         let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
@@ -105,7 +97,7 @@ impl Set {
         for change in changes {
             set.change(change);
         }
-        // What goes comes before what is added, so that an entry may do both.
+        // Removals are checked first, so that an entry may be removed and added.
         set.removed.sort_by(|one, other| one.key.cmp(&other.key));
         for removed in &set.removed {
             set.rows.removal(&removed.key);
@@ -173,7 +165,7 @@ impl Set {
         });
     }
 
-    /// In the order of the rows, so that neighbours meet a page while it is at hand.
+    /// Sorts by row key, so that neighbours share cached pages.
     fn sort(&mut self) {
         let rows = &self.rows;
         self.fresh
@@ -194,12 +186,11 @@ impl Set {
             || self.expected.iter().any(is_also_fresh);
     }
 
-    /// The key of a row.
     pub(super) fn key(&self, fresh: Fresh) -> &[u8] {
         self.rows.key(fresh.row)
     }
 
-    /// The record that a row is, or leads to.
+    /// Returns the record that a row contains or points to.
     pub(super) fn record(&self, fresh: Fresh) -> Option<RecordName> {
         let (key, cell) = (self.rows.key(fresh.row), self.rows.cell(fresh.row));
         if fresh.is_record {
@@ -209,7 +200,6 @@ impl Set {
         Some((Space::index(key)?.kind(), target.to_vec()))
     }
 
-    /// Whether it removes an entry.
     pub(super) fn removes(&self, key: &[u8]) -> bool {
         let found = self
             .removed
@@ -217,7 +207,7 @@ impl Set {
         found.is_ok()
     }
 
-    /// The rows it comes to, with those whose values follow from what was found.
+    /// Returns the final rows, including those computed from previous values.
     pub(super) fn finish(&mut self, version: u64, following: &[Following]) -> Batch {
         let mut rows = std::mem::take(&mut self.rows);
         for record in &self.records {
@@ -233,7 +223,6 @@ impl Set {
     }
 }
 
-/// Whether a change is of a record that must not be there.
 fn is_fresh(change: &Change) -> bool {
     matches!(change.action, Action::Put(_)) && change.expect == Expect::Absent
 }
@@ -251,5 +240,5 @@ fn bytes_of(change: &Change) -> usize {
     size_of::<Change>() + change.key.len() + value_bytes + entries_bytes
 }
 
-/// What a row has beside its key and its value: lengths, checksum, space.
+/// Size of a row in addition to its key and value: lengths, checksum, space.
 const ROW_BYTES: usize = 16;

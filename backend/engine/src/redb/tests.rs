@@ -1,4 +1,4 @@
-//! Tests of the engine on a disk, on disks that lose, break and fill up.
+//! Tests of the disk engine on disks that lose data, fail, and fill up.
 
 mod faults;
 mod flips;
@@ -28,7 +28,7 @@ fn open_with(disk: &SimulatedDisk, settings: Settings) -> Result<RedbEngine, Eng
     RedbEngine::open(medium, settings)
 }
 
-/// With little memory: every few sets are moved into the tree, and runs are united all the time.
+/// Little memory: every few sets are moved into the tree, and runs are merged all the time.
 const NARROW: Settings = Settings {
     memory_bytes: 4 * 1024,
     log_bytes: 16 * 1024,
@@ -36,14 +36,14 @@ const NARROW: Settings = Settings {
     ..SETTINGS
 };
 
-/// With memory for some thousand rows.
+/// Memory for a few thousand rows.
 const MIDDLE: Settings = Settings {
     memory_bytes: 1024 * 1024,
     fan: 2,
     ..SETTINGS
 };
 
-/// Tests that the engine conforms with these settings.
+/// Runs the conformance tests with these settings.
 macro_rules! conforms {
     ($name:ident, $settings:expr) => {
         mod $name {

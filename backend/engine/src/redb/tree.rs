@@ -1,4 +1,4 @@
-//! The tree as it was after its last commit: what all readers of a moment share.
+//! The tree after its last commit, shared by all readers of a snapshot.
 
 use std::sync::Arc;
 
@@ -13,15 +13,16 @@ use super::{
 };
 use crate::kind::Kind;
 
-/// The tables of one commit. As long as it is held, pages that it sees are not used again, so it is
-/// replaced after every commit.
+/// The tables of one commit. While it is referenced, its pages cannot be reused, so it is replaced
+/// after every commit.
 pub(super) struct Tree {
     pub(super) rows: Table,
     /// Entries by event, the newest run first.
     pub(super) runs: Vec<(Arc<Run>, Table)>,
-    /// Entries by event that an earlier version put among the other rows; none when there are none.
+    /// Entries by event that an earlier version stored among the other rows; `None` if there are
+    /// none.
     old: Option<Arc<LegacyEntries>>,
-    /// The last key of each kind of record, by its number; empty where there is no record.
+    /// The last record key of each kind, by number; empty if there are no records.
     last_keys: Vec<Vec<u8>>,
 }
 
@@ -35,7 +36,7 @@ impl std::fmt::Debug for Tree {
 }
 
 impl Tree {
-    /// Opens the tables as they are now, with the runs that are known already.
+    /// Opens the current tables, reusing known runs.
     pub(super) fn read(
         database: &Database,
         known: &[Arc<Run>],
@@ -67,7 +68,7 @@ impl Tree {
         })
     }
 
-    /// Whether a key is surely not among the rows: a record beyond the last one of its kind.
+    /// Whether a key is definitely absent: a record after the last one of its kind.
     pub(super) fn lacks(&self, key: &[u8]) -> bool {
         let last = key
             .first()
@@ -75,24 +76,24 @@ impl Tree {
         last.is_some_and(|last| key > last.as_slice())
     }
 
-    /// Whether there may be entries of an event among the rows; of any, when none is named.
+    /// Whether there may be entries of an event, or of any event, among the other rows.
     pub(super) fn may_have_old(&self, event: Option<u128>) -> bool {
         let Some(old) = &self.old else { return false };
         event.is_none_or(|event| old.may_have(event))
     }
 
-    /// The entries of the rows that no one made a filter of yet.
+    /// Returns the old entries if their filter is not built yet.
     pub(super) fn unfiltered(&self) -> Option<&Arc<LegacyEntries>> {
         self.old.as_ref().filter(|old| !old.is_filtered())
     }
 
-    /// How many rows there are about.
+    /// Returns the approximate number of rows.
     pub(super) fn row_count(&self) -> Result<u64, Fault> {
         let in_runs: u64 = self.runs.iter().map(|(run, _)| run.count).sum();
         Ok(self.rows.len()? + in_runs)
     }
 
-    /// The runs without their tables.
+    /// Returns the runs without their tables.
     pub(super) fn run_list(&self) -> Vec<Arc<Run>> {
         self.runs.iter().map(|(run, _)| Arc::clone(run)).collect()
     }

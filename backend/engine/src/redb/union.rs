@@ -1,4 +1,4 @@
-//! Runs of one level become one of the next, or all become one, a slice of their entries at a time.
+//! Merging of runs: those of one level become one of the next, or all become one, in slices.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -12,10 +12,9 @@ use super::{
     tree::Tree,
 };
 
-/// Entries that are united in one transaction.
+/// Entries merged in one transaction.
 const SLICE: usize = 50_000;
 
-/// Runs that are being made one, a slice at a time.
 #[derive(Debug)]
 pub(super) struct Union {
     sources: Vec<Arc<Run>>,
@@ -24,13 +23,12 @@ pub(super) struct Union {
     filter: Filter,
     count: u64,
     tombstones: u64,
-    /// The last key that was taken over.
     last: Option<Vec<u8>>,
 }
 
 impl Union {
-    /// Begins with all when half of their entries are garbage, else with the oldest of a level that is full;
-    /// none when no level is.
+    /// Starts merging all runs if half of their entries are garbage, otherwise the oldest runs of a
+    /// full level. Returns `None` if no level is full.
     pub(super) fn begin(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
         let runs = tree.run_list();
         let highest = runs.iter().map(|run| run.level).max()?;
@@ -46,7 +44,7 @@ impl Union {
             let level = sources[0].level + 1;
             (sources, level)
         };
-        // The newest first, as the tree has them.
+        // The newest first, as in the tree.
         sources.sort_by_key(|run| std::cmp::Reverse(run.order));
         Some(Self {
             id,
@@ -59,12 +57,11 @@ impl Union {
         })
     }
 
-    /// The number of the run that it makes.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Takes the next entries over; answers the runs that the new one stands for once it is whole.
+    /// Merges the next entries. Returns the replaced runs once the new one is complete.
     pub(super) fn slice(
         &mut self,
         transaction: &WriteTransaction,
@@ -94,7 +91,7 @@ impl Union {
                 let key = found.key();
                 let event = filter::event_of(key);
                 let is_tombstone = found.cell().is_none();
-                // A tombstone is needed only if an older run may have its entry.
+                // A tombstone is only needed if an older run may have its entry.
                 if !is_tombstone || older.iter().any(|run| run.filter.may_have(event)) {
                     self.filter.add(event);
                     self.count += 1;
@@ -115,7 +112,7 @@ impl Union {
         self.name(transaction).map(Some)
     }
 
-    /// Puts the new run in the place of those that it was built from.
+    /// Replaces the merged runs with the new one.
     fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Fault> {
         let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
         runs::unname(transaction, &ids)?;
@@ -132,8 +129,8 @@ impl Union {
     }
 }
 
-/// Whether half of the entries are tombstones and what these delete. Merging by level alone drops a tombstone
-/// only together with the oldest run, and the longer a store exists the more rarely that happens.
+/// Whether half of the entries are tombstones and entries that those delete. Merging by level only
+/// drops a tombstone together with the oldest run, which becomes rarer the older a store is.
 fn is_half_garbage(runs: &[Arc<Run>]) -> bool {
     let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
     let tombstones = sum(|run| run.tombstones);

@@ -1,4 +1,4 @@
-//! What a reader sees: rows in memory over runs over the tree, where the newest wins.
+//! A reader's view: in-memory rows over runs over the tree, where the newest wins.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -10,13 +10,12 @@ use super::{
 };
 use crate::read::Direction;
 
-/// What is reported about each row of a walk, its key and its cell; it answers whether to continue.
+/// A callback for the key and cell of each row; returns whether to continue.
 pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Fault> + 'a;
 
-/// A row that is read out: its key and its cell.
+/// An owned row: its key and cell.
 pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
 
-/// Rows, whatever they lie in.
 pub(super) trait Rows {
     /// Reads the cell of a key.
     fn get<T>(
@@ -25,7 +24,7 @@ pub(super) trait Rows {
         take: impl FnOnce(&[u8]) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault>;
 
-    /// Walks from `start` to `end`, which is not walked.
+    /// Visits the rows from `start` (inclusive) to `end` (exclusive).
     fn walk(
         &self,
         start: &[u8],
@@ -34,7 +33,7 @@ pub(super) trait Rows {
         visit: &mut Visit<'_>,
     ) -> Result<(), Fault>;
 
-    /// The last row from `start` to `end`, which is not among them.
+    /// Returns the last row from `start` (inclusive) to `end` (exclusive).
     fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
         let mut found = None;
         self.walk(start, end, Direction::Descending, &mut |key, cell| {
@@ -45,7 +44,6 @@ pub(super) trait Rows {
     }
 }
 
-/// A table alone.
 pub(super) struct Plain<'a, T>(pub(super) &'a T);
 
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
@@ -89,7 +87,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
     }
 }
 
-/// All layers of one moment.
+/// All layers at one point in time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) active: &'a Memtable,
@@ -102,7 +100,7 @@ impl<'a> View<'a> {
         Self::with(&layers.active, layers)
     }
 
-    /// With other rows in memory than those that everybody sees.
+    /// Creates a view with in-memory rows that are not published yet.
     pub(super) fn with(active: &'a Memtable, layers: &'a Layers) -> Self {
         Self {
             active,
@@ -116,13 +114,13 @@ impl<'a> View<'a> {
         memories.into_iter().flatten().filter(|it| !it.is_empty())
     }
 
-    /// How many rows there are about.
+    /// Returns the approximate number of rows.
     pub(super) fn row_count(&self) -> Result<u64, Fault> {
         let in_memory: usize = self.memories().map(Memtable::rows).sum();
         Ok(self.tree()?.row_count()? + in_memory as u64)
     }
 
-    /// The tree, which is only asked where memory does not know better.
+    /// Returns the tree, which is only needed where memory has no answer.
     pub(super) fn tree(&self) -> Result<&'a Tree, Fault> {
         self.tree
             .as_deref()

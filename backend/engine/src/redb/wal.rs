@@ -1,18 +1,19 @@
-//! The log in front of the tree: two files used in turns. A group of sets is one frame, one write
-//! and one sync; what was answered is in it.
+//! The log in front of the tree: two files used alternately. A group of sets is one frame, written
+//! with one write and one sync; every confirmed set is in it.
 //!
-//! A frame begins at a multiple of 512 bytes and carries its checksum, the life of the store that it
-//! belongs to, and its position in the change log. Files are filled with zeros before they are written
-//! to, and are never cut: to overwrite is cheaper than to grow. What an earlier use of a file left
-//! behind the newest frame is of another life, or of an earlier position.
+//! A frame begins at a multiple of 512 bytes and contains its checksum, the generation of the store
+//! that it belongs to, and its position in the change log. Files are filled with zeros in advance
+//! and never truncated, since overwriting is cheaper than growing. Whatever follows the newest
+//! frame is from another generation or has an earlier position.
 //!
-//! After a failed sync no later sync of the same file counts for the frame: the kernel marks its pages
-//! clean, so a sync that succeeds proves nothing. The frame is written to the other file, or the writer
-//! stops until it is. A sector belongs to one frame, so overwriting a frame leaves the others as they are.
+//! After a failed sync, no later sync of the same file is trusted for the frame: the kernel marks
+//! its pages clean, so a later success proves nothing. The frame is written to the other file, or
+//! the writer stops until it can be. A sector belongs to one frame, so overwriting a frame leaves
+//! the others intact.
 //!
-//! The first sector of each file is its mark: a frame before all others, whose rows are the length that
-//! the file has at the least. So a file that is missing, empty, cut or of another life is distinguished from one
-//! that nothing was written to yet.
+//! The first sector of each file is its mark: a frame before all others that contains the minimum
+//! length of the file. This distinguishes a file that is missing, empty, truncated or from another
+//! generation from one that was not written to yet.
 
 use std::io;
 
@@ -21,46 +22,44 @@ use redb::StorageBackend;
 use super::{fault::Fault, file::Life, medium::Medium};
 use crate::fault::EngineError;
 
-/// The checksum, the length of the rows, the life, the position.
+/// Size of a frame's head: the checksum, the length of the rows, the generation, the position.
 const HEAD_BYTES: usize = 4 + 4 + 8 + 8;
 const SECTOR_BYTES: usize = 512;
-/// A file begins with so many bytes, and grows by as much as it has,
+/// Initial size of a file; it is doubled when full,
 const FIRST_BYTES: u64 = 256 * 1024;
-/// but by no more than this.
+/// but grows by no more than this.
 const GROWTH_MAX: u64 = 4 * 1024 * 1024;
 /// Zeros written at a time.
 const ZEROS: usize = 256 * 1024;
 
-/// Where the frames behind the mark begin.
+/// Offset of the first frame, after the mark.
 const FRAMES_AT: u64 = SECTOR_BYTES as u64;
-/// The position of a mark, which every frame follows.
+/// The position in a mark, before all frames.
 const MARK: u64 = 0;
 
-/// The log.
 #[derive(Debug)]
 pub(super) struct Wal {
     files: [LogFile; 2],
-    /// Which file is written.
+    /// The file being written.
     active: usize,
-    /// Where its next frame begins.
+    /// The offset of its next frame.
     offset: u64,
-    /// A file is not made longer than this, unless one frame needs it.
+    /// Maximum size of a file, unless a single frame needs more.
     bytes_max: u64,
     life: u64,
-    /// The frame that is being made, or was made last.
+    /// The current or last frame.
     frame: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct LogFile {
     file: Box<dyn StorageBackend>,
-    /// Its name, for people.
     name: String,
-    /// How far it can be written to.
+    /// The size allocated for writing.
     length: u64,
 }
 
-/// Why a frame was not written.
+/// A frame that was not written.
 #[derive(Debug)]
 pub(super) struct Unwritten {
     pub(super) error: io::Error,
@@ -68,16 +67,14 @@ pub(super) struct Unwritten {
     pub(super) is_open: bool,
 }
 
-/// A group as it was read.
+/// A group read from the log.
 #[derive(Debug)]
 pub(super) struct Frame {
     position: u64,
-    /// Its rows, as a batch has them.
     pub(super) rows: Vec<u8>,
 }
 
 impl Wal {
-    /// Opens the files, and makes them where they are missing.
     pub(super) fn open(medium: &dyn Medium, bytes_max: u64) -> io::Result<Self> {
         let open = |number| {
             let file = medium.open_log(number)?;
@@ -97,11 +94,12 @@ impl Wal {
         })
     }
 
-    /// Reads the frames of a life that follow a position, in order.
+    /// Reads the frames of a generation after a position, in order.
     ///
     /// # Errors
-    /// [`EngineError::Incomplete`] where a file is not there as it was written, or a frame is missing
-    /// that a later one follows.
+    ///
+    /// Returns [`EngineError::Incomplete`] if a file is not as it was written, or a frame is
+    /// missing before a later one.
     pub(super) fn read(&self, life: Life, after: u64) -> Result<Vec<Frame>, Fault> {
         if life.is_marked {
             for file in &self.files {
@@ -118,7 +116,7 @@ impl Wal {
         Ok(found)
     }
 
-    /// Reads those of the frames of a life after a position that nothing is missing before.
+    /// Reads the frames of a generation after a position, up to the first gap.
     pub(super) fn left(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
         let found = self.found(life, after)?.into_iter().zip(after + 1..);
         let left = found.take_while(|(frame, position)| follows((frame, *position)));
@@ -135,8 +133,7 @@ impl Wal {
         Ok(found)
     }
 
-    /// Begins with empty files, for frames of a life. What the files have of others must be in the
-    /// tree.
+    /// Starts with empty files for a new generation. Older frames must already be in the tree.
     pub(super) fn begin(&mut self, life: u64) -> io::Result<()> {
         (self.active, self.offset, self.life) = (0, FRAMES_AT, life);
         for file in &mut self.files {
@@ -149,44 +146,41 @@ impl Wal {
         Ok(())
     }
 
-    /// Begins a frame.
     pub(super) fn begin_frame(&mut self, position: u64) {
         begin_frame(&mut self.frame, self.life, position);
     }
 
-    /// Adds rows to the frame.
     pub(super) fn push(&mut self, rows: &[u8]) {
         self.frame.extend_from_slice(rows);
     }
 
-    /// Makes the frame whole.
     pub(super) fn end_frame(&mut self) {
         end_frame(&mut self.frame);
     }
 
-    /// The rows of the frame that was made last.
     pub(super) fn rows(&self) -> &[u8] {
         let rows_bytes = self.frame[4..8].try_into().map_or(0, u32::from_be_bytes);
         &self.frame[HEAD_BYTES..HEAD_BYTES + rows_bytes as usize]
     }
 
-    /// Whether the frame has room in the file that is written.
+    /// Whether the frame fits into the current file.
     pub(super) fn fits(&self) -> bool {
         self.offset + self.frame.len().next_multiple_of(SECTOR_BYTES) as u64 <= self.bytes_max
     }
 
-    /// How full the file is that is written: from 0 to 1.
+    /// Returns how full the current file is, from 0 to 1.
     pub(super) fn fill(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let share = self.offset as f64 / self.bytes_max as f64;
         share
     }
 
-    /// Writes the frame that was made last, and syncs it.
+    /// Writes and syncs the last frame.
     ///
     /// # Errors
-    /// After one that leaves open what is on disk, the frame must be written to the other file: no
-    /// position of the log has two contents.
+    ///
+    /// After an error that may have left it on disk, the frame must be written to the other file,
+    /// so that no position has two contents.
     pub(super) fn append(&mut self) -> Result<(), Unwritten> {
         self.frame
             .resize(self.frame.len().next_multiple_of(SECTOR_BYTES), 0);
@@ -195,7 +189,7 @@ impl Wal {
         if end > file.length {
             let step = file.length.clamp(FIRST_BYTES, GROWTH_MAX);
             let most = (file.length + step).min(self.bytes_max);
-            // The mark says of a length that it is there for good.
+            // The length in the mark must be durable.
             let grown = file.grow(most.max(end));
             let grown = grown.and_then(|()| file.mark(self.life));
             grown.map_err(|error| Unwritten {
@@ -214,7 +208,7 @@ impl Wal {
         Ok(())
     }
 
-    /// Continues in the other file, whose frames must all be in the tree.
+    /// Switches to the other file, whose frames must all be in the tree.
     pub(super) fn turn(&mut self) {
         (self.active, self.offset) = (1 - self.active, FRAMES_AT);
     }
@@ -228,7 +222,7 @@ impl LogFile {
         Ok(bytes)
     }
 
-    /// Writes the mark of a life, with the length that the file has.
+    /// Writes the mark of a generation, with the current length of the file.
     fn mark(&self, life: u64) -> io::Result<()> {
         let mut mark = Vec::new();
         begin_frame(&mut mark, life, MARK);
@@ -238,7 +232,7 @@ impl LogFile {
         self.file.write(0, &mark)
     }
 
-    /// Checks that the file is as long as its mark says, which is of that life.
+    /// Checks that the mark belongs to the generation and that the file is as long as it says.
     fn check(&self, life: u64) -> Result<(), Fault> {
         let Self { name, length, .. } = self;
         let why = if *length == 0 {
@@ -259,8 +253,8 @@ impl LogFile {
         Err(EngineError::Incomplete(why).into())
     }
 
-    /// Extends the file with zeros and syncs it. After a failure the length is as before, so the next
-    /// attempt writes the zeros again.
+    /// Extends the file with zeros and syncs it. After a failure the length is as before, so the
+    /// next attempt writes the zeros again.
     fn grow(&mut self, length: u64) -> io::Result<()> {
         let old = self.length;
         let grown = self.file.set_len(length).and_then(|()| {
@@ -276,7 +270,7 @@ impl LogFile {
         });
         match grown {
             Ok(()) => self.length = length,
-            // What was taken is given back, as far as that goes.
+            // Releases the allocated space if possible.
             Err(_) => drop(self.file.set_len(old)),
         }
         grown
@@ -298,13 +292,12 @@ fn end_frame(frame: &mut [u8]) {
     frame[..4].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Whether a frame has that position.
 fn follows((frame, position): (&Frame, u64)) -> bool {
     frame.position == position
 }
 
-/// Finds all whole frames of a life whose position follows another: also those behind one that is
-/// not whole, which they report on.
+/// Finds all whole frames of a generation after a position, including those after a gap, which
+/// prove that frames are missing.
 fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..) {
@@ -321,7 +314,7 @@ fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     }
 }
 
-/// The frame that begins here, if it is whole and of that life.
+/// Decodes the frame at the start of the bytes, if it is whole and of that generation.
 fn frame(bytes: &[u8], life: u64) -> Option<(u64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
     let number = |at: usize| head[at..at + 8].try_into().map_or(0, u64::from_be_bytes);

@@ -1,5 +1,5 @@
-//! The one thread that takes sets of changes: a group is one frame of the log, and forms itself
-//! while the last one syncs. It decides who is answered what.
+//! The thread that applies sets of changes: the sets that arrive while a frame syncs form the next
+//! group, which is written as one frame. It decides the outcome of each set.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,49 +22,46 @@ use crate::{
     position::LogPosition,
 };
 
-/// The outcome of a set: the position in the log, or why not.
+/// The result of a set: its position in the log, or an error.
 type Verdict = Result<Applied, EngineError>;
 
-/// While the disk is short of room, what is in memory is moved when there is so much of it.
+/// While disk space is low, memory is moved from this size on.
 const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
-/// From this share of what memory may hold on, groups wait for the mover,
+/// Above this fraction of the memory limit, groups wait for the mover,
 const SLOW_FROM: f64 = 0.75;
-/// up to so long each.
+/// up to this long each.
 const SLOWEST: Duration = Duration::from_millis(5);
 
-/// The writer's own state.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
     medium: Arc<dyn Medium>,
     wal: Wal,
     head: Head,
-    /// What memory may hold before it is moved.
+    /// Memory size that triggers a move.
     memory_bytes: usize,
     /// The oldest step of the change log, or an older position.
     oldest: u64,
-    /// The newest position at which something changed that decisions rest on, or a later one.
+    /// The newest position at which a definition changed, or a later one.
     definitions: u64,
-    /// The group that may be on disk or not. Nothing is taken before it is.
+    /// A group that may or may not be on disk. It must be settled before anything else is written.
     doubt: Option<Group>,
 }
 
-/// Sets that are written together.
 #[derive(Debug)]
 struct Group {
-    /// Where the change log ends with it.
+    /// The end of the change log after it.
     head: Head,
-    /// A bit for the number of each kind that it changes.
+    /// The changed kinds, as a bit set of their numbers.
     kinds: u32,
-    /// The oldest step of the change log that it leaves, or an older position.
+    /// The oldest step of the change log after it, or an older position.
     oldest: u64,
-    /// The newest position at which something changed that decisions rest on.
+    /// The newest position at which a definition changed.
     definitions: u64,
-    /// What is in memory with it.
+    /// The rows in memory after it.
     memory: Memtable,
 }
 
-/// Why a group was not written.
 struct WriteFailure {
     fault: Fault,
     /// Whether it may have been written anyway.
@@ -81,7 +78,7 @@ impl<T: Into<Fault>> From<T> for WriteFailure {
 }
 
 impl Drop for Writer {
-    /// Also a writer that panicked leaves no one waiting.
+    /// Releases waiting callers even if the writer panicked.
     fn drop(&mut self) {
         self.shared.queue.abandon();
         self.shared.commands.close();
@@ -108,10 +105,11 @@ impl Writer {
         }
     }
 
-    /// Works until the queue is closed and empty, then has all that is in memory moved.
+    /// Runs until the queue is closed and empty, then moves everything in memory.
     ///
     /// # Errors
-    /// Some of it is in the log only.
+    ///
+    /// Returns an error if some of it is only in the log.
     pub(super) fn run(mut self) -> Result<(), EngineError> {
         while let Some(batch) = self.shared.queue.take() {
             self.carry_out(batch);
@@ -126,7 +124,7 @@ impl Writer {
         Ok(emptied?)
     }
 
-    /// Writes a batch and answers everybody in it.
+    /// Writes a batch and reports every outcome.
     fn carry_out(&mut self, mut batch: Vec<Waiting>) {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| {
@@ -138,7 +136,7 @@ impl Writer {
             verdicts
         });
         for (set, verdict) in batch.into_iter().zip(verdicts) {
-            // The caller that dropped the call does not wait.
+            // Fails if the caller dropped the call.
             drop(set.answer.send(verdict));
         }
     }
@@ -171,7 +169,7 @@ impl Writer {
         Ok(verdicts)
     }
 
-    /// Lays what can be written of a batch over what is there, in memory and as a frame.
+    /// Adds the valid sets of a batch to memory and to a frame.
     fn lay(
         &mut self,
         batch: &mut [Waiting],
@@ -222,7 +220,7 @@ impl Writer {
         group.memory.add(rows.into_bytes());
     }
 
-    /// Writes a group into the log and lets everybody see it.
+    /// Writes a group to the log and publishes it.
     fn write(
         &mut self,
         mut group: Group,
@@ -236,7 +234,7 @@ impl Writer {
         let is_due = group.memory.bytes() > bytes_max || !self.wal.fits();
         if is_due && !layers.active.is_empty() {
             match self.turn(&mut group) {
-                // Then memory takes what the log has room for.
+                // Memory may then grow up to the size of the log.
                 Err(_) if self.wal.fits() => {}
                 turned => turned?,
             }
@@ -249,10 +247,10 @@ impl Writer {
         };
         tracing::debug!(fault = ?failure.fault, "failed to write to the log");
         if failure.fault.is_full() {
-            // There is room again, for what does not add to the store.
+            // The released space is for sets that do not add data.
             self.medium.release_reserve();
         }
-        // The other file has no part of it, so that it is there as it is here, or not at all.
+        // The other file has no part of the group, so it is there completely or not at all.
         let turned = self.turn(&mut group).map_err(WriteFailure::from);
         let Err(again) = turned.and_then(|()| self.append()) else {
             self.publish(group);
@@ -273,7 +271,7 @@ impl Writer {
         })
     }
 
-    /// Has intake slow down to what the mover does, before memory is full.
+    /// Slows intake down to the speed of the mover before memory is full.
     fn slow_down(&self, group: &Group) {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let memory = group.memory.bytes() as f64 / self.memory_bytes as f64;
@@ -283,7 +281,7 @@ impl Writer {
         }
     }
 
-    /// Continues in the other file of the log with a group that is on its way.
+    /// Switches to the other log file with a group in progress.
     fn turn(&mut self, group: &mut Group) -> Result<(), Fault> {
         self.empty_memory()?;
         self.wal.turn();
@@ -292,7 +290,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Has all that everybody sees in memory moved, once what was moved before is in the tree.
+    /// Moves everything published in memory, once the previous move is done.
     fn empty_memory(&self) -> Result<(), Fault> {
         self.shared.commands.wait_until_moved()?;
         let through = self.head.sequence;
@@ -308,7 +306,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets everybody see a group that is on disk.
+    /// Publishes a group that is on disk.
     fn publish(&mut self, group: Group) {
         self.shared.observed.written();
         (self.head, self.oldest) = (group.head, group.oldest);
@@ -321,7 +319,7 @@ impl Writer {
         self.shared.head.send_replace(head);
     }
 
-    /// Gets the group of which no one knows whether it is on disk there.
+    /// Writes the group whose outcome is unknown again.
     fn settle(&mut self) -> Result<(), Fault> {
         let Some(mut group) = self.doubt.take() else {
             return Ok(());
@@ -336,7 +334,8 @@ impl Writer {
     }
 }
 
-/// What changes in the change log itself: one step more, and now and then some of the oldest less.
+/// Returns the changes of the change log itself: one new step, and occasionally some old ones
+/// removed.
 fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fault> {
     let mut steps = Batch::default();
     let (key, cell) = log::step(group.head, names);
@@ -348,7 +347,7 @@ fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fau
     Ok(steps)
 }
 
-/// Reports the outcome of a batch that was not written.
+/// Returns the results for a batch that was not written.
 fn give_up(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
         return repeat(batch, || indeterminate(&failure.fault));

@@ -1,4 +1,4 @@
-//! What is kept back reads as if it were applied, and is applied as it reads.
+//! Tests that buffered changes are read as if applied, and applied as read.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::{
 
 const INDEX: Index = Index::RuleByTrigger;
 
-/// Each record has an entry for its value's first byte, and a separate one.
+/// Returns the entries of a record: one for its value's first byte, and one of its own.
 fn entries(key: u8, value: u8) -> Vec<Entry> {
     let of = |key: Vec<u8>| Entry { index: INDEX, key };
     vec![of(vec![value, key])]
 }
 
-/// A change of a record to another value, or its deletion, from what the engine holds.
+/// Changes a record to another value, or deletes it, expecting the version in the engine.
 async fn change(engine: &dyn Engine, key: u8, value: Option<u8>, touches: bool) -> Option<Change> {
     let rows = engine.get(Kind::Rule, &[vec![key]]).await.unwrap();
     let found = rows.into_iter().next().unwrap();
@@ -48,7 +48,7 @@ async fn change(engine: &dyn Engine, key: u8, value: Option<u8>, touches: bool) 
     })
 }
 
-/// Values by key, entries by key, both ways and in short pages.
+/// Reads values and entries by key, in both directions and in short pages.
 async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut seen = Vec::new();
     for direction in [Direction::Ascending, Direction::Descending] {

@@ -1,4 +1,4 @@
-//! The dispatcher on a store in memory, against real sockets, with a clock that tests move.
+//! Tests of the dispatcher with a store in memory, real sockets, and a manual clock.
 
 mod budget;
 mod clock;
@@ -176,7 +176,7 @@ async fn a_destination_that_is_gone_is_paused_in_the_end_until_it_is_edited() {
         world.health(&destination).await.unwrap().state,
         HealthState::Paused
     );
-    // A pause outlives the process.
+    // A pause survives a restart.
     world.stop().await;
     world.start();
     world.live(60 * MINUTE).await;
@@ -207,7 +207,7 @@ async fn a_destination_that_is_gone_is_paused_in_the_end_until_it_is_edited() {
         .collect();
     let paused = "destination paused";
     let open = (paused, Some(Status::Open));
-    // The second life does not find the event of the first, so it says it again.
+    // After a restart the event is missing, so it is reported again.
     assert_eq!(told, [open, open, (paused, Some(Status::Closed))]);
     assert_eq!(notices[0].id(), notices[2].id());
 }
@@ -312,7 +312,7 @@ async fn what_waits_for_a_deleted_destination_is_cancelled() {
     world.start();
     world.live(SECOND).await;
     world.delete("hook").await;
-    // A new destination of that name is another one.
+    // A recreated destination is a different one.
     world
         .destination("hook", receiver.url("/new"), DeliverySettings::default())
         .await;
@@ -374,7 +374,7 @@ async fn what_another_node_may_have_sent_in_the_last_minute_counts_for_a_rate() 
     assert_eq!(receiver.count(), 0);
     world.live(MINUTE + 2 * SECOND).await;
     assert_eq!(receiver.count(), 3);
-    // No one else can have sent anything to one that was made since.
+    // Nobody else can have sent anything to a destination created since.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;
@@ -434,7 +434,7 @@ async fn what_was_leased_ahead_and_cannot_begin_costs_no_attempt() {
     world.notify(&destination, 20).await;
     world.start();
     world.settled().await;
-    // The receiver was quick, so more is leased than can be under way when it goes for good.
+    // A fast receiver: more is leased than can be in flight when it responds 410.
     set(&reply, 410);
     let ids = world.notify(&destination, 60).await;
     world.settled().await;

@@ -1,8 +1,8 @@
-//! The part of a commit that keeps destinations to their budgets: what is beyond one waits for the end
-//! of its window, and from the second on is folded into a digest.
+//! Enforcement of budgets in a commit: the first delivery over budget waits for the end of the
+//! window, and from the second on they are folded into a digest.
 //!
-//! A digest is there from the moment that something is folded into it, so nothing has to be gathered
-//! later: when its window ends it is due like any other delivery.
+//! A digest exists from the first delivery folded into it, so nothing has to be collected later: at
+//! the end of its window it is due like any other delivery.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -22,21 +22,20 @@ use crate::{
     store::{EngineError, Stored},
 };
 
-/// The budgets that a commit looks at, by destination; none for one that cannot be read, which then
-/// holds nothing back.
+/// The budgets involved in a commit, by destination; `None` for an unreadable one, which limits
+/// nothing.
 pub(super) type Budgets = BTreeMap<RecordId, Option<Spending>>;
 
-/// A budget as it is stored and as it becomes.
+/// A budget: the stored value, and a copy to be updated.
 #[derive(Debug)]
 pub(super) struct Spending {
     stored: Option<Stored<BudgetWindow>>,
     window: BudgetWindow,
-    /// What is above it.
     beyond: Vec<Stored<Delivery>>,
 }
 
 impl Spending {
-    /// Begins another window where the last one is over.
+    /// Starts a new window if the last one is over.
     fn roll(&mut self, per: Duration, now_ms: i64) {
         let until_ms = self.window.until_ms;
         let begun_ms = until_ms.saturating_sub(millis(per));
@@ -63,7 +62,7 @@ fn empty(destination: RecordId) -> BudgetWindow {
 }
 
 impl Plan {
-    /// Takes note that a delivery is sent separately.
+    /// Records that a delivery is sent separately.
     pub(super) fn spend(&mut self, destination: RecordId) {
         if let Some(Some(spending)) = self.budgets.get_mut(&destination) {
             spending.window.sent += 1;
@@ -72,9 +71,9 @@ impl Plan {
 }
 
 impl Ledger {
-    /// Whether a delivery that is due may begin by the budget of its destination. One that may not is
-    /// dealt with by [`Ledger::plan_budgets`]. What comes behind something in a digest belongs into that
-    /// digest, as long as it takes something in; whatever the budget.
+    /// Whether a due delivery is within the budget of its destination. Others are processed by
+    /// [`Ledger::plan_budgets`]. A delivery that follows one in a digest belongs into that digest
+    /// while it is open, regardless of the budget.
     pub(super) async fn is_within_budget(
         &self,
         plan: &mut Plan,
@@ -83,7 +82,7 @@ impl Ledger {
         behind: Option<RecordId>,
     ) -> Result<bool, EngineError> {
         let budget = destination.delivery.budget;
-        // One from before this was refused when it was saved.
+        // Budgets that saving would reject today can exist from earlier versions.
         let Some(budget) = budget.filter(|_| takes_digests(&destination.kind)) else {
             return Ok(true);
         };
@@ -112,7 +111,7 @@ impl Ledger {
         Ok(false)
     }
 
-    /// Folds what is beyond budgets, and records what happened to these.
+    /// Folds deliveries over budget, and records the changed budgets.
     pub(super) async fn plan_budgets(
         &self,
         plan: &mut Plan,
@@ -161,7 +160,7 @@ impl Ledger {
         Ok(plan.budgets.get_mut(&destination).and_then(Option::as_mut))
     }
 
-    /// Has the first message beyond a budget wait, since it may be the only one; folds more into a
+    /// Makes the first delivery over budget wait, since it may be the only one; folds more into a
     /// digest.
     async fn fold(
         &self,
@@ -215,7 +214,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A delivery that waits for the end of a window, and that this commit does not begin.
+    /// Finds a delivery that waits for the end of a window and is not started by this commit.
     async fn waiting(
         &self,
         plan: &Plan,
@@ -234,10 +233,9 @@ impl Ledger {
     }
 }
 
-/// The deliveries that a commit looks at because they are due.
 pub(super) type DueIds = BTreeSet<RecordId>;
 
-/// A delivery that a digest includes.
+/// Returns a delivery after it was folded into a digest.
 fn folded(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Folded,
@@ -247,7 +245,7 @@ fn folded(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
     }
 }
 
-/// The delivery of a digest, due when its window ends.
+/// Returns the delivery of a digest, due at the end of its window.
 fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms: i64) -> Delivery {
     let clear = content.clear_count == content.count;
     Delivery {

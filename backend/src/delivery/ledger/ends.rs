@@ -1,5 +1,4 @@
-//! The part of a commit that ends: what happened to deliveries and the health of their
-//! destinations.
+//! The first part of a commit: outcomes of deliveries, and the health of their destinations.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::{
     store::{EngineError, Stored},
 };
 
-/// The health of destinations: as it is stored, and as it becomes.
+/// The health of destinations: the stored value, and a copy to be updated.
 pub(super) type Healths = BTreeMap<RecordId, (Option<Stored<Health>>, Option<Health>)>;
 
 impl Ledger {
@@ -61,7 +60,7 @@ impl Ledger {
             let due_ms = plan_end(plan, unrecorded, end, &around);
             plan.ends.push((id, due_ms));
             if let (LeaseEnd::Made(report), true) = (end, settings.is_some()) {
-                // One that cannot be read stays as it is.
+                // Unreadable health is left unchanged.
                 let Some((_, current)) = healths.get_mut(&destination) else {
                     continue;
                 };
@@ -71,7 +70,7 @@ impl Ledger {
                 if let (Some(next), Some(found)) = (&mut next, queues.destination(destination))
                     && !next.refused.is_empty()
                 {
-                    // An attempt may have begun before an address was removed.
+                    // The attempt may have begun before an address was removed.
                     let addresses = mail_addresses(&found.kind);
                     next.refused.retain(|it| addresses.contains(&it.address));
                 }
@@ -93,7 +92,6 @@ impl Ledger {
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
 
-    /// Records a destination's health when it changed.
     async fn plan_health(
         &self,
         plan: &mut Plan,
@@ -109,7 +107,7 @@ impl Ledger {
             Some(old) if old.value == current => return Ok(()),
             Some(old) => plan.changes.update(old, &current),
             None => {
-                // A destination that is deleted at this moment must not leave its health behind.
+                // A destination that is being deleted must not leave its health behind.
                 let name = queues.get(id).map(|queue| queue.name.as_bytes().into());
                 let destination = self.store.get::<Destination>(name.unwrap_or_default());
                 let destination = destination.await?.filter(|found| found.value.id == id);
@@ -135,7 +133,7 @@ impl Ledger {
     }
 }
 
-/// Records the end of a lease; answers when the delivery is due next.
+/// Records the outcome of a lease. Returns when the delivery is due next.
 fn plan_end(
     plan: &mut Plan,
     unrecorded: &Unrecorded,
@@ -168,7 +166,7 @@ fn plan_end(
                 ..next
             });
             if next.is_none() {
-                // The log does not report on attempts: that of their delivery does.
+                // Attempts are not logged; the change of their delivery stands for them.
                 plan.changes.touch(delivery);
             }
             next

@@ -1,4 +1,4 @@
-//! The part of a commit that begins: which deliveries are due, and their leases.
+//! The second part of a commit: leases of due deliveries.
 
 use std::sync::Arc;
 
@@ -34,10 +34,9 @@ use crate::{
     },
 };
 
-/// The newest messages among which one is chosen to try a wrong destination with.
+/// Number of newest messages considered for probing a misconfigured destination.
 const YOUNG_LOOKED_AT: usize = 64;
 
-/// A delivery that is to be sent.
 #[derive(Debug)]
 pub(super) struct Leased {
     pub(super) delivery: Delivery,
@@ -46,25 +45,24 @@ pub(super) struct Leased {
     pub(super) opening: Option<RecordId>,
 }
 
-/// What is left of a destination after a commit.
+/// The remaining work of a destination after a commit.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) destination: RecordId,
-    /// When the first delivery that is left is due.
+    /// When the first remaining delivery is due.
     pub(super) due_ms: i64,
-    /// The place in the index before which nothing is left, when that is known.
+    /// The index position before which nothing remains, if known.
     pub(super) cursor: Option<Vec<u8>>,
     /// Attempts that may begin as soon as they are leased.
     places: usize,
-    /// Whether a delivery that was tried before is among those that are due.
+    /// Whether a delivery with earlier attempts is due.
     pub(super) again: bool,
-    /// Whether nothing more is to be leased in this commit.
     pub(super) is_full: bool,
 }
 
 impl Left {
-    /// Whether a delivery may be leased now. One that was tried before is leased when its attempt
-    /// can begin immediately: an attempt that is cut off a second time is counted as its own.
+    /// Whether a delivery may be leased now. One with earlier attempts is only leased if its
+    /// attempt can begin immediately: a second interruption counts against it.
     fn admits(&mut self, delivery: &Delivery) -> bool {
         let is_again = delivery.attempts > 0;
         self.again |= is_again;
@@ -80,7 +78,6 @@ impl Left {
 }
 
 impl Plan {
-    /// Takes note of a delivery that is left.
     pub(super) fn leave(&mut self, destination: RecordId, due_ms: i64) {
         let left = self.left.iter_mut();
         for left in left.filter(|left| left.destination == destination) {
@@ -88,10 +85,10 @@ impl Plan {
         }
     }
 
-    /// Lets deliveries that are due wait for the end of an earlier one, which makes them due again.
+    /// Holds due deliveries until an earlier one ends, which makes them due again.
     pub(super) fn hold_back(&mut self) {
         let mut held = std::mem::take(&mut self.held);
-        // What changes of a delivery goes before what is held by it.
+        // A change of a delivery must precede that of the deliveries held by it.
         held.sort_by_key(|it| it.delivery.value.place());
         for Held {
             delivery,
@@ -101,7 +98,7 @@ impl Plan {
         {
             let id = earlier.value.id;
             if self.changes.ends(id) {
-                // It is free as soon as that is stored.
+                // Released as soon as that is stored.
                 let left = &mut self.left[at];
                 left.is_full = true;
                 left.due_ms = left
@@ -121,25 +118,24 @@ impl Plan {
     }
 }
 
-/// A delivery that is due and waits for an earlier one.
+/// A due delivery that waits for an earlier one.
 #[derive(Debug)]
 pub(super) struct Held {
     delivery: Stored<Delivery>,
     earlier: Stored<Delivery>,
-    /// The place of its destination among what is left.
+    /// The index of its destination in the remaining work.
     at: usize,
 }
 
-/// A delivery that is due.
 struct Due {
     destination: Arc<Destination>,
     key: Vec<u8>,
-    /// The place of its destination among what is left.
+    /// The index of its destination in the remaining work.
     at: usize,
 }
 
 impl Ledger {
-    /// Leases what is due and may begin, and takes over what others leased and lost.
+    /// Leases due deliveries that may begin, and takes over expired leases.
     pub(super) async fn plan_leases(
         &mut self,
         plan: &mut Plan,
@@ -176,7 +172,7 @@ impl Ledger {
             };
             let later_ms = delivery.value.state.due_ms().filter(|it| *it > now_ms);
             if let Some(due_ms) = later_ms.filter(|_| delivery.is_shifted()) {
-                // Its entry is in the time before the clock was set.
+                // Its index entry is from before a clock step.
                 plan.changes.update(&delivery, &delivery.value);
                 plan.leave(due.destination.id, due_ms);
                 continue;
@@ -198,7 +194,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Leases a delivery that waits, unless it has to continue waiting or gets no more attempts.
+    /// Leases a waiting delivery, unless it must continue to wait or gets no more attempts.
     #[expect(clippy::too_many_lines, reason = "one check after the other")]
     async fn plan_lease(
         &self,
@@ -229,7 +225,7 @@ impl Ledger {
             return Ok(());
         }
         let backoff = self.backoff(&delivery.value);
-        // As long as all of them together are too few, no one needs to know which were cut off.
+        // While the total is below the limit, the interrupted ones need not be counted.
         if backoff.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
             let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
             let tried = Tried::of(attempts, cut_off);
@@ -278,7 +274,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A delivery whose lease ran out continues as after a failed attempt.
+    /// Continues with a delivery whose lease expired, like after a failed attempt.
     async fn plan_lost(
         &mut self,
         plan: &mut Plan,
@@ -317,7 +313,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// The deliveries that may begin now.
     async fn due(&self, plan: &mut Plan, queues: &mut Queues) -> Result<Vec<Due>, EngineError> {
         let now_ms = self.clock.now_ms();
         let paused: Vec<_> = plan.paused.iter().map(|it| it.destination).collect();
@@ -347,7 +342,7 @@ impl Ledger {
         Ok(due)
     }
 
-    /// The first deliveries that are due, up to the number wanted, and what is left after them.
+    /// Returns the first due deliveries, up to `wanted`, and what remains after them.
     async fn first(
         &self,
         ready: &Ready,
@@ -359,8 +354,7 @@ impl Ledger {
         if !ready.cursor.is_empty() {
             range.start.clone_from(&ready.cursor);
         }
-        // Our own leases, and what is set aside, stand among the entries; one more reports what
-        // comes after.
+        // The entries include our own leases and those set aside; one more shows what follows.
         let limit = wanted + ready.ours + 1;
         let mut left = Left::of(ready);
         let mut keys = Vec::new();
@@ -379,7 +373,7 @@ impl Ledger {
         Ok((keys, left))
     }
 
-    /// One delivery that is due, to try a failing destination with: not the one that failed last,
+    /// Returns one due delivery for probing a failing destination: not the last one that failed,
     /// unless it is the only one.
     async fn probe(
         &self,
@@ -409,7 +403,7 @@ impl Ledger {
         Ok((due, left))
     }
 
-    /// Of the newest deliveries to a destination, one that is due and was tried least.
+    /// Returns the due delivery with the fewest attempts among the newest ones to a destination.
     async fn youngest(
         &self,
         ready: &Ready,
@@ -428,7 +422,7 @@ impl Ledger {
             let is_free = !self.holds(it.id) && !queues.is_set_aside(it.id);
             is_free && Some(it.id) != not && it.due_ms().is_some_and(|due| due <= now_ms)
         });
-        // The first of those that were tried least is the newest.
+        // The first minimum is the newest.
         let youngest = due.min_by_key(|it| it.attempts);
         Ok(youngest.map(|it| it.id.to_bytes().into()))
     }
@@ -459,7 +453,7 @@ impl Left {
     }
 }
 
-/// The delivery of an entry, and when it is due.
+/// Returns the delivery of an index entry, and when it is due.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = id_at(entry, 24).zip(moment_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))

@@ -1,4 +1,4 @@
-//! Pings of an external monitor, and their failures, which do not contain the address.
+//! Tests of pings and their failures, which must not contain the URL.
 
 use tokio::sync::watch;
 

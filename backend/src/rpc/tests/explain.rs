@@ -123,7 +123,6 @@ impl World {
         inner(self.events(&self.key).explain_event(request).await.unwrap())
     }
 
-    /// Returns the explanation of the only rule.
     async fn explained(&self) -> v1::RuleExplanation {
         let mut rules = self.explain().await.rules;
         assert_eq!(rules.len(), 1, "{rules:?}");

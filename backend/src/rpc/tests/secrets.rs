@@ -198,7 +198,6 @@ async fn try_draft(
         .await
 }
 
-/// Returns a webhook with that URL and signing secret.
 fn signed(url: &str, secret: &str) -> Type {
     webhook(|webhook| {
         webhook.url = url.into();

@@ -1,4 +1,5 @@
-//! What is in the store of a walk: rules, a policy, a heartbeat, and records that nothing but the clock changes.
+//! The content of the store for a walk: rules, a policy, a heartbeat, and records that only the
+//! clock affects.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::{
     testing::samples as records,
 };
 
-/// The rules, each with a destination of the same name, but for the pages.
+/// Returns the rules, each with a destination of the same name, except the one that pages.
 pub(super) fn rules() -> [Rule; 4] {
     let rule = |of| samples::rule(of, &[DISK_TRIGGER], &[of]);
     [
@@ -97,7 +98,7 @@ pub(super) fn heartbeat() -> Heartbeat {
     }
 }
 
-/// A silence of nothing, from the start on, with an end.
+/// Returns a silence that covers nothing, active from the start, with an end.
 pub(super) fn silence() -> Silence {
     Silence {
         query: Some(samples::trigger("nothing").query),
@@ -110,7 +111,7 @@ pub(super) fn silence() -> Silence {
     }
 }
 
-/// Records that wait until then, and that nothing but the clock changes.
+/// Returns records that wait until a time, and that only the clock affects.
 pub(super) fn fixed(until_ms: i64) -> (Delivery, BudgetWindow, Health, Receipt) {
     let kind = samples::destination("fixed").kind;
     let content = sample::content(sample::occurrence(START_MS), kind, String::new());

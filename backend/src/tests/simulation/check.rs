@@ -1,4 +1,4 @@
-//! The result of the hour, held against the model and against what holds for every delivery.
+//! Checks the results of the hour against the model, and against the invariants of every delivery.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use crate::{
     tests::invariants,
 };
 
-/// How much earlier than its step an attempt may come.
+/// Fraction by which an attempt may be early.
 const JITTER: f64 = 0.2;
 
 impl Scenario {
@@ -39,7 +39,7 @@ impl Scenario {
         hosts.map(|host| (event_of(*host).id(), *host)).collect()
     }
 
-    /// Exactly those messages were decided that the model knows of, each as often.
+    /// Checks that exactly the messages of the model were decided, each as often.
     fn check_sent(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
@@ -67,8 +67,8 @@ impl Scenario {
         assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
     }
 
-    /// By rules that were not edited, exactly those are notified of an opening that the model
-    /// expects, separately or in a group, and of its end.
+    /// For rules that were not edited, checks that exactly the expected openings were notified,
+    /// separately or in a group, and their ends.
     fn check_gathered(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
@@ -134,8 +134,8 @@ impl Scenario {
         );
     }
 
-    /// Whether a rule that groups rightly notified no one: before the message of the group was made
-    /// the occurrence was over, or did not match any more.
+    /// Whether a rule that groups correctly sent nothing: the occurrence had ended, or did not
+    /// match any more, before the group's message was created.
     fn is_skipped(&self, &(rule, _, host, number): &(usize, usize, usize, usize)) -> bool {
         let occurrence = &self.model.lines[&host][number - 1];
         let triggers = self.model.rules[&rule].triggers.iter();
@@ -144,12 +144,11 @@ impl Scenario {
         groups(rule) && (occurrence.status != Status::Open || !matches)
     }
 
-    /// The occurrences are as the model has them.
     async fn check_occurrences(&self) {
         let hosts = self.hosts();
         let mut found = 0;
         for occurrence in all::<Occurrence>(self.service.store()).await {
-            // The service speaks of itself as well.
+            // The service reports events about itself as well.
             let Some(host) = hosts.get(&occurrence.event) else {
                 continue;
             };
@@ -179,7 +178,8 @@ impl Scenario {
         assert!(found >= 2_000, "only {found} occurrences");
     }
 
-    /// Every delivery ended as its destination behaves, and what was received is what was sent.
+    /// Checks that every delivery ended according to its destination's behaviour, and that whatever
+    /// was received had been sent.
     async fn check_ends(&self, deliveries: &[Delivery]) {
         let mut seen: HashMap<String, Vec<Seen>> = HashMap::new();
         for request in self.outside.seen.lock().unwrap().iter() {
@@ -207,7 +207,7 @@ impl Scenario {
                 }
                 (Mood::Refuses, state) => match state {
                     DeliveryState::Dead => made == 1,
-                    // It was deleted before it could refuse, or while it did.
+                    // It was deleted before it could reject, or while it did.
                     state => state == DeliveryState::Cancelled && made <= 1,
                 },
                 // All attempts were made before it was fixed.
@@ -224,11 +224,10 @@ impl Scenario {
         assert!(seen.is_empty(), "nobody knows of {:?}", seen.keys());
     }
 
-    /// No attempt was made before it was due.
     fn check_waits(&self, attempts: &[Attempt]) {
         let mut made = 0;
         for pair in attempts.windows(2) {
-            // After a crash an attempt is made again immediately, as if it had not been begun.
+            // After a crash an attempt is repeated immediately, as if it had not begun.
             if is_cut_off(&pair[0]) {
                 continue;
             }
@@ -251,8 +250,8 @@ fn is_digest(delivery: &Delivery) -> bool {
     delivery.content.digest.is_some()
 }
 
-/// Each digest includes exactly what was folded into it, and a destination with a budget gets no
-/// more one by one than that allows.
+/// Checks that each digest includes exactly the deliveries folded into it, and that destinations do
+/// not get more single messages than their budget allows.
 fn check_digests(deliveries: &[Delivery]) {
     let mut folded: BTreeMap<RecordId, u32> = BTreeMap::new();
     for digest in deliveries.iter().filter_map(|it| it.folding.digest()) {
@@ -278,7 +277,7 @@ fn check_digests(deliveries: &[Delivery]) {
         });
         let mut ends: Vec<_> = of_it.filter_map(|it| it.end_ms).collect();
         ends.sort_unstable();
-        // The end of a window, the whole next one, and what was alone beyond the one before.
+        // The end of one window, the whole next one, and a single delivery over budget from before.
         let most = 2 * BUDGET.messages as usize + 2;
         for window in ends.windows(most + 1) {
             assert!(window[most] - window[0] >= per_ms, "d{number}: {window:?}");
@@ -288,7 +287,8 @@ fn check_digests(deliveries: &[Delivery]) {
     assert!(digests > 3, "only {digests} digests");
 }
 
-/// What reports on an end never came before what reported the beginning, separately or in a digest.
+/// Checks that ends were never reported before the corresponding beginnings, separately or in a
+/// digest.
 fn check_order(deliveries: &[Delivery]) {
     let by_id: HashMap<_, _> = deliveries.iter().map(|it| (it.id, it)).collect();
     let mut opened: BTreeMap<_, i64> = BTreeMap::new();
@@ -319,7 +319,7 @@ fn check_order(deliveries: &[Delivery]) {
     assert!(ends > 20, "only {ends} ends were heard of");
 }
 
-/// All that was received under one id is one message, at most once for each attempt.
+/// Checks that requests with the same id have the same message, at most one per attempt.
 fn check_received(delivery: &Delivery, number: usize, seen: &[Seen]) {
     assert!(seen.len() <= delivery.attempts as usize, "{delivery:?}");
     for request in seen {

@@ -1,19 +1,19 @@
-//! Who is to be notified of what, in as few words as the contract needs: an independent model.
+//! An independent model of who is notified of what, reduced to the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{Severity, Status};
 
-/// A condition: the place of the event, and the least severity.
+/// A condition: the site of the event, and the minimum severity.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trigger {
     pub(super) site: usize,
     pub(super) level: Severity,
-    /// Whether it is for what is closed, and reports it.
+    /// Whether it matches closed events, and reports them.
     pub(super) closed: bool,
 }
 
-/// A rule; triggers and destinations by number.
+/// A rule, with triggers and destinations by number.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     pub(super) enabled: bool,
@@ -24,7 +24,6 @@ pub(super) struct Rule {
     pub(super) updates: bool,
 }
 
-/// An event about a host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) host: usize,
@@ -34,7 +33,6 @@ pub(super) struct Event {
     pub(super) timestamp_ms: i64,
 }
 
-/// An occurrence.
 #[derive(Debug, Clone)]
 pub(super) struct Occurrence {
     pub(super) severity: Severity,
@@ -42,20 +40,20 @@ pub(super) struct Occurrence {
     pub(super) acknowledged: bool,
     pub(super) last_seen_ms: i64,
     pub(super) count: u64,
-    /// The earlier of what the newest event states and when it came.
+    /// The earlier of the newest event's timestamp and its arrival.
     order_ms: i64,
     /// Whether it was suppressed from its start, and not open since.
     unheard: bool,
-    /// Who was notified, by rule.
+    /// Notifications, by rule.
     notes: BTreeMap<usize, Note>,
-    /// What waits, by rule.
+    /// Held notifications, by rule.
     waits: BTreeMap<usize, Wait>,
 }
 
-/// What a silence or an inhibition holds of a rule.
+/// A notification of a rule held by a silence or an inhibition.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
-    /// Whether a repeat fell due meanwhile.
+    /// Whether a repeat fell due during the hold.
     repeat: bool,
 }
 
@@ -64,54 +62,48 @@ struct Note {
     last_ms: i64,
     cleared: bool,
     destinations: BTreeSet<usize>,
-    /// The severity and the flag that were last notified.
+    /// The severity and the flag last notified.
     known: (Severity, bool),
 }
 
 /// A message: rule, destination, host, number of the occurrence, and whether it is an update.
 pub(super) type Sent = (usize, usize, usize, usize, bool);
 
-/// Everything that matters.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) triggers: Vec<Trigger>,
     pub(super) rules: BTreeMap<usize, Rule>,
-    /// Rules that were deleted, as they were then.
+    /// Deleted rules, as of their deletion.
     pub(super) deleted: BTreeMap<usize, Rule>,
-    /// Occurrences by host, oldest first.
+    /// Occurrences by host, the oldest first.
     pub(super) lines: BTreeMap<usize, Vec<Occurrence>>,
-    /// The messages, and how many of each.
+    /// The number of times each message was decided.
     pub(super) told: BTreeMap<Sent, usize>,
     pub(super) gone: BTreeSet<usize>,
-    /// The places that a silence covers.
     pub(super) silenced: BTreeSet<usize>,
-    /// The hosts that a silence covers.
     pub(super) silenced_hosts: BTreeSet<usize>,
-    /// The places where something is open that everything else there is an effect of.
+    /// Sites with an open outage that inhibits everything else there.
     pub(super) out: BTreeSet<usize>,
 }
 
-/// What a step changed.
 #[derive(Default)]
 struct Changed {
     is_event: bool,
-    /// Nothing changed: only what waits is decided.
+    /// Nothing changed; only held notifications are evaluated.
     is_look: bool,
     closed: bool,
 }
 
-/// What is asked of the rules.
 struct RuleQuestion<'a> {
     rules: &'a BTreeSet<usize>,
     changed: &'a Changed,
     now_ms: i64,
-    /// Those that have sent updates.
+    /// Rules that have sent updates.
     updated: &'a BTreeSet<usize>,
-    /// What waited before.
+    /// Notifications held before.
     waited: &'a BTreeMap<usize, Wait>,
 }
 
-/// The place that a host is in.
 pub(super) fn site_of(host: usize) -> usize {
     host % super::SITES
 }
@@ -148,7 +140,7 @@ impl Model {
         self.tell(event.host, &changed, now_ms);
     }
 
-    /// What an operator sets on the newest occurrence of a host.
+    /// Sets the status or the flag of a host's newest occurrence, as an operator does.
     pub(super) fn set(
         &mut self,
         host: usize,
@@ -160,14 +152,14 @@ impl Model {
         let last = line.last_mut().expect("it has an occurrence");
         let before = (last.status, last.acknowledged);
         let changed = alter(last, None, status, acknowledged);
-        // An acknowledgement after the closing notifies no one.
+        // An acknowledgement after the closing is not notified.
         let is_over = before.0 == Status::Closed && last.status == Status::Closed;
         if (last.status, last.acknowledged) != before && !is_over {
             self.tell(host, &changed, now_ms);
         }
     }
 
-    /// A rule was stored, and what is open was to be notified of.
+    /// Evaluates open occurrences for a rule that was stored with that option.
     pub(super) fn notify_open(&mut self, number: usize, now_ms: i64) {
         let hosts: Vec<_> = self.lines.keys().copied().collect();
         for host in hosts {
@@ -186,7 +178,7 @@ impl Model {
         }
     }
 
-    /// A hold may have ended, or a definition was edited: what waits is re-evaluated.
+    /// Evaluates held notifications again, since a hold may have ended or a definition was edited.
     pub(super) fn look(&mut self, now_ms: i64) {
         let changed = Changed {
             is_look: true,
@@ -272,7 +264,7 @@ impl Model {
         }
     }
 
-    /// What some of the rules make of the newest occurrence of a host.
+    /// Evaluates rules for a host's newest occurrence.
     fn open(&mut self, host: usize, asked: &RuleQuestion<'_>) {
         let now_ms = asked.now_ms;
         let is_held = self.is_held(host);
@@ -302,7 +294,7 @@ impl Model {
             let known = occurrence.notes.get_mut(number);
             if let Some(note) = &known {
                 let due = rule.repeat_ms.is_some_and(|it| now_ms - note.last_ms >= it);
-                // A repeat is news from a sender.
+                // Only an event from a sender triggers a repeat.
                 let is_due = asked.changed.is_event && due;
                 let waits = rule.repeat_ms.is_some() && wait.is_some_and(|wait| wait.repeat);
                 if !(is_due || waits) {

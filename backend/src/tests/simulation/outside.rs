@@ -1,4 +1,5 @@
-//! The receivers of the simulation: one server whose paths are destinations, each with a mood.
+//! The receivers of the simulation: one server whose paths are destinations with different
+//! behaviours.
 
 use std::{
     collections::BTreeSet,
@@ -13,37 +14,33 @@ use crate::{
     destination::receiver::{Receiver, Reply},
 };
 
-/// How a destination behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
-    /// Takes everything.
     Good,
-    /// Finds something wrong with every message.
+    /// Rejects every message.
     Refuses,
-    /// Takes the connection and never answers.
+    /// Accepts the connection and never responds.
     Hangs,
-    /// Is gone for good, says 410; until it is fixed.
+    /// Responds with 410 until it is fixed.
     Gone,
-    /// Asks for time when it first gets a message.
+    /// Requests a pause when it first gets a message.
     Busy,
-    /// Is down for two minutes of every ten.
+    /// Fails for two minutes out of every ten.
     Flaps,
 }
 
-/// How long a busy one asks to wait.
+/// The pause that a busy destination requests.
 pub(super) const ASKED_WAIT_SECONDS: u64 = 90;
 
-/// A request that came in.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) path: String,
     pub(super) id: String,
     pub(super) body: String,
-    /// Whether it was answered with success.
+    /// Whether the response was a success.
     pub(super) taken: bool,
 }
 
-/// Everything that is not the service.
 #[derive(Debug)]
 pub(super) struct Outside {
     pub(super) receiver: Receiver,
@@ -52,7 +49,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// Destinations at the paths `/0`, `/1` and so on.
+    /// Starts the server, with destinations at the paths `/0`, `/1` and so on.
     pub(super) async fn start(moods: Vec<Mood>, clock: Arc<ManualClock>) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mended = Arc::new(AtomicBool::new(false));

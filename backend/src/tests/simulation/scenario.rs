@@ -1,4 +1,4 @@
-//! What happens in the hour, to the service and to the model alike; chosen by a seed.
+//! The random actions of the hour, applied to the service and to the model.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +39,7 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
-/// Rules to good destinations, and places of theirs; one more of each for every misbehaving one.
+/// Rules for good destinations, with a site each; there is one more for every misbehaving one.
 const GOOD_RULES: usize = 45;
 const GOOD_SITES: usize = 40;
 const GOOD: usize = 15;
@@ -53,36 +53,35 @@ const BAD: [Mood; 5] = [
 ];
 const REFUSES: usize = GOOD;
 const GONE: usize = GOOD + 2;
-/// The destinations with a budget are those before this one.
+/// Number of destinations with a budget, which come first.
 pub(super) const BUDGETED: usize = 4;
-/// What such a destination gets one by one.
 pub(super) const BUDGET: Budget = Budget {
     messages: 5,
     per: Duration::from_secs(300),
     critical_share: 20,
 };
-/// Waits before each attempt.
+/// Delay before each attempt.
 const SCHEDULE_SECONDS: [u64; 5] = [0, 5, 60, 120, 300];
 const OCCURRENCES: usize = 2_000;
 const EVENTS_PER_STEP: usize = 30;
 
-/// An installation, its surroundings, and what ought to come of them.
+/// An installation, its environment, and the expected results.
 pub(super) struct Scenario {
     pub(super) service: Service,
     pub(super) outside: Outside,
     pub(super) model: Model,
     pub(super) moods: Vec<Mood>,
     pub(super) schedule: Vec<Duration>,
-    /// Whether a user cancelled a delivery to the one that is gone.
+    /// Number of cancelled deliveries to the destination that is gone.
     pub(super) cancelled: usize,
     random: StdRng,
     clock: Arc<ManualClock>,
     hosts: usize,
-    /// How many silences were made.
     silences: usize,
-    /// Whether what is freed together is one group; the model counts messages as if it were not.
+    /// Whether notifications released together are gathered into one group; the model counts them
+    /// one by one.
     pub(super) gathers: bool,
-    /// The rules that a user edited, or a trigger of theirs.
+    /// The rules that were edited, or whose triggers were.
     pub(super) edited: BTreeSet<usize>,
 }
 
@@ -95,8 +94,8 @@ impl Scenario {
         let schedule = SCHEDULE_SECONDS.map(Duration::from_secs).to_vec();
         let mut config = Config::new("unused");
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-        // The only time that is not simulated: how long the hanging receiver is waited for. The others
-        // have a timeout that no busy machine reaches.
+        // The only real time: the timeout for the receiver that hangs. The timeout of the others is
+        // too long to be reached on a busy machine.
         config.delivery.timeout = Duration::from_millis(200);
         config.delivery.schedule.clone_from(&schedule);
         config.shared = SharedSettings {
@@ -281,7 +280,7 @@ impl Scenario {
         }
     }
 
-    /// Ends the silences, and lets time pass until nothing waits any more.
+    /// Ends the silences, and advances the time until nothing waits.
     pub(super) async fn end(&mut self) {
         for site in self.model.silenced.clone() {
             self.silence_or_end(site).await;
@@ -302,7 +301,7 @@ impl Scenario {
         }
     }
 
-    /// A silence begins to cover all of a place, or ends.
+    /// Begins or ends a silence for a site.
     async fn silence_or_end(&mut self, site: usize) {
         let deciding = self.service.deciding().clone();
         let silences = Silencing::new(deciding, self.service.intake().clone());
@@ -333,7 +332,7 @@ impl Scenario {
         self.look().await;
     }
 
-    /// Something breaks that everything else in a place is an effect of, or is well again.
+    /// Begins or ends an outage that inhibits everything else in a site.
     async fn break_or_mend(&mut self, site: usize) {
         let is_mended = self.model.out.remove(&site);
         if !is_mended {
@@ -380,7 +379,7 @@ impl Scenario {
         }
     }
 
-    /// What waits is re-evaluated, as the review of due holds does it.
+    /// Evaluates held notifications, like the review of due holds.
     async fn look(&mut self) {
         let deciding = self.service.deciding().clone();
         let looks = PendingReview::new(deciding, self.service.intake().clone());
@@ -388,7 +387,7 @@ impl Scenario {
         self.model.look(self.clock.now_ms());
     }
 
-    /// A request of some events, of known hosts and of new ones.
+    /// Sends some events about known and new hosts.
     async fn events(&mut self) {
         let now_ms = self.clock.now_ms();
         let count = self.random.random_range(1..=EVENTS_PER_STEP * 2);
@@ -432,7 +431,7 @@ impl Scenario {
         assert!(submitted.failed.is_empty());
     }
 
-    /// An operator sets the status or the flag of some occurrence.
+    /// Sets the status or the flag of some occurrence.
     async fn operate(&mut self) {
         let host = self.random.random_range(0..self.hosts);
         let status = Status::ALL[self.random.random_range(0..Status::ALL.len())];
@@ -456,7 +455,7 @@ impl Scenario {
         set.unwrap().remove(0).unwrap();
     }
 
-    /// An editor changes a rule or its trigger, or deletes a rule.
+    /// Edits a rule or its trigger, or deletes a rule.
     async fn edit(&mut self) {
         let number = self.random.random_range(0..GOOD_RULES);
         let Some(mut rule) = self.model.rules.get(&number).cloned() else {
@@ -469,7 +468,7 @@ impl Scenario {
         match self.random.random_range(0..12) {
             0 => {
                 self.model.rules.remove(&number);
-                // Only recorded, and so no closing is outstanding.
+                // Only recorded, so no closing is outstanding.
                 if !is_shadow(number) {
                     self.model.deleted.insert(number, rule);
                 }
@@ -501,7 +500,7 @@ impl Scenario {
         }
     }
 
-    /// An operator cancels what waits first for the destination that is gone.
+    /// Cancels the first delivery that waits for the destination that is gone.
     async fn cancel(&mut self) {
         let all = samples::all::<Delivery>(self.service.store()).await;
         let name = format!("d{GONE}");
@@ -515,7 +514,7 @@ impl Scenario {
         }
     }
 
-    /// The destination that was gone is there again, and a user saves it.
+    /// Fixes the destination that was gone, and saves it.
     async fn mend(&mut self) {
         self.outside.mended.store(true, Ordering::Relaxed);
         let draft = self.destination_draft(GONE);
@@ -523,7 +522,7 @@ impl Scenario {
         destinations.update(&draft, false).await.unwrap();
     }
 
-    /// The destination that refuses everything is deleted, and taken out of its rules.
+    /// Deletes the destination that rejects everything, after removing it from its rules.
     async fn delete(&mut self) {
         let destinations = self.service.destinations();
         let name = format!("d{REFUSES}");
@@ -535,10 +534,10 @@ impl Scenario {
     }
 }
 
-/// The name of an event that everything else in its place is an effect of.
+/// The name of an event that inhibits everything else in its site.
 pub(super) const OUTAGE: &str = "outage";
 
-/// Holds everything in a place while there is an outage in it.
+/// Returns the inhibition of a site during an outage in it.
 pub(super) fn inhibition() -> Inhibition {
     let named = |name: &str| Query {
         clause: Clause::Equals("name".into(), Literal::Text(name.into())),
@@ -556,18 +555,16 @@ pub(super) fn inhibition() -> Inhibition {
     }
 }
 
-/// Whether a rule reports on several events in one message; where what is freed is gathered as
-/// well.
+/// Whether a rule groups events, which includes released ones.
 pub(super) fn groups(rule: usize) -> bool {
     rule < GOOD_RULES && rule % 9 == 7
 }
 
-/// Whether a rule only records.
 pub(super) fn is_shadow(rule: usize) -> bool {
     rule < GOOD_RULES && rule % 9 == 4
 }
 
-/// What every event about a host has in common.
+/// Returns the common part of all events about a host.
 pub(in crate::tests) fn event_of(host: usize) -> IncomingEvent {
     IncomingEvent {
         name: "load".into(),
@@ -598,7 +595,6 @@ pub(super) fn incoming(event: &model::Event) -> IncomingEvent {
     }
 }
 
-/// What a trigger matches.
 pub(super) fn trigger_query(trigger: Trigger) -> Query {
     let text = |text: &str| Literal::Text(text.into());
     let site = text(&format!("s{}", trigger.site));

@@ -1,6 +1,6 @@
-//! Random walks of decisions: reopenings, silences on single events, many causes, edits midway, rules that are
-//! disabled and enabled, several destinations, and receivers that refuse. What is decided is exactly what the model
-//! says; a rule that groups is held against what holds for every group.
+//! Random walks of decisions: reopenings, silences on single events, many causes, concurrent edits,
+//! disabled and enabled rules, several destinations, and receivers that reject. The decisions are
+//! exactly those of the model; a rule that groups is checked against the invariants of every group.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,24 +30,24 @@ use crate::{
 
 const SITES: usize = 3;
 const HOSTS_PER_SITE: usize = 4;
-/// Causes in a place, each of which holds everything else there.
+/// Number of causes in a site, each of which inhibits everything else there.
 const CAUSES: usize = 20;
 const RULES: usize = 4;
 const DESTINATIONS: usize = 3;
-/// The rule that groups; the model does not know of it.
+/// The rule that groups, which is not part of the model.
 const GROUPING: &str = "gathering";
-/// Steps after which what was decided is compared.
+/// Steps between two comparisons of the decisions.
 const COMPARED_EVERY: u64 = 50;
 
 struct Walk {
     world: World,
     model: Model,
     random: StdRng,
-    /// The open causes, each with its place.
     causes: BTreeSet<(usize, usize)>,
     silences: BTreeMap<usize, String>,
     named: usize,
-    /// The messages that arrived, by rule, destination and thread: the place of each, and whether it was a closing.
+    /// The messages that arrived, by rule, destination and thread: the position of each, and
+    /// whether it was a closing.
     arrived: HashMap<Thread, Vec<(Place, bool)>>,
 }
 
@@ -207,7 +207,7 @@ impl Walk {
         self.submit(incoming(&event)).await;
     }
 
-    /// An operator sets the status or the flag of some occurrence, which may reopen it.
+    /// Sets the status or the flag of some occurrence, which may reopen it.
     async fn operate(&mut self) {
         let host = self.host();
         if !self.model.lines.contains_key(&host) {
@@ -234,7 +234,7 @@ impl Walk {
         set.await.unwrap().remove(0).unwrap();
     }
 
-    /// A silence begins to cover a single event, or ends.
+    /// Begins or ends a silence for a single event.
     async fn silence_or_end(&mut self) {
         let silenced = self.silences.keys().next().copied();
         let ends = self.random.random_bool(0.5);
@@ -277,7 +277,7 @@ impl Walk {
         self.look().await;
     }
 
-    /// Some causes in a place begin, or most of those that are open end, and sometimes all.
+    /// Begins some causes in a site, or ends most of the open ones, sometimes all.
     async fn break_or_mend(&mut self) {
         let site = self.random.random_range(0..SITES);
         let open = self.causes.iter().filter(|it| it.0 == site);
@@ -345,8 +345,8 @@ impl Walk {
         self.look().await;
     }
 
-    /// Tries what is due; receivers refuse that share of it. As the dispatcher does, what comes behind an earlier
-    /// message waits for its end.
+    /// Attempts due deliveries, a fraction of which is rejected. As in the dispatcher, a delivery
+    /// waits for an earlier message of its thread to end.
     async fn deliver(&mut self, refused: f64) -> bool {
         let (index, now_ms) = (Index::DeliveryByDue, self.now_ms());
         let due = self.store().page_by::<Delivery>(
@@ -389,7 +389,7 @@ impl Walk {
         known.push((place, delivery.is_closing()));
     }
 
-    /// Exactly those messages were decided that the model knows of, each as often.
+    /// Checks that exactly the messages of the model were decided, each as often.
     async fn compare(&self, at: &str) {
         let hosts: HashMap<EventId, usize> = (0..SITES * super::SITES * HOSTS_PER_SITE)
             .map(|host| (event_of(host).id(), host))
@@ -417,7 +417,7 @@ impl Walk {
         }
     }
 
-    /// Ends every hold and every event, and delivers what is left.
+    /// Ends every hold and every event, and delivers the rest.
     async fn end(&mut self) {
         for (site, cause) in self.causes.clone() {
             self.change_cause((site, cause)).await;
@@ -455,7 +455,8 @@ impl Walk {
         while self.deliver(0.3).await {}
     }
 
-    /// Nothing waits, every group is over, and every receiver of one knows.
+    /// Checks that nothing waits, every group has ended, and every receiver of a group was
+    /// notified.
     async fn check(&self) {
         let all = samples::all::<Occurrence>(self.store()).await;
         assert!(all.iter().all(|it| it.pending.is_empty()));

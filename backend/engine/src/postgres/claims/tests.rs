@@ -1,11 +1,10 @@
-//! Which slots a node takes, keeps and hands over.
+//! Tests of the slots a node takes, keeps and hands over.
 
 use std::collections::HashMap;
 
 use super::*;
 use crate::clock::ManualClock;
 
-/// How many slots each node is to own.
 fn shares(living: &[Living]) -> HashMap<NodeId, usize> {
     let mut shares = HashMap::new();
     for slot in 0..LEAD {
@@ -34,7 +33,6 @@ fn held_by(node: impl Fn(i16) -> u8) -> Vec<Held> {
     (0..=LEAD).map(held).collect()
 }
 
-/// The claims of node 2, and the clock that they go by.
 fn claims() -> (Claims, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(0));
     (Claims::new([2; 16], Arc::clone(&clock) as _), clock)
@@ -57,18 +55,18 @@ fn each_node_gets_a_share_and_only_what_belongs_to_who_comes_or_goes_moves() {
 #[test]
 fn what_dead_nodes_own_is_taken_and_what_living_ones_own_is_awaited() {
     let nodes = living(&[1, 2]);
-    // The dead one owned all, and led.
+    // The dead node owned everything, and led.
     let division = Division::of([1; 16], true, &nodes, &held_by(|_| 9));
     let share = shares(&nodes)[&[1; 16]];
     assert_eq!(division.orphaned.len(), share + 1, "and the lead");
     assert_eq!((division.mine.len(), division.awaited), (0, 0));
-    // The other one has them.
+    // The other node owns them.
     let division = Division::of([1; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((division.orphaned.len(), division.awaited), (0, share));
     let other = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((other.mine.len(), other.leaves.len()), (257, share));
     assert!(other.leaves.values().all(|to| *to == [1; 16]));
-    // The lead stays where it is, and is taken only by one that stands.
+    // Leadership stays where it is, and is only taken by a candidate.
     let orphaned = Division::of([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
     assert!(orphaned.iter().all(|(slot, _)| *slot != LEAD));
 }
@@ -99,7 +97,7 @@ fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() {
     assert!(!claims.vacate(slot, number), "that is known");
     assert_eq!(claims.leave(&division), [(slot, [1; 16])]);
 
-    // The other one is gone before that: what was reported says nothing of the next time.
+    // The other node is gone before the handover, so the report does not count the next time.
     let alone = Division::of([2; 16], true, &living(&[2]), &held_by(|_| 2));
     assert_eq!(claims.leave(&alone), []);
     claims.publish(&alone);
@@ -150,11 +148,11 @@ fn a_node_rests_only_while_another_one_owns() {
     }
     assert!(claims.wakes(&nodes));
     assert_eq!(claims.owns_with(), Some([7; 16]));
-    // The next time lasts longer, although this one was cut short.
+    // The next rest is longer, although this one was cut short.
     assert!(claims.rest(true));
     clock.advance(STORE_REST_TIME_MIN.mul_f64(1.5));
     assert_eq!(claims.owns_with(), None);
-    // One that ends does not come back.
+    // A node that shuts down does not come back.
     claims.take_part(false);
     assert!(!claims.wakes(&nodes));
 }

@@ -1,4 +1,4 @@
-//! The entries that lie in a table beside that of their records.
+//! Tests of entries in side tables.
 
 use super::{fresh, open};
 use crate::{
@@ -35,7 +35,7 @@ fn comes(key: &str) -> Change {
     }
 }
 
-/// An existing record of which these entries are replaced.
+/// Returns a change that replaces these entries of an existing record.
 fn moves(key: &str, version: u64, entries: &[(Index, &str, &str)]) -> Change {
     let (remove, add) = entries
         .iter()
@@ -48,7 +48,7 @@ fn moves(key: &str, version: u64, entries: &[(Index, &str, &str)]) -> Change {
     }
 }
 
-/// All entries of the indexes, as `entry>record`.
+/// Returns all entries of the indexes as `entry>record`.
 async fn lying(engine: &dyn Engine) -> [String; 4] {
     let mut all = <[String; 4]>::default();
     for (index, text) in BESIDE.into_iter().zip(&mut all) {
@@ -78,7 +78,7 @@ async fn an_entry_is_replaced_alone_and_the_others_stay() {
     let expected = ["a>a b>b", "a>a b>b", "r>a t>b", "a>a s>b"];
     assert_eq!(lying(&engine).await, expected);
 
-    // Each gets what the other one had.
+    // The two records swap entries.
     let one = moves("a", version, &[(review, "r", "t")]);
     let other = moves("b", version, &[(review, "t", "r")]);
     let version = apply(vec![one, other]).await.unwrap();

@@ -1,4 +1,4 @@
-//! What must roll a whole transaction back although its COMMIT is on its way.
+//! Tests of errors that must roll back a transaction whose COMMIT is already sent.
 
 use super::{
     super::{
@@ -46,7 +46,7 @@ fn with_new(other: Change) -> crate::Set {
     vec![insert(Kind::Occurrence, b"new"), other].into()
 }
 
-/// What must not be committed once the rule `r` was made.
+/// Returns sets that must not be committed once the rule `r` was created.
 fn wrong(made: Applied) -> [(&'static str, Token, crate::Set); 6] {
     let fine = || with_new(insert(Kind::Delivery, b"d"));
     let rule = |expect, action| with_new(Change::new(Kind::Rule, b"r", expect, action));

@@ -1,4 +1,4 @@
-//! Connections that break, and what is reported of commits that were under way.
+//! Tests of broken connections and of commits in doubt.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
 const CALLERS: u8 = 6;
 const CALLS: u8 = 60;
 
-/// Passes connections on, and when asked to cuts each off after a while.
+/// Starts a proxy that cuts each connection after a while when requested.
 async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = listener.local_addr().unwrap();
@@ -37,14 +37,14 @@ async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, J
                 let Ok(mut to) = TcpStream::connect(to).await else {
                     return;
                 };
-                // Some live long enough to get through on a slow machine too.
+                // Some must live long enough to succeed on a slow machine too.
                 let longest_ms = [60, 240, 960, 3_840][rand::random_range(0..4)];
                 let life = Duration::from_millis(rand::random_range(20..longest_ms));
                 let end = async {
                     drop(begun.wait_for(|begun| *begun).await);
                     sleep(life).await;
                 };
-                // What was passed on so far, the server continues with.
+                // The server still processes what was already forwarded.
                 tokio::select! {
                     () = end => {}
                     _ = copy_bidirectional(&mut from, &mut to) => {}

@@ -1,4 +1,4 @@
-//! The layout of the tables, and what raises it.
+//! Tests of the table layout and its migration.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
     read::{Direction, Range},
 };
 
-/// A store of the first layout; none where no server is installed.
+/// Creates a store with the first layout; `None` if no server is installed.
 async fn of_first_layout() -> Option<(Address, Session)> {
     let mut address = fresh().await?;
     address.schema = format!("t{:x}", rand::random::<u64>());
@@ -85,7 +85,7 @@ async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
     }
     let found = migration::migrate(&address).await.unwrap().unwrap();
     assert_eq!(found.version, 1);
-    // Nodes of an earlier version, which may still run, do not lead any more, and do not write.
+    // Nodes of an earlier version that still run neither lead nor write any more.
     let text = format!(
         "SELECT node = '' AND renewed = 'infinity' AND NOT EXISTS (SELECT 1 FROM {schema}.writer) \
          FROM {schema}.holder"

@@ -1,4 +1,4 @@
-//! Several nodes, of which one leads, and each owns something.
+//! Tests of several nodes with one leader and divided slots.
 
 use std::{ops::Range, time::Duration};
 
@@ -64,7 +64,7 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
     let waits = timeout(Duration::from_secs(3), second.lead()).await;
     waits.expect_err("the first one lives and leads");
 
-    // As if the first had stood still for long.
+    // As if the first node had been suspended for long.
     let session = Session::open(&address, Role::Writer).await.unwrap();
     let text = format!(
         "UPDATE {}.claim SET epoch = epoch + 1, node = '', writer = ''",
@@ -84,7 +84,7 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
         .unwrap();
     first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
 
-    // Who leaves is not waited for.
+    // Nobody waits for a node that left.
     second.close().await.unwrap();
     leads(&first).await;
     first
@@ -113,7 +113,7 @@ fn claims(engine: &PostgresEngine) -> Vec<Claim> {
     all.collect()
 }
 
-/// Waits until a node owns so many slots, handing over whatever any of these is to leave.
+/// Waits until a node owns that many slots, while the others hand over what they are to leave.
 async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: Range<usize>) {
     let owns = async {
         while !count.contains(&claims(engine).len()) {
@@ -129,8 +129,7 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
     timeout(LONG, owns).await.expect("it owns so many");
 }
 
-/// Waits until each of some nodes owns its share and none is to leave anything, handing over what they are to
-/// leave.
+/// Waits until each node owns its share and has nothing to leave, handing over along the way.
 async fn until_divided(nodes: &[&PostgresEngine]) {
     let divided = async {
         let (mut since, mut before) = (Instant::now(), Vec::new());
@@ -175,7 +174,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     first.apply(Lane::Owner, set).await.unwrap();
     assert!(first.is_sure());
 
-    // Another one gets its share; what was planned before that is refused, of what moved.
+    // Another node gets its share; sets planned before are refused for the slots that moved.
     let second = node(&address, "second").await;
     second.take_part(true);
     until_divided(&[&first, &second]).await;
@@ -200,7 +199,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     is_refused(&first.apply(Lane::Owner, owning(b"b", vec![moved[0]])).await);
     is_refused(&first.apply(Lane::Owner, owning(b"b", vec![got[0]])).await);
     is_refused(&second.apply(Lane::Owner, owning(b"b", vec![kept[0]])).await);
-    // A refused set does not fail the others of its commit.
+    // A refused set does not fail the others in its commit.
     let (one, other) = tokio::join!(
         second.apply(Lane::Owner, owning(b"b", got.clone())),
         second.apply(Lane::Owner, owning(b"c", vec![kept[0]])),
@@ -210,7 +209,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     let kept_set = owning(b"d", kept.clone());
     first.apply(Lane::Owner, kept_set).await.unwrap();
 
-    // Who is to own nothing hands everything over, and who leaves is not waited for.
+    // A node without duties hands everything over, and nobody waits for one that left.
     first.take_part(false);
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
@@ -236,7 +235,7 @@ async fn a_slot_is_not_taken_from_a_dead_node_while_a_commit_of_it_is_under_way(
     let held = Session::open(&address, Role::Writer).await.unwrap();
     let schema = &address.schema;
     let slot = claims(&first)[0].slot;
-    // As a commit of the first one would, which dies before its end.
+    // Like a commit of the first node, which dies in the middle.
     let text = format!(
         "SET idle_in_transaction_session_timeout = 0; BEGIN; \
          SELECT 1 FROM {schema}.claim WHERE slot = {slot} FOR SHARE"
@@ -261,7 +260,7 @@ async fn nothing_moves_because_the_database_was_away_from_all_nodes() {
     second.take_part(true);
     until_divided(&[&first, &second]).await;
     let before = (claims(&first), claims(&second));
-    // No node gets an answer for longer than it takes to be taken for dead.
+    // No node gets a response for longer than the time after which it counts as dead.
     let held = Session::open(&address, Role::Writer).await.unwrap();
     let schema = &address.schema;
     let text = format!(
@@ -276,7 +275,7 @@ async fn nothing_moves_because_the_database_was_away_from_all_nodes() {
     assert_eq!((claims(&first), claims(&second)), before);
 }
 
-/// The owner of a store, the name of another role that uses it, and the address for that.
+/// Returns the owner of a store, the name of another role that uses it, and that role's address.
 async fn clerk(address: &Address) -> (Session, String, Address) {
     let owner = Session::open(address, Role::Writer).await.unwrap();
     let role = address.schema.trim_matches('"').to_owned() + "_clerk";
@@ -294,8 +293,8 @@ async fn clerk(address: &Address) -> (Session, String, Address) {
     (owner, role, limited)
 }
 
-/// Ends the connections of a role whose last statement is like that, once there is one, and gives it no
-/// further one.
+/// Ends the connections of a role whose last statement matches, once there is one, and denies it
+/// new ones.
 async fn cut(owner: &Session, role: &str, last: &str) {
     let limit = format!("ALTER ROLE {role} CONNECTION LIMIT 0");
     owner.client.batch_execute(&limit).await.unwrap();
@@ -323,7 +322,7 @@ async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_wri
     leads(&first).await;
     let second = node(&address, "second").await;
     cut(&owner, &role, "UPDATE%node SET works%").await;
-    // It lives, and renews that over another connection.
+    // It is alive, and renews that over another connection.
     let took_over = async { tokio::join!(first.deposed(), second.lead()) };
     timeout(LONG, took_over).await.expect("the other one leads");
     let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
@@ -364,7 +363,7 @@ async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another()
     let second = node(&address, "second").await;
     let set = insert(b"a");
     first.apply(Lane::Leader, set.into()).await.unwrap();
-    // Its connection is gone, and there is none for another one.
+    // Its connection is gone, and it cannot open another one.
     let cut = format!(
         "ALTER ROLE {role} CONNECTION LIMIT 0; \
          SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity \
@@ -373,7 +372,7 @@ async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another()
     owner.client.batch_execute(&cut).await.unwrap();
     let refused = timeout(LONG, first.apply(Lane::Leader, insert(b"b").into())).await;
     let refused = refused.unwrap().unwrap_err();
-    // Whether it was sent before the end of the connection was seen is chance.
+    // Whether it was sent before the connection ended is a race.
     assert!(
         matches!(
             refused,

@@ -1,4 +1,4 @@
-//! Counters of several writers.
+//! Tests of counters with several writers.
 
 use futures_util::future::join_all;
 
@@ -70,7 +70,7 @@ async fn what_three_nodes_count_is_the_same_while_it_is_folded() {
     fold_resting(&session, u64::MAX).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (0, 1));
     assert_eq!(counter(&engines[1], b"all").await, all);
-    // What was added to since is left to the next time.
+    // A row that was changed since is left for the next time.
     add(&engines[0], b"all", &[1]).await;
     let newest = fold_resting(&session, 0).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (1, 1));

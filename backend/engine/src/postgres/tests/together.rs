@@ -1,4 +1,4 @@
-//! Several processes on one store.
+//! Tests of several processes on one store.
 
 use futures_util::future::join_all;
 

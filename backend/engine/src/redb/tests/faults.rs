@@ -1,4 +1,4 @@
-//! Operations that fail, and a disk that is full.
+//! Tests of failing operations and of a full disk.
 
 use std::{io::ErrorKind, time::Duration};
 
@@ -11,9 +11,9 @@ use crate::{
     redb::RedbEngine,
 };
 
-/// What the disk says of an operation that fails.
+/// The error message of an injected failure.
 const OWN_FAULT: &str = "the operation failed";
-/// How long it may take to continue automatically.
+/// Timeout for recovering automatically.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn put(kind: Kind, number: u32, expect: Expect) -> Change {
@@ -39,7 +39,7 @@ async fn is_there(engine: &RedbEngine, number: u32) -> bool {
     rows[0].is_some()
 }
 
-/// Writes until an operation of the disk has failed, and looks at what was answered.
+/// Writes until an operation of the disk has failed, and checks the results.
 async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     let context = format!("operation {operation}, {failures} times");
     let disk = SimulatedDisk::default();
@@ -88,7 +88,8 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     drop(engine);
     let engine = open_with(&disk, settings).unwrap();
     check(&engine, &done, "after a start").await;
-    // What was read from pages that no sync has written must be on disk before anything builds on it.
+    // Pages read but not covered by a successful sync must be written before anything builds on
+    // them.
     insert(&engine, 101).await.unwrap();
     done.push(101);
     let dark = disk.without_unsynced();
@@ -112,7 +113,7 @@ async fn whichever_operation_fails_every_answer_is_true_and_writing_goes_on() {
     assert!(failures > 10, "only {failures} operations were noticed");
 }
 
-/// Writes and closes while operations of the disk fail; whether it was closed without an error.
+/// Writes and closes while operations of the disk fail. Returns whether closing succeeded.
 async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: ErrorKind) -> bool {
     let context = format!("operation {operation}, {failures} times, {kind}");
     let disk = SimulatedDisk::default();
@@ -130,7 +131,7 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     disk.fail_after(u64::MAX);
     for disk in [disk.without_unsynced(), disk] {
         if is_closed {
-            // What was closed needs no log.
+            // A closed store does not need the log.
             disk.edit(1, Vec::clear);
             disk.edit(2, Vec::clear);
         }
@@ -152,7 +153,7 @@ async fn store_that_closes_without_error_has_everything_in_its_file() {
                 for operation in 0..operations {
                     closed += u64::from(closes_at(settings, operation, failures, kind).await);
                 }
-                // None is closed that still fails, and most that failed once are.
+                // Closing fails while the disk fails, but mostly succeeds after a single failure.
                 let is_fine = closed > operations / 2;
                 assert_eq!(is_fine, failures == 1, "{closed} of {operations}, {kind}");
             }
@@ -175,7 +176,7 @@ async fn reads_wait_while_the_file_is_opened_again() {
         failures += u32::from(written.is_err());
         match read {
             Ok(rows) => assert!(rows[0].is_some(), "{number}"),
-            // The operation that failed was its own.
+            // The injected failure hit this set itself.
             Err(error) => assert!(error.to_string().contains(OWN_FAULT), "{number}: {error}"),
         }
         disk.fail_after(u64::MAX);
@@ -185,7 +186,7 @@ async fn reads_wait_while_the_file_is_opened_again() {
 
 #[tokio::test]
 async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
-    // It fills while the log is made longer, and while rows are moved and runs united.
+    // The disk fills while the log grows, while rows are moved, or while runs are merged.
     for settings in [SETTINGS, NARROW] {
         fills_and_empties(settings).await;
     }
@@ -243,7 +244,7 @@ async fn what_waits_when_the_engine_is_dropped_is_carried_out() {
     for number in 0..20 {
         let change = put(Kind::Rule, number, Expect::Absent);
         let write = engine.apply(Lane::Bulk, vec![change].into());
-        // The call is dropped at its first wait.
+        // The call is dropped at its first await.
         drop(tokio::time::timeout(Duration::ZERO, write).await);
     }
     drop(engine);

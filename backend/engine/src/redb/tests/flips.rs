@@ -1,4 +1,4 @@
-//! One bit changed on disk: an error or the right answer, never a wrong one.
+//! Tests of single bit flips on disk: the result is an error or correct data.
 
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -16,7 +16,7 @@ use crate::{
 
 const RECORDS: u32 = 600;
 
-/// A disk with records, whose service was closed or killed.
+/// Returns a disk with records, whose service was closed or killed.
 async fn filled(is_killed: bool) -> SimulatedDisk {
     let disk = SimulatedDisk::default();
     let engine = open_with(&disk, NARROW).unwrap();
@@ -34,16 +34,16 @@ async fn filled(is_killed: bool) -> SimulatedDisk {
     }
     drop(engine);
     let engine = open(&disk).unwrap();
-    // The very last commit of a killed life cannot be distinguished from one that was torn.
+    // The last commit before a crash cannot be distinguished from a torn one.
     let last = Change::new(Kind::Health, b"last", Expect::Absent, Action::Put(vec![1]));
     engine.apply(Lane::Bulk, vec![last].into()).await.unwrap();
-    // A killed process does nothing more, also not what dropping the engine does.
+    // Copied first, since dropping the engine would still write.
     let killed = disk.copy();
     drop(engine);
     if is_killed { killed } else { disk }
 }
 
-/// Reads everything; `None` when something says that it is damaged.
+/// Reads everything; returns `None` if corruption is reported.
 async fn read_through(disk: &SimulatedDisk) -> Option<()> {
     let refuses = |error: EngineError| match error {
         EngineError::Corrupt(_) | EngineError::Incomplete(_) | EngineError::Unavailable(_) => {
@@ -109,7 +109,7 @@ async fn a_store_that_was_killed_is_not_read_through() {
     disk.read_bytes();
     drop(open(&disk).unwrap());
     let without = disk.read_bytes();
-    // With assertions the engine walks the store once in either case.
+    // With debug assertions, the engine walks the store once in either case.
     assert!(
         with_journal * 2 < without,
         "{with_journal} and {without} bytes were read"

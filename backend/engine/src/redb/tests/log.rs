@@ -1,4 +1,4 @@
-//! The log alone: torn, stale and damaged frames.
+//! Tests of torn, stale and corrupted log frames.
 
 use super::{
     super::{Medium, batch::Batch, file::Life, wal::Wal},
@@ -6,10 +6,10 @@ use super::{
 };
 
 const LIFE: u64 = 7;
-/// Where frames begin, behind the mark.
+/// Offset of the first frame, after the mark.
 const START: usize = 512;
 
-/// The rows of a frame, of a separate length.
+/// Returns rows for a frame, with a length that depends on the position.
 fn rows(position: u64) -> Vec<u8> {
     let mut batch = Batch::default();
     let length = usize::try_from(position * 97 % 1_500).unwrap();
@@ -26,8 +26,8 @@ fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// A log whose files were used before: by another life, and by frames that are in the tree since.
-/// File 1 has the frames from 21 to 30, file 0 those from 31 to 33 before others.
+/// Returns a log with reused files: frames of another generation, and frames that are already in
+/// the tree. File 1 has the frames 21 to 30, file 0 has 31 to 33 followed by older ones.
 fn used() -> (SimulatedDisk, Wal) {
     let disk = SimulatedDisk::default();
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
@@ -44,7 +44,6 @@ fn used() -> (SimulatedDisk, Wal) {
     (disk, wal)
 }
 
-/// A life whose log has marks.
 fn life(number: u64) -> Life {
     Life {
         number,
@@ -52,7 +51,7 @@ fn life(number: u64) -> Life {
     }
 }
 
-/// The frames that follow the one in place 20, or nothing where the log is damaged.
+/// Returns the frames after position 20, or `None` if the log is damaged.
 fn read(disk: &SimulatedDisk) -> Option<Vec<Vec<u8>>> {
     let medium: &dyn Medium = disk;
     let wal = Wal::open(medium, 64 * 1024).unwrap();
@@ -64,7 +63,7 @@ fn through(last: u64) -> Vec<Vec<u8>> {
     (21..=last).map(rows).collect()
 }
 
-/// What file 0 holds.
+/// Returns the content of file 0.
 fn image(disk: &SimulatedDisk) -> Vec<u8> {
     let mut image = Vec::new();
     disk.edit(1, |file| image.clone_from(file));
@@ -97,7 +96,7 @@ fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
     let start = start.unwrap() / 512 * 512;
     let end = start + 24 + rows(33).len();
     for cut in start..end {
-        // Something of the frame is missing, unless it is the same as what was there before.
+        // The frame is incomplete unless the missing part equals what was there before.
         let torn = [&after[..cut], &before[cut..]].concat();
         let expected = if torn[start..end] == after[start..end] {
             33
@@ -112,7 +111,7 @@ fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
             cut - start
         );
     }
-    // Sectors arrive in any order.
+    // Sectors are written in any order.
     for missing in (start..end).step_by(512) {
         let mut torn = after.clone();
         let sector = missing..missing + 512;
@@ -146,7 +145,7 @@ fn a_changed_bit_is_damage_but_in_the_last_frame() {
         }
     }
     assert_eq!(read(&disk), Some(through(33)));
-    // In the other file, which has earlier frames.
+    // In the other file, with the earlier frames.
     for at in START..START + 24 + rows(21).len() {
         disk.edit(2, |file| file[at] ^= 1);
         assert_eq!(read(&disk), None, "byte {at} of the other file");

@@ -1,4 +1,4 @@
-//! A log that is not there as it was written, and a store that was closed and needs none.
+//! Tests of missing or truncated logs, and of closed stores, which need none.
 
 use super::{SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
@@ -9,11 +9,11 @@ use crate::{
     redb::RedbEngine,
 };
 
-/// The length of a new file of the log; it never has less.
+/// The minimum length of a log file.
 const FIRST_BYTES: usize = 256 * 1024;
-/// Rows before the file of the log has to grow.
+/// Number of rows that fit without growing the log file.
 const FEW: u32 = 20;
-/// Rows that it grows for.
+/// Number of rows that make it grow.
 const MANY: u32 = 400;
 
 type Damage = fn(&mut Vec<u8>);
@@ -30,8 +30,8 @@ async fn count(engine: &RedbEngine, rows: u32) -> usize {
     found.into_iter().flatten().count()
 }
 
-/// A disk whose process was killed after it wrote so many rows, half of them in an earlier life that
-/// was closed.
+/// Returns a disk whose process was killed after writing `rows`, half of them in an earlier
+/// generation that was closed.
 async fn killed(rows: u32) -> SimulatedDisk {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();
@@ -95,7 +95,8 @@ async fn log_that_is_not_as_written_is_refused_after_a_kill() {
     accepts(&disk, FEW).await;
 }
 
-/// A store whose loss is accepted has what is left of it, and is whole from then on.
+/// Checks that a store opened with accepted loss has the remaining data, and is intact from then
+/// on.
 async fn accepts(disk: &SimulatedDisk, rows: u32) {
     let settings = Settings {
         accept_loss: true,

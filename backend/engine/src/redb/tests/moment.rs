@@ -1,4 +1,4 @@
-//! What a reader sees beside the writer and the mover: one moment, and nothing that could be lost.
+//! Tests that readers see consistent, durable snapshots despite the writer and the mover.
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,7 @@ use crate::{
 const KEYS: u8 = 5;
 const ROUNDS: u32 = 600;
 
-/// Each key at a round: its record, and its entry by event, whose key reports on the round too.
+/// Changes each key in a round: its record, and its entry by event, whose key contains the round.
 fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
     let entry = |key: u8, number: u32| Entry {
         index: Index::OccurrenceByEvent,
@@ -171,7 +171,7 @@ async fn a_kind_that_is_not_changed_says_so() {
     let head = engine.log_head().await.unwrap();
     assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);
     drop(engine);
-    // Of an earlier life it is not known, so that it may be as late as the last of it.
+    // Positions of the previous generation are unknown, so any kind may have changed at its end.
     let engine = open_with(&disk, NARROW).unwrap();
     assert_eq!(engine.last_changed(&[Kind::Client]), head);
 }

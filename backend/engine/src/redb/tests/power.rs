@@ -1,4 +1,4 @@
-//! Lives that end with the power, or by a kill: nothing acknowledged is lost, nothing is there by half.
+//! Tests of power failures and crashes: nothing confirmed is lost, and sets are atomic.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ const INDEXES: [Index; 3] = [
     Index::OccurrenceByReview,
 ];
 
-/// Values by key; an absent one was deleted or never made.
+/// Values by key; absent if deleted or never written.
 type Model = BTreeMap<u8, Vec<u8>>;
 
-/// A set under way.
+/// A set in flight.
 struct Step(Vec<Part>);
 
-/// One record of a set; an absent value is an absent record.
+/// One record of a set; `None` stands for an absent record.
 struct Part {
     key: u8,
     before: Option<Vec<u8>>,
@@ -51,7 +51,7 @@ async fn live(seed: u64) {
     let disk = SimulatedDisk::default();
     let settings = Settings {
         quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
-        // Everything is moved together, or little, or all that fits into the log.
+        // From moving constantly to moving only when the log is full.
         memory_bytes: [0, 8 * 1024, 64 * 1024, usize::MAX][random.random_range(0..4)],
         log_bytes: [8 * 1024, 128 * 1024][random.random_range(0..2)],
         fan: random.random_range(2..5),
@@ -62,12 +62,12 @@ async fn live(seed: u64) {
     }
     let open = || open_with(&disk, settings);
     let mut model = Model::new();
-    // A crash while the file is made is up to the caller that creates it under another name.
+    // Crashes during creation are handled by the caller, which creates the file under another name.
     drop(open().unwrap());
     for _ in 0..random.random_range(1..=CRASHES_MAX) {
         let operations = random.random_range(0..400);
         if random.random_bool(0.2) {
-            // The power fails already while the file is opened, perhaps in the midst of a repair.
+            // The power may already fail during opening, perhaps in the middle of a repair.
             disk.fail_power_after(random.random_range(0..60));
         }
         let mut under_way = Vec::new();
@@ -91,7 +91,7 @@ async fn live(seed: u64) {
     }
 }
 
-/// Works until the power fails; answers the sets whose end is not known.
+/// Writes until the power fails. Returns the sets with an unknown outcome.
 async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Vec<Step> {
     for _ in 0..200 {
         let mut keys: Vec<u8> = (0..KEYS).collect();
@@ -148,7 +148,8 @@ impl Step {
     }
 }
 
-/// Takes over the outcome of the sets whose end was not known: all of a set, or none of it.
+/// Applies the sets with an unknown outcome to the model: each must be there completely or not at
+/// all.
 async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: u64) {
     let found = contents(engine).await;
     for step in steps {
@@ -191,7 +192,7 @@ fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
     INDEXES.map(entry).into()
 }
 
-/// All records; each has its entries and each entry its record.
+/// Returns all records, checking that records and entries match.
 async fn contents(engine: &RedbEngine) -> Model {
     let (all, ascending) = (Range::under(b""), Direction::Ascending);
     let page = engine.page(Kind::Occurrence, all.clone(), ascending, 1_000);

@@ -1,4 +1,4 @@
-//! What unions of runs leave of entries that were deleted.
+//! Tests that merging runs drops deleted entries.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use crate::{
     redb::RedbEngine,
 };
 
-/// Records of a set.
+/// Records per set.
 const EACH: u32 = 50;
-/// Sets whose records exist at a time.
+/// Number of sets whose records exist at a time.
 const KEPT: u32 = 10;
 const SETS: u32 = 600;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn entry(number: u32) -> Entry {
-    // Not in order, like identities of events.
+    // Random order, like event ids.
     let event = u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
     Entry {
         index: Index::OccurrenceByEvent,
@@ -66,7 +66,7 @@ fn entries_in_runs(engine: &RedbEngine) -> u64 {
     tree.runs.iter().map(|(run, _)| run.count).sum()
 }
 
-/// Adds sets, and removes from each the records of an earlier one.
+/// Adds sets, and deletes the records of an earlier one with each.
 async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
     for set in sets {
         let of = |set: u32| set * EACH..(set + 1) * EACH;
@@ -80,7 +80,7 @@ async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
 
 async fn has_little(engine: &RedbEngine) {
     let begun = Instant::now();
-    // At most half of them are tombstones and what these delete.
+    // At most half of the entries are tombstones and entries that those delete.
     let most = u64::from(2 * KEPT * EACH);
     while entries_in_runs(engine) > most {
         assert!(
@@ -111,7 +111,7 @@ async fn where_as_much_is_removed_as_is_added_runs_do_not_grow() {
         let engine = open_with(&disk, settings).unwrap();
         add_and_remove(&engine, 0..SETS).await;
         has_little(&engine).await;
-        // The numbers of tombstones are on disk.
+        // The numbers of tombstones must be persistent.
         drop(engine);
         let engine = open_with(&disk, settings).unwrap();
         add_and_remove(&engine, SETS..SETS + 20).await;

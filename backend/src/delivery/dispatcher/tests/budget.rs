@@ -1,5 +1,4 @@
-//! Budgets: what goes one by one, what a digest includes, and that nothing is reported twice or not
-//! at all.
+//! Tests of budgets: single messages, the content of digests, and exactly-once reporting.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,7 +17,7 @@ use crate::{
     store::{Lane, Stored},
 };
 
-/// Ten in ten minutes.
+/// Ten per ten minutes.
 const SETTINGS: DeliverySettings = DeliverySettings {
     timeout: None,
     max_in_flight: None,
@@ -31,7 +30,6 @@ const SETTINGS: DeliverySettings = DeliverySettings {
     }),
 };
 
-/// What there is to report on the event of a number.
 fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> Content {
     let mut occurrence = sample::occurrence(START_MS);
     let host = format!("host-{number}");
@@ -49,7 +47,7 @@ fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> 
     }
 }
 
-/// Decides a message about each of some events, in one commit.
+/// Decides a message for each of some events in one commit.
 async fn decide(
     world: &mut World,
     to: &Destination,
@@ -89,7 +87,7 @@ async fn world(reply: Reply) -> (World, Receiver, Destination) {
     (world, receiver, to)
 }
 
-/// What a receiver got: summaries of single messages, and digests.
+/// Returns what a receiver got: summaries of single messages, and digests.
 fn told(receiver: &Receiver) -> (Vec<String>, Vec<Value>) {
     let (mut singles, mut digests) = (Vec::new(), Vec::new());
     for body in receiver.received().iter().map(Received::json) {
@@ -151,10 +149,10 @@ async fn a_thousand_in_a_minute_are_eight_messages_two_more_that_are_critical_an
         (events.len(), &digest["more_count"]),
         (20, &(995 - 20).into())
     );
-    // The worst come first, and of these the oldest.
+    // The most severe first, then the oldest.
     assert_eq!(events[0]["summary"], "event 1002");
     assert_eq!(events[3]["summary"], "event 8");
-    // The next window is a new one.
+    // The next window has a new budget.
     decide(&mut world, &to, 2_000..2_003, Severity::Info, false).await;
     world.settled().await;
     assert_eq!(told(&receiver).0.len(), 13);
@@ -186,14 +184,14 @@ async fn what_closes_while_its_opening_is_in_a_digest_is_told_in_the_same_one() 
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     decide(&mut world, &to, 0..50, Severity::Error, false).await;
     world.live(MINUTE).await;
-    // Eight were reported one by one; of these the closings are beyond the budget as well.
+    // Eight were sent one by one; their closings are over budget as well.
     decide(&mut world, &to, 0..30, Severity::Error, true).await;
     world.live(9 * MINUTE).await;
     let (singles, digests) = told(&receiver);
     assert_eq!((singles.len(), digests.len()), (8, 1));
     assert_eq!(digests[0]["count"], 42 + 30);
     assert_eq!(digests[0]["clear_count"], 30);
-    // What closes after the digest goes one by one again.
+    // Closings after the digest are sent one by one again.
     decide(&mut world, &to, 30..35, Severity::Error, true).await;
     world.settled().await;
     assert_eq!(told(&receiver).0.len(), 8 + 5);
@@ -211,7 +209,7 @@ async fn what_closes_waits_for_a_digest_that_is_being_tried() {
     world.live(MINUTE).await;
     set(&reply, 500);
     world.live(9 * MINUTE + SECOND).await;
-    // The digest was tried once, and the next try is minutes away.
+    // The digest was tried once, and its retry is minutes away.
     let closings = decide(&mut world, &to, 10..12, Severity::Error, true).await;
     set(&reply, 200);
     world.live(SECOND).await;
@@ -232,7 +230,7 @@ async fn what_a_digest_tells_dies_with_it_and_is_sent_again_with_it() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     let ids = decide(&mut world, &to, 0..600, Severity::Error, false).await;
     world.live(MINUTE).await;
-    // What is left of the others after a kill is found in the store.
+    // The remaining deliveries are found in the store after a crash.
     world.kill();
     let folded = ids[599];
     let digest = world.delivery(folded).await.folding.digest().unwrap();

@@ -1,4 +1,4 @@
-//! The clock is set while deliveries wait: none is lost, none is stuck, none comes early.
+//! Tests of clock steps while deliveries wait: none is lost, stuck, or early.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn a_clock_that_was_years_behind_delays_nothing() {
     world.start();
     world.live(10 * SECOND).await;
     set(&reply, 200);
-    // The machine starts with a clock of long ago, and learns the time.
+    // The machine starts with a wrong clock, which is then corrected.
     world.stop().await;
     world.reboot(-10_000 * HOUR_MS).await;
     world.start();
@@ -133,7 +133,7 @@ async fn what_an_operator_sends_again_after_the_clock_was_set_goes_at_once() {
     world.live(10 * SECOND).await;
     set(&reply, 200);
     world.settled().await;
-    // The operator is faster than the service notices the clock.
+    // The operator acts before the service notices the clock step.
     world.clock.set(HOUR_MS);
     let clock = world.watch().clock();
     let deliveries = Deliveries::new(world.store().clone(), clock);

@@ -1,4 +1,4 @@
-//! What is damaged on disk stops no one else.
+//! Tests that corrupted records affect nothing else.
 
 use super::*;
 use crate::{
@@ -10,7 +10,7 @@ fn key(id: RecordId) -> Vec<u8> {
     id.to_bytes().into()
 }
 
-/// The events of the service's own of that kind.
+/// Returns the service's own events of a kind.
 pub(super) fn told(world: &World, kind: &str) -> Vec<IncomingEvent> {
     let events = world.sink.events().into_iter().map(|(event, _)| event);
     events.filter(|event| event.kind == kind).collect()

@@ -1,5 +1,5 @@
-//! A service that is killed again and again: its messages do not pay for it, and one that ends the
-//! service each time comes to an end.
+//! Tests of repeated crashes: unrelated messages do not pay for them, and a message that causes
+//! them is given up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +24,7 @@ const PATIENT: DeliverySettings = DeliverySettings {
     budget: None,
 };
 
-/// Lives until so many requests came in all, is killed, and takes up immediately what was cut off.
+/// Runs until `requests` requests arrived in total, is killed, and resumes interrupted deliveries.
 async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
     world.start();
     let came = async {
@@ -108,7 +108,7 @@ async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
             .any(|it| it.explanation.contains("rendered")),
         "its message was rendered before it was sent: {attempts:?}"
     );
-    // What a process leaves that ends while it renders the message. Once may be chance.
+    // Simulates a process that ended during the trial rendering. Once may be a coincidence.
     for (number, count) in [(4, 4), (5, 5)] {
         assert!(world.delivery(id).await.state.due_ms().is_some());
         world.start();
@@ -151,7 +151,7 @@ async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
 #[tokio::test]
 async fn nothing_is_cut_off_twice_without_having_begun() {
     let mut world = World::new();
-    // Quick with one message of each life, so that more is leased than can be under way.
+    // Fast for the first message of each run, so that more is leased than can be in flight.
     let is_first = Arc::new(AtomicBool::new(true));
     let is_mended = Arc::new(AtomicBool::new(false));
     let (first, mended) = (Arc::clone(&is_first), Arc::clone(&is_mended));

@@ -1,4 +1,4 @@
-//! What the service says of its destinations, and that it takes it back.
+//! Tests of the events about destinations, and their closing.
 
 use super::*;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     store::Lane,
 };
 
-/// The events that were reported since the last look, as name and status.
+/// Returns the events reported since the last call, as name and status.
 fn told(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
     let events = world.sink.events();
     let new = events[*seen..].iter();
@@ -18,7 +18,7 @@ fn told(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
     told
 }
 
-/// Stores the occurrence that an event would open, as the service does with its own.
+/// Stores the occurrence that an event would open, like the service does with its own.
 async fn take_in(world: &mut World, at: usize) {
     let (event, _) = world.sink.events().swap_remove(at);
     let arrival = Arrival {
@@ -37,7 +37,7 @@ async fn take_in(world: &mut World, at: usize) {
     world.store.apply(Lane::Admin, changes).await.unwrap();
 }
 
-/// A destination that refuses everything immediately, and so many dead letters of it.
+/// Creates a destination that rejects everything, with `count` dead letters.
 async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
     let (receiver, _) = switch(Reply::status(500)).await;
     let settings = DeliverySettings {

@@ -1,5 +1,5 @@
-//! The last message of a thread that a receiver gets is the newest one, whatever it refuses meanwhile,
-//! whatever is sent again by hand, and however often the service is killed.
+//! Tests of order: the last message of a thread that a receiver gets is the newest one, despite
+//! rejections, manual resends and crashes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use crate::{
     store::Lane,
 };
 
-/// What a message says of its occurrence.
+/// The status reported in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     Opened,
@@ -26,7 +26,7 @@ enum Says {
     OpenAgain,
 }
 
-/// Decides messages of one thread, each in the same millisecond as the one before.
+/// Decides messages of one thread, all in the same millisecond.
 async fn notify(
     world: &mut World,
     destination: &Destination,
@@ -63,7 +63,7 @@ async fn notify(
     ids
 }
 
-/// Refuses messages so often as that says of their turn among all of them.
+/// Starts a receiver that rejects each message as often as `times` returns for its turn.
 async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Receiver {
     let known: Mutex<BTreeMap<String, (usize, usize)>> = Mutex::default();
     Receiver::start(move |request: &Received| {
@@ -77,7 +77,7 @@ async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Rec
     .await
 }
 
-/// Whether the last message of each thread, answered with success or not, said that it is closed.
+/// Returns for each thread whether its last message reported that it is closed.
 fn last_words(receiver: &Receiver) -> BTreeMap<String, bool> {
     let all = receiver.received().into_iter().map(|it| it.json());
     let said = |it: serde_json::Value| {
@@ -132,7 +132,7 @@ async fn of_many_threads_whose_messages_are_refused_now_and_then_the_closing_com
 #[tokio::test]
 async fn what_opens_again_waits_for_the_closing_before_it() {
     let mut world = World::new();
-    // The closing is refused twice.
+    // The closing is rejected twice.
     let receiver = refusing(|turn| if turn == 1 { 2 } else { 0 }).await;
     let settings = DeliverySettings::default();
     let hook = world.destination("hook", receiver.url("/"), settings).await;
@@ -310,7 +310,7 @@ async fn what_an_earlier_version_decided_keeps_its_order_after_the_start() {
     assert!(last_words(&receiver).values().all(|is_closed| *is_closed));
 }
 
-/// How the message before a closing ends.
+/// The outcome of the message before a closing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
     Delivered,
@@ -349,7 +349,7 @@ async fn closing_goes_out_at_the_end_of_the_message_before_it_without_a_poll() {
         let behind = async |at: usize| world.delivery(ids[at]).await.behind;
         assert_eq!(behind(1).await, Some(ids[0]));
         assert_eq!(behind(2).await, Some(ids[1]));
-        // Nothing is written or due until the message before them ends.
+        // Nothing is written or due until the preceding message ends.
         let head = world.store().engine().log_head().await.unwrap();
         world.live(30 * MINUTE).await;
         assert_eq!(world.store().engine().log_head().await.unwrap(), head);

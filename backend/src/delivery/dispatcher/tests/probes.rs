@@ -1,5 +1,5 @@
-//! What failures count against: a message, its destination, or the receiver, and what that means
-//! for others that wait.
+//! Tests of how failures are attributed to a message, its destination or the receiver, and what
+//! that means for others.
 
 use std::{
     collections::HashSet,
@@ -17,7 +17,7 @@ use crate::{
     ops::destination::{About, Destinations, Test, TestTarget},
 };
 
-/// One attempt at a time, so that all of them are in one order.
+/// One attempt at a time, for a total order.
 fn one_by_one() -> DeliverySettings {
     DeliverySettings {
         max_in_flight: Some(1),
@@ -25,7 +25,6 @@ fn one_by_one() -> DeliverySettings {
     }
 }
 
-/// The messages of the requests, in their order.
 fn messages(receiver: &Receiver) -> Vec<String> {
     let received = receiver.received().into_iter();
     received
@@ -90,7 +89,7 @@ async fn a_failing_destination_is_tried_with_another_message_each_time() {
             assert_ne!(pair[0], pair[1], "{status}: the same message twice running");
         }
         if status == 401 {
-            // What it is tried with once it is known to be wrong is young; the old ones wait.
+            // Probes of a misconfigured destination use recent messages; the old ones wait.
             let young: Vec<_> = ids[10..].iter().map(ToString::to_string).collect();
             let probes = &tried[5..];
             assert!(probes.iter().all(|id| young.contains(id)), "{probes:?}");
@@ -387,7 +386,7 @@ async fn rejections_alike_are_counted_over_restarts_and_their_messages_sent_agai
     world.settled().await;
     let health = world.health(&destination).await.unwrap();
     assert_eq!(health.state, HealthState::Failing, "{health:?}");
-    // A kill before they are sent again loses none of them.
+    // A crash before they are resent loses none of them.
     world.kill();
     set(&reply, 200);
     world.start();

@@ -1,4 +1,4 @@
-//! An hour among misbehaving destinations, held against a small model.
+//! Simulates an hour with misbehaving destinations, checked against a small model.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -10,18 +10,16 @@ use crate::{
     domain::{DeliverySettings, DeliveryState},
 };
 
-/// What a destination of the simulation does with a message.
 #[derive(Debug, Clone, Copy)]
 enum Mood {
     Good,
-    /// Fails that many times for each message, then takes it.
+    /// Fails that many times per message, then accepts it.
     Late(usize),
     Refusing,
     Dead,
     Closing,
 }
 
-/// A receiver in that mood.
 async fn moody(mood: Mood) -> Receiver {
     let seen = Mutex::new(BTreeMap::<String, usize>::new());
     Receiver::start(move |request| {
@@ -76,7 +74,7 @@ async fn an_hour_among_misbehaving_destinations_ends_as_a_small_model_says() {
             world.start();
         }
     }
-    // A dead destination gets one probe in five minutes, so its queue takes long to die.
+    // A dead destination gets one probe in five minutes, so draining its queue takes long.
     world.live(Duration::from_secs(10 * 24 * 3600)).await;
     for (which, mood) in moods.into_iter().enumerate() {
         let (state, attempts) = match mood {

@@ -1,4 +1,4 @@
-//! A store, a clock, a dispatcher, and receivers: what its tests stand on.
+//! A test environment with a store, a clock, a dispatcher, and receivers.
 
 use std::{
     sync::{Arc, Mutex},
@@ -41,7 +41,7 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) store: Store,
     pub(super) clock: Arc<ManualClock>,
-    /// What applies steps of the clock, since the first start.
+    /// Applies clock steps, since the first start.
     watch: Option<Arc<ClockWatch>>,
     pub(super) sink: Arc<RecordingSink>,
     made: u64,
@@ -71,7 +71,6 @@ impl World {
         }
     }
 
-    /// What sends deliveries and tests.
     pub(super) fn sender(&self) -> Sender {
         Sender::new(
             &self.config,
@@ -109,7 +108,7 @@ impl World {
         });
     }
 
-    /// Starts with one message to a new destination, and waits until its attempt is under way.
+    /// Starts with one message to a new destination, and waits until its attempt is in flight.
     pub(super) async fn start_with_one(
         &mut self,
         receiver: &Receiver,
@@ -124,19 +123,18 @@ impl World {
         id
     }
 
-    /// Ends the dispatcher as a crash does.
+    /// Ends the dispatcher as a crash would.
     pub(super) fn kill(&mut self) {
         self.running = None;
     }
 
-    /// Ends the dispatcher in good order.
     pub(super) async fn stop(&mut self) {
         let mut running = self.running.take().unwrap();
         running.shutdown.cancel();
         running.task.join_next().await.unwrap().unwrap();
     }
 
-    /// Waits until there is nothing to do before the clock moves; answers when there will be.
+    /// Waits until there is nothing to do before the clock moves. Returns when there will be.
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store.engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
@@ -148,7 +146,7 @@ impl World {
         settled.expect("settles within a minute").unwrap().wakes_ms
     }
 
-    /// Moves the clock from one thing to do to the next for so long.
+    /// Advances the clock from one wake-up to the next for a while.
     pub(super) async fn live(&mut self, time: Duration) {
         let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
         loop {
@@ -171,7 +169,7 @@ impl World {
         Arc::clone(watch)
     }
 
-    /// Restarts the machine, whose clock is off by so many milliseconds then.
+    /// Restarts the machine with a clock that is off by `by_ms`.
     pub(super) async fn reboot(&mut self, by_ms: i64) {
         self.clock.reboot();
         self.clock.set(by_ms);
@@ -180,11 +178,11 @@ impl World {
         self.watch = Some(Arc::new(watch.unwrap()));
     }
 
-    /// Sets the clock forward by so many milliseconds, or back, and waits until that was noticed.
+    /// Steps the clock by `by_ms` and waits until that was noticed.
     pub(super) async fn set_clock(&mut self, by_ms: i64) {
         self.clock.set(by_ms);
         self.watch().apply(&self.store).await.unwrap();
-        // What comes after it in the change log is read after it was noticed.
+        // Later changes in the log are read after the step was noticed.
         let mut changes = self.store.changes();
         changes.insert(&samples::trigger(&format!("set {}", self.clock.now_ms())));
         self.store.apply(Lane::Admin, changes).await.unwrap();
@@ -265,7 +263,7 @@ impl World {
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
 
-    /// Decides so many notifications in one commit.
+    /// Decides several notifications in one commit.
     pub(super) async fn notify(
         &mut self,
         destination: &Destination,
@@ -304,7 +302,7 @@ impl World {
             .value
     }
 
-    /// Why a delivery waits, in whole seconds from the beginning of the world.
+    /// Returns why a delivery waits, and until when in seconds since the start.
     pub(super) async fn waiting(&self, id: RecordId) -> (String, Option<i64>) {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());
@@ -343,7 +341,7 @@ impl World {
     }
 }
 
-/// Answers with what is in the box.
+/// Starts a receiver with a switchable reply.
 pub(super) async fn switch(first: Reply) -> (Receiver, Arc<Mutex<Reply>>) {
     let reply = Arc::new(Mutex::new(first));
     let current = Arc::clone(&reply);
