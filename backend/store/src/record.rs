@@ -146,7 +146,7 @@ pub struct Stored<T> {
     pub version: u64,
     /// Size in the store, in bytes.
     pub bytes: usize,
-    /// The value, with times that include [`Stored::shift_ms`].
+    /// The value, with its times shifted as `shift_ms` says.
     pub value: T,
     /// The value as it is in the store, if its times there include another shift.
     written: Option<Box<T>>,
