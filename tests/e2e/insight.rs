@@ -147,7 +147,7 @@ pub(crate) async fn the_noise_report_counts_what_was_sent_and_what_came_of_it() 
 }
 
 #[tokio::test]
-async fn a_wrong_question_about_noise_names_its_field() {
+async fn invalid_noise_query_names_its_field() {
     let world = World::start();
     let rest = world.rest();
     for (query, field) in [

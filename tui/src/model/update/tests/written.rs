@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_copied_rule_starts_disabled() {
+fn copied_rule_starts_disabled() {
     let mut model = model(Role::Admin);
     press(&mut model, "5");
     let mut rule = object(Kind::Rule);
