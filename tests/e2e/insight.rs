@@ -91,7 +91,7 @@ fn the_row_is_right(row: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-pub(crate) async fn the_noise_report_counts_what_was_sent_and_what_came_of_it() {
+pub(crate) async fn noise_report_counts_notifications_and_their_outcome() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     lived_through(&world.rest(), &receiver).await;

@@ -136,7 +136,7 @@ async fn certificate_authenticates_only_its_own_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn certificate_is_invalid_after_its_client_is_revoked() {
+async fn certificate_expires_with_its_client() {
     let authority = Authority::new();
     let both = authority.issue_to(&["a.example.net", "b.example.net"], YEAR);
     let secured = Secured::start_as(
