@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_minute_holds_more_than_the_limit() {
+    fn no_minute_exceeds_the_limit() {
         let mut rate = Rate::default();
         let mut starts = Vec::new();
         let mut now_ms = 0;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_says_when_more_may_start() {
+    fn full_window_returns_when_capacity_frees_up() {
         let mut rate = Rate::default();
         rate.note(2, 500);
         assert_eq!(rate.allowance(Some(2), 600), (0, 61_000));

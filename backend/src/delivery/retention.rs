@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ended_deliveries_go_with_their_attempts_and_waiting_ones_stay() {
+    async fn ended_deliveries_expire_with_their_attempts() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
         let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_stays_and_stops_nothing_that_comes_after_it() {
+    async fn unreadable_deliveries_do_not_stop_retention() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
         let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_and_dates_are_read_and_the_rest_is_ignored() {
+    fn retry_after_accepts_seconds_and_dates() {
         // 1994-11-06T08:49:37Z
         let now_ms = 784_111_777_000;
         let cases = [
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_telegram_and_discord_ask_for_stands_in_the_body() {
+    fn retry_after_is_read_from_telegram_and_discord_bodies() {
         let cases = [
             (
                 r#"{"ok":false,"error_code":429,"parameters":{"retry_after":35}}"#,
