@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn space_below_the_floor_is_left_for_own_work_to_a_quarter_of_it() {
+    fn free_space_determines_disk_share() {
         let table = [
             (u64::MAX, 64, DiskShare::AboveFloor),
             (64, 64, DiskShare::AboveFloor),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_failure_of_the_store_itself_changes_its_state() {
+    fn only_store_failures_change_condition() {
         let full = || EngineError::Full("no space".into());
         let observed = Observed::default();
         observed.failed(&EngineError::conflict());
