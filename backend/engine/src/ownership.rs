@@ -1,5 +1,5 @@
 //! Ownership of slots: destinations are hashed into slots, and each slot is owned by one of the
-//! processes that share a store. A process with a store of its own owns all slots.
+//! processes that share a store. A process with its own store owns all slots.
 
 /// Number of slots; fixed forever.
 pub const SLOTS: usize = 256;

@@ -178,7 +178,7 @@ impl Retention {
     }
 }
 
-/// Whether a delivery ended long ago. A test interrupted by a crash never ends by itself.
+/// Whether a delivery ended long ago. A test interrupted by a crash never ends otherwise.
 fn is_over(delivery: &Delivery, ended_by_ms: i64) -> bool {
     let end_ms = match delivery.state.due_ms() {
         Some(due_ms) if delivery.test => Some(due_ms),

@@ -65,7 +65,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// Returns a message that says what is expected.
+    /// Returns a message with the expected form.
     pub fn parse(url: &str, password: Option<&str>, schema: &str) -> Result<Self, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let scheme = base

@@ -51,7 +51,7 @@ struct State {
     writer: Option<NodeId>,
     /// Whether it is to own slots.
     takes_part: bool,
-    /// Whether it is to lead as soon as nobody does.
+    /// Whether it is to lead as soon as no one does.
     stands: bool,
     rest: Option<Rest>,
     /// When it last renewed that it works,

@@ -1,5 +1,5 @@
 //! Sorted rows that are in the log but not yet in the tree. Copies are cheap and immutable, so
-//! readers block nobody.
+//! readers block no one.
 
 use std::sync::Arc;
 

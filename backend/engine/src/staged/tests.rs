@@ -17,7 +17,7 @@ use crate::{
 
 const INDEX: Index = Index::RuleByTrigger;
 
-/// Returns the entries of a record: one for its value's first byte, and one of its own.
+/// Returns the entries of a record: one for its value's first byte, and one for its key.
 fn entries(key: u8, value: u8) -> Vec<Entry> {
     let of = |key: Vec<u8>| Entry { index: INDEX, key };
     vec![of(vec![value, key])]

@@ -294,7 +294,7 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// The assignee; the empty word means nobody.
+    /// The assignee; the empty word means no one.
     Assignee,
 }
 

@@ -374,7 +374,7 @@ async fn rate_limit_counts_possible_sends_of_other_nodes() {
     assert_eq!(receiver.count(), 0);
     world.live(MINUTE + 2 * SECOND).await;
     assert_eq!(receiver.count(), 3);
-    // Nobody else can have sent anything to a destination created since.
+    // No one else can have sent anything to a destination created since.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;

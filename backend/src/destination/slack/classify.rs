@@ -46,7 +46,7 @@ const WRONG_DESTINATION: [&str; 24] = [
     "two_factor_setup_required",
 ];
 
-/// Errors about the message replied to, besides those that contain `thread`.
+/// Errors about the message replied to, in addition to those that contain `thread`.
 const WRONG_THREAD: [&str; 3] = [
     "cannot_reply_to_message",
     "message_not_found",

@@ -84,7 +84,7 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
         .unwrap();
     first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
 
-    // Nobody waits for a node that left.
+    // No one waits for a node that left.
     second.close().await.unwrap();
     leads(&first).await;
     first
@@ -209,7 +209,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     let kept_set = owning(b"d", kept.clone());
     first.apply(Lane::Owner, kept_set).await.unwrap();
 
-    // A node without duties hands everything over, and nobody waits for one that left.
+    // A node without duties hands everything over, and no one waits for one that left.
     first.take_part(false);
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
