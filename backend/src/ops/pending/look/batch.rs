@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::together::Together;
+use super::{in_force, together::Together};
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
     domain::{
@@ -350,13 +350,22 @@ impl<'a> Batch<'a> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
         let failed = failed(store, found.iter().map(|it| &it.value)).await?;
-        let past = past.asking(causes).freeing(together.0.clone());
+        let past = past.asking(causes).freeing(together.groups.clone());
         let past = past.failing(failed).marked(self.marked.clone());
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
         changes.rest_on(&snapshot);
         let mut reports = Reports::default();
+        let in_force = in_force(&snapshot, now_ms);
+        let is_ended = |it: &HeldBy| {
+            it.kind == HoldKind::Silence && !in_force.iter().any(|(id, _)| *id == it.id)
+        };
         for stored in found {
+            // Its silence ended during this pass; the next one counts what that releases.
+            let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);
+            if !together.frees_silenced && held_by.any(is_ended) {
+                continue;
+            }
             let mut next = stored.value.clone();
             let step = Step {
                 kind: StepKind::Look,
