@@ -124,7 +124,7 @@ async fn pending_retries_are_sent_when_the_destination_resumes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn test_updates_destination_health_and_a_new_address_resets_it() {
+async fn destination_test_updates_health_and_a_new_address_resets_it() {
     let world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();

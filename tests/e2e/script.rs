@@ -408,7 +408,7 @@ async fn events_are_sent_found_watched_and_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_and_preview_commands_set_the_exit_code() {
+async fn exit_code_of_test_and_preview_commands() {
     let world = World::start();
     let receiver = Receiver::start().await;
     let rest = world.rest();

@@ -29,7 +29,7 @@ async fn run() -> TestRun {
 }
 
 #[tokio::test]
-async fn test_stops_at_the_scan_limit_and_reports_position() {
+async fn scan_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, 4_000).await.unwrap();
@@ -40,7 +40,7 @@ async fn test_stops_at_the_scan_limit_and_reports_position() {
 }
 
 #[tokio::test]
-async fn test_stops_at_the_time_limit_and_reports_position() {
+async fn time_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
     run.run(&HurriedClock::default(), usize::MAX).await.unwrap();
     let test = run.so_far();
@@ -49,7 +49,7 @@ async fn test_stops_at_the_time_limit_and_reports_position() {
 }
 
 #[tokio::test]
-async fn test_without_limits_scans_everything() {
+async fn unlimited_test_scans_everything() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, usize::MAX).await.unwrap();

@@ -286,7 +286,7 @@ fn trial(start: Option<i64>, end: Option<i64>) -> v1::TestTriggerRequest {
 }
 
 #[tokio::test]
-async fn test_scans_only_its_time_range() {
+async fn trigger_test_scans_only_its_time_range() {
     const HOUR_MS: i64 = 3_600_000;
     let world = World::start().await;
     store_occurrences(&world, 100, HOUR_MS).await;

@@ -210,7 +210,7 @@ async fn slack_error_with_status_200_is_a_rejection() {
 }
 
 #[tokio::test]
-async fn test_of_stored_destination_bypasses_the_queue() {
+async fn stored_destination_is_tested_without_the_queue() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let world = World::new();
     let destination = Destination {

@@ -1,6 +1,17 @@
 //! Notifications held by silences, and their release.
 
+use std::{
+    future::Future as _,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Waker},
+};
+
 use super::*;
+use crate::{
+    store::{Sealer, engine::memory::MemoryEngine},
+    testing::faulty_engine::FaultyEngine,
+};
 
 #[tokio::test]
 async fn held_notification_is_sent_once_when_the_silence_ends() {
@@ -254,6 +265,37 @@ async fn event_during_silence_creation_is_either_held_or_sent() {
         world.event("b", |_| {}).await;
         world.look().await;
         assert_eq!(world.view("quiet").await.covered, 1, "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn silence_that_ends_during_a_review_releases_one_message() {
+    for polls in 0..60 {
+        let engine = FaultyEngine::slow(MemoryEngine::shared(), 7);
+        let store = Store::new(Arc::new(engine), Arc::new(Sealer::ephemeral()));
+        samples::save_rule(&store, &page()).await;
+        let world = World::on(store).await;
+        world
+            .create(world.draft("quiet", "name=disk-full", 60))
+            .await;
+        let node = world.node();
+        let events = (0..12).map(|it| IncomingEvent {
+            timestamp_ms: world.clock.now_ms(),
+            ..samples::event(&format!("host-{it}"))
+        });
+        node.intake.submit(events.collect(), None).await.unwrap();
+        let mut pass = pin!(node.reviewer.pass());
+        let mut context = Context::from_waker(Waker::noop());
+        let is_done = (0..polls).any(|_| pass.as_mut().poll(&mut context).is_ready());
+        let editor = name("Ana");
+        let rest = async { is_done || pass.await };
+        let (is_reviewed, expired) = tokio::join!(rest, node.silences.expire("quiet", &editor));
+        assert!(is_reviewed && expired.is_ok());
+        world.look().await;
+        let sent = samples::all::<Delivery>(&world.store).await;
+        let groups = sent.iter().map(|it| it.content.group.as_ref());
+        let counts: Vec<_> = groups.map(|it| it.map(|it| it.open_count)).collect();
+        assert_eq!(counts, [Some(12)], "{polls}");
     }
 }
 
