@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{in_force, together::Together};
+use super::together::Together;
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
     domain::{
@@ -356,9 +356,12 @@ impl<'a> Batch<'a> {
         let mut changes = store.changes();
         changes.rest_on(&snapshot);
         let mut reports = Reports::default();
-        let in_force = in_force(&snapshot, now_ms);
+        let silences = snapshot.silences().all();
         let is_ended = |it: &HeldBy| {
-            it.kind == HoldKind::Silence && !in_force.iter().any(|(id, _)| *id == it.id)
+            let mut same = silences
+                .iter()
+                .filter(|silence| silence.silence.id == it.id);
+            it.kind == HoldKind::Silence && !same.any(|silence| silence.is_in_force(now_ms))
         };
         for stored in found {
             // Its silence ended during this pass; the next one counts what that releases.
