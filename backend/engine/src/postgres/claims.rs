@@ -67,7 +67,7 @@ struct State {
 struct Rest {
     until: Duration,
     lasts: Duration,
-    /// Whether slots are given up even with work in flight.
+    /// Whether slots are released even while deliveries are in flight.
     is_forced: bool,
 }
 

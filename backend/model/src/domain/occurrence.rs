@@ -310,7 +310,7 @@ impl Field {
     }
 }
 
-/// The record that a rule notified about an occurrence.
+/// A notification of a rule about an occurrence.
 #[expect(
     clippy::struct_field_names,
     reason = "the state of the last notification"
