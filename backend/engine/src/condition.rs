@@ -11,6 +11,8 @@ use crate::{change::DiskShare, fault::EngineError};
 const MEBIBYTE: u64 = 1024 * 1024;
 /// Divisor of the floor below which the service's own work is refused as well.
 const OWN_FLOOR_SHARE: u64 = 4;
+/// How long writes that need no space do not end [`Condition::Full`].
+const FULL_TIME_MIN: Duration = Duration::from_secs(5);
 
 /// Free space on the disk that an engine writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +154,14 @@ impl Observed {
         *self.last() = None;
     }
 
+    /// Records a successful write that may have needed no space. It leaves [`Condition::Full`] in
+    /// place for [`FULL_TIME_MIN`] after that was last observed.
+    pub(crate) fn written_in_place(&self) {
+        if !self.was_full_within(FULL_TIME_MIN) {
+            self.written();
+        }
+    }
+
     /// Returns the state, or `None` if the last write succeeded.
     pub(crate) fn condition(&self) -> Option<Condition> {
         self.last().as_ref().map(|(condition, _)| condition.clone())
@@ -214,7 +224,10 @@ mod tests {
             assert!(!condition.accepts_events() && condition.was_shown_by_a_write());
             assert!(Condition::WORDS.contains(&condition.word()));
         }
+        observed.written_in_place();
+        assert_eq!(observed.condition(), None);
         observed.failed(&full());
+        observed.written_in_place();
         assert!(observed.was_full_within(Duration::MAX));
         observed.written();
         assert!(observed.condition().is_none() && !observed.was_full_within(Duration::MAX));

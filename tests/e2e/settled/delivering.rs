@@ -373,6 +373,13 @@ async fn mails_of_one_occurrence_form_one_thread() {
         mails(1).await;
         set_status(&wire, &name, &json!({"acknowledged": true})).await;
         mails(2).await;
+        // A delivery that ends before the restart is not repeated by it.
+        eventually("both deliveries to end", async || {
+            let all = deliveries(&wire, &name).await;
+            let ended = all.iter().all(|delivery| delivery["endTime"].is_string());
+            (all.len() == 2 && ended).then_some(())
+        })
+        .await;
         // The thread is also known after a restart.
         world.kill();
         world.start_again();
