@@ -1,4 +1,4 @@
-//! Hands a release the facts of its build: commit, its date, target and compiler.
+//! Records the commit, its date, the target and the compiler in release builds.
 
 use std::{env, error::Error};
 
@@ -7,10 +7,10 @@ use vergen_gitcl::{CargoBuilder, Emitter, GitclBuilder, RustcBuilder};
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     if env::var_os("PROFILE").is_none_or(|profile| profile != "release") {
-        // Nothing is built again for each commit while a user works on it.
+        // Debug builds skip this, so that a commit does not trigger a rebuild.
         return Ok(());
     }
-    // Out of an archive, without git, they are reported to be unknown.
+    // Built from an archive without git, these are reported as unknown.
     let git = GitclBuilder::default()
         .sha(true)
         .commit_date(true)

@@ -33,7 +33,6 @@ pub struct Api {
 
 impl fmt::Debug for Api {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The connection holds the API key, which must not be printed.
         formatter.debug_struct("Api").finish_non_exhaustive()
     }
 }

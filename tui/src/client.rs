@@ -1,4 +1,4 @@
-//! The connection to the service: calls, the live stream and the link that carries them.
+//! The connection to the service: calls, the live stream and the transport.
 //!
 //! The console sends [`Command`]s and receives [`News`]; it never waits for either.
 

@@ -26,7 +26,7 @@ use crate::{
     view,
 };
 
-/// An action that only the owner of the terminal can perform.
+/// An action that the owner of the terminal must perform.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outward {
     Edit(TextEdit),
@@ -118,7 +118,6 @@ impl<B: Backend> Console<B> {
         self.model.asks_always = true;
     }
 
-    /// Returns the context to switch to, if the operator chose one.
     pub(crate) fn next_context(&self) -> Option<String> {
         self.model.next_context.clone()
     }
@@ -143,7 +142,7 @@ impl<B: Backend> Console<B> {
         self.model.theme = theme;
     }
 
-    /// Whether the terminal's background matters and is unknown.
+    /// Whether the terminal's background is needed and not yet known.
     pub(crate) fn wants_background(&self) -> bool {
         let model = &self.model;
         let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
@@ -179,7 +178,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Handles a message with all its effects, so that the next key acts on the updated state.
+    /// Handles a message and all its effects, so that the next key acts on the updated state.
     pub(crate) fn handle(&mut self, msg: Msg) {
         self.model.now_ms = self.now.ms();
         let effects = update::update(&mut self.model, msg);
@@ -216,7 +215,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Waits for news and processes all that has been received.
+    /// Waits for news and processes everything received.
     ///
     /// # Cancel safety
     /// No news is lost if the future is dropped.
@@ -264,7 +263,7 @@ impl<B: Backend> Console<B> {
         self.draw()
     }
 
-    /// Returns whether the data on the screen was read from the service, or why not.
+    /// Returns the state of the service as of the data on the screen.
     pub(crate) fn standing(&self) -> ServiceStatus {
         let shown = self.model.store.failure(&self.model.page.route);
         let failure = match &self.model.link {

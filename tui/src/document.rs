@@ -36,11 +36,11 @@ pub(crate) enum Link {
     List(Route, String),
     Line(Route, usize),
     Heading(Route, String),
-    /// A screen, and an action there.
+    /// Opens a screen and performs an action there.
     Act(Route, Action),
-    /// The prompt for an override of a shift, from start to end in milliseconds since 1970.
+    /// Opens the prompt for an override of a shift, from start to end in milliseconds since 1970.
     Shift(i64, i64),
-    /// The prompt for restoring an earlier state of a resource.
+    /// Opens the prompt for restoring an earlier state of a resource.
     Restore(Box<Object>),
 }
 
@@ -160,7 +160,7 @@ impl Document {
         }
     }
 
-    /// Adds a placeholder for data that was not read, or the failure of reading it.
+    /// Adds a placeholder for data that has not arrived, or the failure of reading it.
     pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
         match failure {
             Some(failure) => self.failure(failure),

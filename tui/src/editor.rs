@@ -12,7 +12,7 @@ const MARK: &str = "//";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// Path such as `type.webhook.url`; empty if it concerns no field.
+    /// Path such as `type.webhook.url`; empty if the problem concerns no single field.
     path: String,
     /// Line number, from 1, if known.
     line: Option<usize>,

@@ -130,7 +130,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     ACTIONS.iter().filter(is_screen)
 }
 
-/// Returns the names of all screens, as accepted by [`snapshot`].
+/// Returns the names of the screens that [`snapshot`] accepts.
 #[must_use]
 pub fn screens() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
@@ -141,10 +141,9 @@ pub fn screens() -> Vec<&'static str> {
 #[error("there is no screen `{0}`; there are {names}", names = screens().join(", "))]
 pub struct UnknownScreen(String);
 
-/// Timeout for a console to become idle.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time to wait for news.
+/// Time to wait for news in [`Headless::breathe`].
 const BREATH: Duration = Duration::from_millis(2);
 
 /// A complete console in memory, for tests, documentation and pipes. It connects to a service,
@@ -260,7 +259,7 @@ impl Headless {
             }
             let wake = self.console.wake_in_ms().map(Duration::from_millis);
             let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
-            // Either news arrived, or the clock must be checked again.
+            // Either news arrived or the clock must be checked.
             let _woken = timeout_at(wake, self.console.hear()).await;
         }
     }
@@ -271,7 +270,7 @@ impl Headless {
         }
     }
 
-    /// Processes received news, or waits briefly for some.
+    /// Processes received news, or briefly waits for some.
     pub async fn breathe(&mut self) {
         self.tick_if_due();
         let _nothing_came = timeout(BREATH, self.console.hear()).await;
@@ -304,7 +303,7 @@ impl Headless {
             .collect()
     }
 
-    /// Whether a confirmation is open or being carried out.
+    /// Whether a confirmation is open or in progress.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         use crate::model::overlay::Overlay;
@@ -321,7 +320,7 @@ impl Headless {
         self.console.writes()
     }
 
-    /// Returns the number of write requests sent without a confirmation, as they can be undone.
+    /// Returns the number of write requests sent without a confirmation, which can be undone.
     #[must_use]
     pub fn writes_at_once(&self) -> u64 {
         self.console.writes_at_once()
@@ -361,7 +360,7 @@ impl Headless {
         self.console.wants_to_quit()
     }
 
-    /// Draws the screen in a theme from now on, and returns it with its styles.
+    /// Draws the screen in this theme from now on, and returns it with its styles.
     pub fn in_theme(&mut self, theme: Theme) -> &Buffer {
         self.console.set_theme(theme);
         self.buffer()

@@ -1,4 +1,4 @@
-//! The list of actions, the source of keys, hints, palette, help and the table in the
+//! The list of actions: the source of keys, hints, palette, help, and the table in the
 //! documentation.
 
 mod actions;

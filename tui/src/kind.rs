@@ -56,7 +56,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     }
 }
 
-/// Returns the editable part of a stored resource, without the fields that only the service sets.
+/// Returns the editable part of a stored resource, without output-only fields.
 pub(crate) fn draft(object: &Object) -> Object {
     object.clone().without(spec(object.kind).output)
 }

@@ -36,8 +36,8 @@ pub use theme::{has_kitty_keys, is_ascii_alone, is_colourless};
 /// Runs a console on this process's terminal until the operator quits or SIGTERM, SIGHUP or SIGINT
 /// is received. Always restores the terminal, even after a panic.
 ///
-/// The service may be unreachable: the console shows that and keeps trying to connect. Returns the
-/// context to switch to, if the operator chose one.
+/// If the service is unreachable, the console shows that and retries. Returns the context to switch
+/// to, if the operator chose one.
 ///
 /// # Errors
 /// Returns an error if there is no terminal, or it was closed.
@@ -47,7 +47,7 @@ pub fn run(options: Options) -> BoxFuture<'static, Result<Option<String>, Error>
 
 /// Runs a console in plain mode, for screen readers, logs and pipes: it reads commands from
 /// standard input and prints lines to standard output, without drawing a screen. Ends at the end of
-/// the input, when the operator quits, or with SIGTERM, SIGHUP or SIGINT.
+/// the input, when the operator quits, or on SIGTERM, SIGHUP or SIGINT.
 ///
 /// # Errors
 /// Returns an error if standard input cannot be read.

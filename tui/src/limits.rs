@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// Occurrences held in the list of events; the oldest are dropped first.
+/// Occurrences stored in the list of events; the oldest are dropped first.
 pub(crate) const HELD_EVENTS: usize = 100_000;
 pub(crate) const EVENT_PAGE: i32 = 500;
 pub(crate) const EVENT_GROUPS: i32 = 1_000;
 pub(crate) const DELIVERY_PAGE: i32 = 200;
-/// Deliveries held in a list.
+/// Deliveries stored in a list.
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
-/// Deliveries retried or cancelled per call; small, so that progress is visible.
+/// Deliveries retried or cancelled per call. Small, so that progress is visible.
 pub(crate) const BULK_STEP: i32 = 100;
-/// Events changed by one action, and per call: their ids are kept in memory.
+/// Events changed by one action, and events per call. Their ids are kept in memory.
 pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
 pub(crate) const BULK_UNDO_STEP: usize = 500;
@@ -20,9 +20,9 @@ pub(crate) const HELD_AUDIT: usize = 200;
 pub(crate) const AUDIT_CALLS: usize = 20;
 /// Maximum number of calls for counting the messages that a change sends.
 pub(crate) const UPDATE_CALLS: usize = 30;
-/// Outstanding resolutions to read.
+/// Limit on outstanding resolutions read.
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
-/// Resources of a kind held in a list.
+/// Resources of a kind stored in a list.
 pub(crate) const HELD_RESOURCES: usize = 10_000;
 pub(crate) const RESOURCE_PAGE: i32 = 1_000;
 pub(crate) const BULK_ITEMS: usize = 1_000;
@@ -43,7 +43,7 @@ pub(crate) const DOCUMENT_LINES: usize = 5_000;
 pub(crate) const CLIPBOARD_BYTES: usize = 64 * 1024;
 pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Concurrent calls; a service allows one client a quarter of 24 for lists.
+/// Limit on concurrent calls; a service allows one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Interval of renewing the key, and the interval while no key is pressed.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
@@ -60,7 +60,6 @@ pub(crate) const ATTENDED: Duration = Duration::from_secs(30);
 /// Interval of TCP keepalive probes, and the number of failures until the connection is dropped.
 pub(crate) const PROBE: Duration = Duration::from_secs(1);
 pub(crate) const PROBES: u32 = 2;
-/// Timeout of a ping.
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const CALL: Duration = Duration::from_secs(15);
 /// Timeout of a test, or of a batch of deliveries; an attempt may take 30 s.
@@ -93,7 +92,7 @@ pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
 /// Minimum columns for a destination form with its test bench beside it.
 pub(crate) const BENCH_COLUMNS: u16 = 120;
-/// Tests kept by a form.
+/// Test results stored by a form.
 pub(crate) const BENCH_TESTS: usize = 5;
 /// Time that a row must be under the cursor before a key acts on it.
 pub(crate) const SEEN_MS: i64 = 400;
@@ -106,7 +105,7 @@ pub(crate) const COUNT_PAUSE_MS: i64 = 150;
 pub(crate) const OLDER_FILTERS: usize = 50;
 pub(crate) const SILENCE_MS: i64 = 30 * 86_400_000;
 pub(crate) const TOAST_MS: i64 = 10_000;
-/// Number of changes that can be undone, and the time during which they can be.
+/// Number of changes that can be undone, and the time limit for it.
 pub(crate) const UNDO_STEPS: usize = 20;
 pub(crate) const UNDO_MS: i64 = 600_000;
 pub(crate) const PALETTE_EVENTS: usize = 200;
@@ -116,7 +115,7 @@ pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
 /// Time limit for the next key of a sequence.
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
-/// Rows and lines printed immediately in plain mode.
+/// Rows and lines printed at first in plain mode.
 pub(crate) const TOLD_ROWS: usize = 20;
 pub(crate) const TOLD_LINES: usize = 80;
 /// Changes of a list announced individually in plain mode.
@@ -125,7 +124,7 @@ pub(crate) const TOLD_CHANGES: usize = 20;
 pub(crate) const ANNOUNCE: Duration = Duration::from_millis(500);
 /// Interval of progress messages.
 pub(crate) const PROGRESS_MS: i64 = 2_000;
-/// Time until a hint is shown that the console waits for a response.
+/// Time after which the console shows that it is waiting for a response.
 pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 /// Bytes of a colour reported by a terminal.
 pub(crate) const COLOUR_BYTES: usize = 32;

@@ -80,14 +80,13 @@ pub(crate) struct Model {
     pub(crate) context: Option<Context>,
     pub(crate) contexts: Vec<String>,
     pub(crate) next_context: Option<String>,
-    /// Views of the configuration file.
     pub(crate) own_views: Vec<View>,
     pub(crate) read_only: bool,
     pub(crate) mouse: bool,
     /// Whether lists show the selected item beside them, if there is room.
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
-    /// Time of the last news that changed what is shown.
+    /// Time of the last news that changed the display.
     pub(crate) heard_ms: Option<i64>,
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
@@ -96,7 +95,7 @@ pub(crate) struct Model {
     pub(crate) shows_ages: bool,
     /// The dimension in the column of hosts: the one that events were last counted by.
     pub(crate) host_field: String,
-    /// Chosen columns of lists, by screen.
+    /// Selected columns of lists, by screen.
     pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
@@ -106,7 +105,7 @@ pub(crate) struct Model {
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
     pub(crate) overlay: Option<Overlay>,
-    /// A draft rejected because the stored resource changed in the meantime, until that is read.
+    /// A draft rejected because the stored resource has changed, until the stored version is read.
     pub(crate) clash: Option<Box<Object>>,
     pub(crate) notice: Option<Notice>,
     pub(crate) filters: HashMap<&'static str, Vec<String>>,
@@ -121,14 +120,14 @@ pub(crate) struct Model {
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
     pub(crate) keymap: Arc<Keymap>,
-    /// The beginning of a key sequence, and when it is dropped.
+    /// Incomplete key sequence, and the time at which it is dropped.
     pub(crate) begun: Vec<KeyEvent>,
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed anything visible.
     pub(crate) touched: bool,
-    /// The calls under way, and what their answers are for.
+    /// Calls in flight, and the purposes of their responses.
     pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
-    /// Actions that follow from what happened, in their order.
+    /// Queued actions that follow from earlier ones.
     pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,
 }
@@ -140,7 +139,6 @@ pub(crate) const CRUMB_GAP: &str = " › ";
 /// Minimum columns for the address in the header.
 const ADDRESS_FROM: usize = 100;
 
-/// The state of the connection, with times for display.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Connection {
     Connecting,
@@ -152,7 +150,6 @@ pub(crate) enum Connection {
     },
 }
 
-/// A notice at the bottom, until the next key or for some time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) token: Token,
@@ -225,7 +222,6 @@ impl Model {
         Clock::new(self.now_ms, self.zone.clone())
     }
 
-    /// Returns the newest events held.
     fn seen_events(&self) -> impl Iterator<Item = &EventRow> {
         let events = &self.store.events;
         (0..events.len().min(200)).filter_map(|at| events.get(at))
@@ -274,7 +270,7 @@ impl Model {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
         if self.is_on_links() {
-            // Here the cursor stops only at links.
+            // On these pages the cursor stops only at links.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
@@ -285,7 +281,7 @@ impl Model {
         self.page.route == Route::OnCall || self.shows_wall()
     }
 
-    /// Whether the overview is drawn as a wall: if there is room, and data.
+    /// Whether the overview is drawn as a wall display: if there is room and data.
     pub(crate) fn shows_wall(&self) -> bool {
         let (columns, rows) = self.size;
         let fits = columns >= limits::WALL.0 && rows >= limits::WALL.1;
@@ -394,7 +390,7 @@ impl Model {
             .take_if(|notice| notice.until_ms.is_none_or(|until| until <= now));
     }
 
-    /// Returns the time of the next update without a key or news, if any.
+    /// Returns the time of the next update without a key press or news, if any.
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
@@ -477,8 +473,8 @@ impl Model {
         Some(self.due_ms(at, limits::REFRESH_MS))
     }
 
-    /// Returns the time of the next refresh: after the given interval, or later if nothing was
-    /// stored since.
+    /// Returns the time of the next refresh: after this interval, or later if nothing was stored
+    /// since.
     fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
         let pace_ms = if self.store.is_settled(&self.page.route, at) {
             limits::UNCHANGED_MS

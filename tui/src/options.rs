@@ -12,7 +12,7 @@ use tonic::{
 use crate::keymap::Keymap;
 pub use crate::theme::{Background, Colour, Depth, Theme};
 
-/// An API key, which is never displayed.
+/// An API key. Never displayed.
 #[derive(Clone)]
 pub struct Key(MetadataValue<Ascii>);
 
@@ -39,12 +39,11 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A function that reads the key again: it may have been renewed, or a user may have signed in
-/// since.
+/// A function that re-reads the key, which may have been renewed, or replaced by a new sign-in.
 #[derive(Clone)]
 pub struct Renewal(Arc<dyn Fn() -> Renewed + Send + Sync>);
 
-/// The current key, `None` if none is needed, or a message why it is not available.
+/// The current key, `None` if none is needed, or the reason why it is not available.
 pub type Renewed = BoxFuture<'static, Result<Option<Key>, String>>;
 
 impl Renewal {

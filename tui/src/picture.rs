@@ -10,7 +10,7 @@ use ratatui::{
 /// Size of a cell and width of the margin, in points.
 const CELL: (usize, usize) = (9, 19);
 const MARGIN: usize = 8;
-/// Baseline of text within a cell.
+/// Distance from the top of a cell to the baseline of its text.
 const BASE: usize = 14;
 const GROUND: &str = "#15161a";
 const TEXT: &str = "#d6d8dd";
@@ -38,8 +38,7 @@ pub(crate) fn svg(buffer: &Buffer) -> String {
     out
 }
 
-/// Draws an animation of frames, repeated endlessly. A row that is equal in several frames is drawn
-/// once.
+/// Draws an endless animation of frames. A row that several frames share is drawn once.
 pub(crate) fn recording(frames: &[Buffer]) -> String {
     let Some(first) = frames.first() else {
         return String::new();

@@ -31,7 +31,7 @@ use crate::{
     terminal, text,
 };
 
-/// The size that pages are laid out for; long lines are fine.
+/// Screen size for laying out pages; long lines are acceptable.
 const SIZE: (u16, u16) = (200, 50);
 
 /// Runs a console in plain mode, on standard input and output. Returns the state of the service
@@ -68,7 +68,7 @@ struct Plain {
     is_typed: bool,
     /// Whether the prompt is at the end of the output.
     prompted: bool,
-    /// Time at which a hint is shown that the console waits for a response.
+    /// Time at which to print that the console is waiting for a response.
     busy_until: Option<Instant>,
     announce_at: Option<Instant>,
 }
@@ -112,7 +112,7 @@ impl Plain {
         }
     }
 
-    /// Prints the result of a command when it is complete, and lets the next line be read.
+    /// Prints the result of a command once it is complete, and allows the next line to be read.
     fn go_on(&mut self) {
         self.talk.link(self.console.model());
         if let Some(notice) = self.console.take_notice() {

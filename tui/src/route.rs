@@ -14,15 +14,11 @@ pub(crate) enum Route {
     },
     /// An event, by occurrence id, or by event id for its newest occurrence.
     Event(String),
-    /// The resources of a kind.
     List(Kind),
-    /// A resource, by name.
     Object(Kind, String),
     Deliveries,
     Delivery(String),
-    /// The reference topics.
     Reference,
-    /// A topic of the reference, by name.
     Topic(String),
     Form,
     /// The result of a test or another report.

@@ -1,4 +1,4 @@
-//! Makes external text safe to draw: without hidden or control characters, measured by graphemes.
+//! Makes external text safe to draw: removes control and hidden characters, and measures graphemes.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -70,7 +70,7 @@ pub(crate) fn width(text: &str) -> usize {
 
 /// Cleans the text and truncates it to `cells`, with an ellipsis.
 pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
-    // An ASCII character is one cell wide, so text beyond the cut is not scanned.
+    // Text beyond the cut is not scanned: each ASCII character is one cell wide.
     let end = text
         .bytes()
         .take(cells + 1)
@@ -103,8 +103,8 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cleans the text and wraps it to lines of at most `cells`, at spaces if possible; newlines are
-/// kept.
+/// Cleans the text and wraps it to lines of at most `cells`, at spaces if possible. Preserves
+/// newlines.
 pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
@@ -121,8 +121,8 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// Cleans the text and splits it into rows of at most `cells`, anywhere, so that the rows of a
-/// prefix are the first rows; newlines are kept.
+/// Cleans the text and splits it into rows of at most `cells`, at any grapheme, so that the rows of
+/// a prefix are the first rows. Preserves newlines.
 pub(crate) fn rows(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut rows = Vec::new();
@@ -181,7 +181,7 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Draws counts as this many bars, each the sum of several; empty if all are 0.
+/// Draws counts as `cells` bars, each the sum of several counts; empty if all are 0.
 pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let each = counts.len().div_ceil(cells.max(1)).max(1);

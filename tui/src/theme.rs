@@ -1,4 +1,4 @@
-//! Colours by meaning. Everything important is also visible without colour.
+//! Colours by meaning. Nothing important is conveyed by colour only.
 
 mod colour;
 mod depth;
@@ -81,7 +81,7 @@ pub(crate) enum Token {
     Selected,
     Bar,
     Tab,
-    /// The name of a service with its own colour.
+    /// The name of a service, in this colour.
     Mark(Colour),
     ReadOnly,
     Field,

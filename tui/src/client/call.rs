@@ -12,17 +12,13 @@ use crate::{
     limits,
 };
 
-/// A request for a method.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// Name of the service, such as `RuleService`.
     pub(crate) service: &'static str,
-    /// Name of the method, such as `PreviewRule`.
     pub(crate) method: &'static str,
     pub(crate) body: Value,
-    /// Timeout.
     pub(crate) limit: Duration,
-    /// Parser of the response, for a call that changes something.
+    /// Parser of the response, for a write.
     pub(crate) taken: Option<ReadTaken>,
 }
 
@@ -37,7 +33,6 @@ impl PartialEq for Call {
 /// Parses the response of a write.
 pub(crate) type ReadTaken = fn(Answer) -> Result<Taken, Failure>;
 
-/// The response to a call, as an encoded message.
 pub(crate) type Answer = Result<Vec<u8>, Failure>;
 
 impl Call {
@@ -64,7 +59,6 @@ impl Call {
         )
     }
 
-    /// Sets a longer timeout.
     pub(crate) fn long(self) -> Self {
         let limit = limits::TEST_CALL;
         Self { limit, ..self }
@@ -76,13 +70,11 @@ impl Call {
         Self { taken, ..self }
     }
 
-    /// Whether the call changes something.
     pub(crate) fn is_write(&self) -> bool {
         self.taken.is_some()
     }
 }
 
-/// Decodes a response.
 pub(crate) fn message<A: Message + Default>(answer: Answer) -> Result<A, Failure> {
     A::decode(&*answer?).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }

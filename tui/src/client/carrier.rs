@@ -52,14 +52,12 @@ impl tonic::service::Interceptor for KeyHolder {
 /// The transport of a request, and the failure of the connection if it broke.
 pub(crate) struct Reach {
     pub(crate) carrier: Carrier,
-    /// Timeout of each call.
     pub(crate) limit: Duration,
-    /// The failure that shows that the connection is broken.
+    /// The failure if the connection broke.
     pub(super) broken: Option<Failure>,
 }
 
 impl Reach {
-    /// Uses an existing channel.
     pub(crate) fn over(carrier: Carrier) -> Self {
         Self {
             carrier,
@@ -155,7 +153,6 @@ fn is_within(field: &str, other: &str) -> bool {
     below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
-/// Returns the failure of a call without a connection.
 pub(super) fn unlinked() -> Failure {
     Failure::new(FailureKind::Unreachable, "there is no connection")
 }

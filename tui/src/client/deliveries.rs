@@ -13,7 +13,6 @@ use crate::{
 
 const SERVICE: &str = "DeliveryService";
 
-/// Lists a page of the deliveries that match a filter.
 pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
     let request = v1::ListDeliveriesRequest {
         page_size: limits::DELIVERY_PAGE,
@@ -52,7 +51,6 @@ pub(crate) fn get(id: String) -> Call {
     Call::of(SERVICE, &v1::GetDeliveryRequest { id })
 }
 
-/// Retries or cancels a delivery.
 pub(crate) fn change(transition: Transition, id: String) -> Call {
     let call = match transition {
         Transition::SendAgain => Call::of(SERVICE, &v1::RetryDeliveryRequest { id }),

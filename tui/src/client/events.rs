@@ -55,7 +55,6 @@ impl EventFilter {
         Call::of(QUERIES, &self.page(String::new(), 1))
     }
 
-    /// Counts the matches exactly.
     pub(crate) fn count(&self) -> Call {
         let query = Some(self.query());
         Call::of(QUERIES, &v1::CountEventsRequest { query }).long()
@@ -120,12 +119,12 @@ pub(crate) fn event_id(occurrence_id: &str) -> &str {
     event.unwrap_or(occurrence_id)
 }
 
-/// Returns the occurrence id; empty for an event id, which stands for the newest occurrence.
+/// Returns the occurrence id; empty for an event id, which refers to its newest occurrence.
 fn own_id(id: &str) -> &str {
     if id.contains(':') { id } else { "" }
 }
 
-/// Gets an event with the given or its newest occurrence.
+/// Gets an event with the given occurrence, or else its newest one.
 pub(crate) fn get(id: &str) -> Call {
     let own = Some(own_id(id)).filter(|id| !id.is_empty());
     let request = v1::GetEventRequest {
@@ -135,7 +134,6 @@ pub(crate) fn get(id: &str) -> Call {
     Call::of(QUERIES, &request)
 }
 
-/// Requests why each rule did or did not notify about an occurrence.
 pub(crate) fn explain(id: &str) -> Call {
     let request = v1::ExplainEventRequest {
         id: event_id(id).to_owned(),

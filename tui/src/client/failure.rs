@@ -11,7 +11,7 @@ use crate::{
     limits,
 };
 
-/// Error messages of a connection that was closed before its last data was read.
+/// Error messages for a connection that was closed before its last data was read.
 const CUT_OFF: [&str; 5] = [
     "connection closed",
     "connection was not ready",
@@ -24,7 +24,6 @@ const CUT_OFF: [&str; 5] = [
 const SECURED: &str = "the server at that address does not speak unencrypted gRPC; for a service with a \
                        certificate use `https://`";
 
-/// Converts the status of a failed call.
 pub(crate) fn failure(status: &tonic::Status) -> Failure {
     use tonic::Code;
     let kind = match status.code() {

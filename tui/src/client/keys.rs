@@ -9,7 +9,6 @@ use crate::{
     options::{Key, Options, Renewal},
 };
 
-/// The key and its renewal.
 #[derive(Clone)]
 pub(crate) struct Keys {
     held: Arc<Mutex<CurrentKey>>,
@@ -19,12 +18,12 @@ pub(crate) struct Keys {
 #[derive(Default)]
 struct CurrentKey {
     key: Option<MetadataValue<Ascii>>,
-    /// Number of changes of the key.
+    /// Number of key changes so far.
     changes: u64,
 }
 
 impl Keys {
-    /// Takes the key from the console's options.
+    /// Takes the key out of the console's options.
     pub(crate) fn of(options: &mut Options) -> Self {
         let key = options.key.take().map(Key::into_value);
         Self {
@@ -41,7 +40,6 @@ impl Keys {
         self.held().changes
     }
 
-    /// Whether the key can change.
     pub(super) fn can_change(&self) -> bool {
         self.renewal.is_some()
     }

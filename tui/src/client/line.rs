@@ -1,4 +1,4 @@
-//! The transport below the calls, which records when data was last received.
+//! The transport below the calls; records when data was last received.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use super::carrier::Carrier;
 use crate::limits;
 
-/// Time at which anything was last received from the service.
+/// Time at which data was last received from the service.
 #[derive(Clone, Debug)]
 pub(super) struct Heard(Arc<Mutex<Instant>>);
 
@@ -38,7 +38,6 @@ impl Heard {
     }
 }
 
-/// A connector whose connections record when data is received.
 pub(super) struct Line {
     http: HttpConnector,
     heard: Heard,
@@ -138,14 +137,14 @@ pub(super) fn is_attended(attended: &mut Receiver<Instant>) -> bool {
     attended.borrow_and_update().elapsed() < limits::ATTENDED
 }
 
-/// Waits until the service has been silent for too long while keys are pressed. After some silence,
-/// it is pinged. Without key presses, the stream of events is enough to detect a lost service.
+/// Waits until the service has been silent for too long while keys are pressed, and pings it after
+/// a shorter silence. Without key presses, the stream of events suffices to detect a lost service.
 pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiver<Instant>) {
     let mut health = HealthClient::new(carrier);
     loop {
         if !is_attended(&mut attended) {
             if attended.changed().await.is_err() {
-                // The console has ended, and this task with it.
+                // The console has ended, which ends this task too.
                 std::future::pending::<()>().await;
             }
             continue;
@@ -156,7 +155,7 @@ pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiv
             continue;
         }
         let asked = Instant::now();
-        // Any response shows that the service is alive, even that the method is unknown.
+        // Any response proves that the service is alive, even "unknown method".
         let check = health.check(HealthCheckRequest::default());
         drop(time::timeout(limits::PING_TIMEOUT, check).await);
         if heard.at() < asked {

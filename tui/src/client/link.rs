@@ -34,7 +34,6 @@ use crate::{
 pub(crate) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<News>,
-    /// Time of the last key press.
     attended: Sender<Instant>,
     _tasks: JoinSet<()>,
 }
@@ -45,7 +44,6 @@ impl Link {
         self.commands.try_send(command).is_ok()
     }
 
-    /// Records a key press.
     pub(crate) fn attend(&self) {
         self.attended.send_replace(Instant::now());
     }
@@ -61,7 +59,6 @@ impl Link {
         }
     }
 
-    /// Returns the next news if already received.
     pub(crate) fn try_next(&mut self) -> Option<News> {
         self.news.try_recv().ok()
     }
@@ -107,14 +104,12 @@ struct Supervisor {
     /// Time of the last key press; `None` for a service in this process.
     attended: Option<Receiver<Instant>>,
     watched: Option<Watched>,
-    /// Number of changes of the key when the stream began.
+    /// Number of key changes when the stream began.
     followed_with: u64,
 }
 
-/// The reason why a connection ended.
 enum LinkEnd {
     Broken(Failure),
-    /// The console has ended.
     Over,
 }
 

@@ -9,12 +9,11 @@ use crate::data::{Caller, EventOrder, EventRow, Failure, Status};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Ticket(pub(crate) u64);
 
-/// A message from the console to the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Command {
-    /// Make a call; answered by one [`News::Answer`] with the same ticket.
+    /// Make a call; results in one [`News::Answer`] with the same ticket.
     Call(Ticket, Call),
-    /// Replace the subscription by one for these occurrences, resumed at the token.
+    /// Replace the subscription with one for these occurrences, resumed at the token.
     Watch {
         generation: Ticket,
         filter: EventFilter,
@@ -22,7 +21,6 @@ pub(crate) enum Command {
     },
     /// Cancel a call; no response follows.
     Abandon(Ticket),
-    /// Connect now instead of after the pause.
     RetryNow,
 }
 
@@ -40,15 +38,13 @@ pub(crate) struct EventFilter {
     pub(crate) clause: Option<v1::Clause>,
     /// Whether closed occurrences are excluded.
     pub(crate) open_only: bool,
-    /// Sort order.
     pub(crate) order: EventOrder,
 }
 
-/// A selection of deliveries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Chosen {
     Ids(Vec<String>),
-    /// All deliveries that match a filter, with the filter as typed.
+    /// All deliveries that match a filter; with the filter as typed.
     Matching {
         filter: v1::DeliveryFilter,
         words: String,
@@ -67,13 +63,10 @@ pub(crate) struct Page<T> {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A message from the connection to the console.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// The state of the connection changed.
     Link(LinkState),
     Answer(Ticket, Answer),
-    /// Progress of a call in flight.
     Progress(Ticket, Progress),
     Watched {
         generation: Ticket,
@@ -82,14 +75,14 @@ pub(crate) enum News {
         token: String,
         gap: bool,
     },
-    /// The subscription was rejected or is not supported; lists are read only on request.
+    /// The subscription was rejected or is not supported; lists are read on request only.
     WatchRefused {
         generation: Ticket,
         failure: Failure,
     },
 }
 
-/// Progress of testing a trigger.
+/// Progress of a trigger test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) matched: i32,
@@ -123,7 +116,7 @@ impl Span {
         }
     }
 
-    /// Returns the span in words, for a count of occurrences.
+    /// Returns the span in words, for use after a count of occurrences.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Day => "in the last 24 h",
@@ -145,13 +138,9 @@ impl Span {
     }
 }
 
-/// The state of the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LinkState {
-    /// An attempt is in progress.
     Connecting,
-    /// Calls can be made.
     Up(Caller),
-    /// The attempt failed, or the connection broke.
     Down { failure: Failure, retry_in_ms: u64 },
 }

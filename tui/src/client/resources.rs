@@ -12,7 +12,6 @@ use crate::{
     kind, limits,
 };
 
-/// Lists a page of resources of a kind.
 pub(crate) fn list(kind: Kind, page_token: &str) -> Call {
     let spec = kind::spec(kind);
     let body = json!({"pageSize": limits::RESOURCE_PAGE, "pageToken": page_token});
@@ -30,7 +29,6 @@ pub(crate) fn listed(kind: Kind, answer: Answer) -> Result<(Vec<Object>, String)
     Ok((rows, next.to_owned()))
 }
 
-/// Gets a resource of a kind whose list omits details.
 pub(crate) fn get(kind: Kind, name: &str) -> Call {
     let spec = kind::spec(kind);
     let body = match spec.naming {
@@ -40,7 +38,6 @@ pub(crate) fn get(kind: Kind, name: &str) -> Call {
     Call::new(spec.service, spec.detail.unwrap_or_default(), body)
 }
 
-/// Returns a resource with its details.
 pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
     let method = kind::spec(kind).detail.unwrap_or_default();
     let mut answer = document(method, answer)?;
@@ -53,7 +50,7 @@ pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
     Ok(found)
 }
 
-/// Adds a name to a resource that the service gives none.
+/// Sets the name of a resource to which the service gives none.
 fn named(kind: Kind, mut json: Value) -> Object {
     if let Some(naming) = kind::spec(kind).naming {
         json["name"] = naming(&json).into();
@@ -76,13 +73,12 @@ pub(crate) fn preview_schedule(draft: &Object) -> Call {
     Call::new("ScheduleService", "PreviewSchedule", body)
 }
 
-/// Asks what a silence would cover.
+/// Previews the scope of a silence.
 pub(crate) fn preview_silence(draft: &Object) -> Call {
     let body = json!({"silence": draft.json});
     Call::new("SilenceService", "PreviewSilence", body).long()
 }
 
-/// Creates a resource.
 pub(crate) fn create(draft: &Object) -> Call {
     let spec = kind::spec(draft.kind);
     let body = if spec.nested {

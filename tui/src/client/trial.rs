@@ -20,10 +20,9 @@ use crate::{
     limits,
 };
 
-/// The method with progress.
 pub(super) const METHOD: &str = "TestTrigger";
 
-/// Tests a trigger to the end. Dropping the future ends the test in the service too.
+/// Runs a trigger test to the end. Dropping the future also ends the test in the service.
 pub(super) async fn follow(
     reach: &mut Reach,
     news: &mpsc::Sender<News>,

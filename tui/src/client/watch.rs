@@ -40,7 +40,6 @@ impl Position {
     }
 }
 
-/// The reason why a stream ended.
 pub(super) enum Ended {
     /// The connection broke; resume at the position after reconnecting.
     Broken(Failure),
@@ -82,7 +81,7 @@ pub(super) async fn follow(
             Ok(Some(message)) => {
                 let is_same = message.resume_token == position.token() && !message.gap;
                 if is_same && !is_first {
-                    // A keepalive: the stream is alive, and nothing changed.
+                    // A keepalive without changes.
                     continue;
                 }
                 is_first = false;

@@ -3,14 +3,12 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     All,
-    /// Some items failed: their number, and the error of the first.
+    /// Some items failed: their number, and the first error.
     AllBut {
         failed: usize,
         first_error: String,
     },
-    /// The name of the created silence.
     Silence(String),
-    /// The notes that were written.
     Notes(Vec<Note>),
     /// The key of a new client, which is shown once.
     Key {

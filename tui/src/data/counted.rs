@@ -1,4 +1,4 @@
-//! Statistics of the service, as far as the overview shows them.
+//! Statistics of the service for the overview.
 
 use bellwether_proto::{
     cloud::Severity,
@@ -7,7 +7,6 @@ use bellwether_proto::{
 
 use super::span_ms;
 
-/// The period of the charts in the overview.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Back {
     #[default]

@@ -1,4 +1,4 @@
-//! Compact events for lists, of which there may be many.
+//! Compact events for lists, which can be long.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use bellwether_proto::{
 
 use super::Sign;
 
-/// A sort key of occurrences that the service has an index for.
+/// A sort key of occurrences for which the service has an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EventKey {
     #[default]
@@ -48,7 +48,7 @@ impl EventOrder {
     }
 }
 
-/// An occurrence in a list; compact because there may be many.
+/// An occurrence in a list; compact because lists can be long.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventRow {
     pub(crate) id: Box<str>,
@@ -62,12 +62,12 @@ pub(crate) struct EventRow {
     pub(crate) last_seen_ms: i64,
     pub(crate) start_ms: i64,
     pub(crate) count: u32,
-    /// The client that it is assigned to; empty if none.
+    /// The client it is assigned to; empty if none.
     pub(crate) assignee: Box<str>,
     pub(crate) held: Held,
 }
 
-/// A hold on messages about an event; the first of these if there are several.
+/// The hold on messages about an event; the first one if there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
     Silence,

@@ -14,7 +14,6 @@ pub(crate) struct FieldError {
     pub(crate) message: String,
 }
 
-/// A kind of failure, by its remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// Wait: the service is unreachable.
@@ -27,7 +26,6 @@ pub(crate) enum FailureKind {
     NotSignedIn,
     /// Use a key with another role.
     Denied,
-    /// The object does not exist.
     NotFound,
     /// Change the input.
     Invalid,

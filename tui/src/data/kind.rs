@@ -2,11 +2,11 @@
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
-    /// Operators create, edit and delete them.
+    /// Created, edited and deleted by operators.
     Operators,
-    /// Operators create and revoke them; lists contain all details.
+    /// Created and revoked by operators; lists contain all details.
     Issued,
-    /// Only the service creates and deletes them.
+    /// Created and deleted by the service only.
     Service,
 }
 

@@ -63,7 +63,7 @@ impl Object {
         set(&mut self.json, path, value);
     }
 
-    /// Returns an object with only some fields, for a request.
+    /// Returns an object with only these fields, for a request.
     pub(crate) fn part(&self, fields: &[&str]) -> Value {
         let pairs = fields.iter().filter_map(|field| {
             let value = self.json.get(field)?;
@@ -72,7 +72,6 @@ impl Object {
         Value::Object(pairs.collect())
     }
 
-    /// Removes fields, such as those that only the service writes.
     pub(crate) fn without(mut self, fields: &[&str]) -> Self {
         if let Some(object) = self.json.as_object_mut() {
             object.retain(|name, _| !fields.contains(&name.as_str()));
@@ -89,7 +88,7 @@ pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Sets or removes the value at a dotted path, and creates the objects on the way.
+/// Sets or removes the value at a dotted path, creating missing objects.
 pub(crate) fn set(json: &mut Value, path: &str, value: Option<Value>) {
     let first = path.split_once('.').map_or(path, |(first, _)| first);
     if let Ok(at) = first.parse() {

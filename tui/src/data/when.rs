@@ -6,7 +6,7 @@ use jiff::{
     tz::TimeZone,
 };
 
-/// Accepted forms of a time, for the end of an error message.
+/// Accepted formats of a time, for the end of an error message.
 pub(crate) const MOMENTS: &str = "2h, +30m, 08:00, tomorrow 9:00, 2026-11-25 08:00 or RFC 3339";
 pub(crate) const LENGTHS: &str = "30s, 5m, 2h, 1h30m or 7d";
 /// The longest accepted duration: a hundred years.
@@ -155,7 +155,7 @@ pub(crate) fn length_ms(text: &str) -> Option<i64> {
     is_some.then_some(total)
 }
 
-/// Formats a duration as it is typed, without zero units: `1h30m`.
+/// Formats a duration as typed, without zero units: `1h30m`.
 pub(crate) fn length(ms: i64) -> String {
     let mut left = ms.max(0) / 1_000;
     let mut words = String::new();
@@ -281,7 +281,7 @@ mod tests {
                 "2026-10-25T00:30:00Z",
             ),
             ("2026-10-24T22:30:00Z", "02:30", "2026-10-25T00:30:00Z"),
-            // Between the two, after the first.
+            // Between the two occurrences of 02:30.
             ("2026-10-25T00:45:00Z", "02:30", "2026-10-26T01:30:00Z"),
             ("2026-10-24T22:00:00Z", "08:00", "2026-10-25T07:00:00Z"),
         ] {

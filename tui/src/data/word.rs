@@ -92,7 +92,8 @@ pub(crate) fn urgency(state: HealthState) -> usize {
     at.unwrap_or(HEALTH_WORST_FIRST.len())
 }
 
-/// Whether a role includes another. An unknown role may try.
+/// Whether a role includes another. An unknown role includes every role, so that the service
+/// decides.
 pub(crate) fn covers(own: Role, needed: Role) -> bool {
     own == Role::Unspecified || own >= needed
 }

@@ -12,7 +12,7 @@ impl Document {
         }
         let space = self.columns.saturating_sub(indent + 2);
         for line in shown.lines() {
-            // Wrapped lines are not coloured: parts of a text can look like any token.
+            // Wrapped lines are not coloured, since a part of a text can look like any token.
             if text::width(line) > space {
                 self.text(Token::Text, indent, line);
                 continue;

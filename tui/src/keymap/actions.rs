@@ -131,9 +131,7 @@ pub(crate) enum ActionPlace {
     Events,
     EventGroups,
     Event,
-    /// The list of a kind of resource.
     Many(Kind),
-    /// The page of a resource.
     One(Kind),
     Deliveries,
     Delivery,
@@ -183,7 +181,7 @@ impl ActionPlace {
         }
     }
 
-    /// Returns the places of every screen.
+    /// Returns the places of each screen.
     pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let screens = Self::all().filter(move |place| !shapes.contains(place));
@@ -221,11 +219,11 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// A requirement of an action, in addition to an object to act on.
+/// A requirement of an action, beyond an object to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     None,
-    /// A connection and at least this role; the action changes nothing.
+    /// A connection and at least this role, for a read-only action.
     Role(Role),
     /// A connection, at least this role, and a console that is not read-only.
     Write(Role),
@@ -259,7 +257,7 @@ pub(crate) struct Lines {
     pub(crate) several: bool,
     /// Whether a text follows the rows.
     pub(crate) text: bool,
-    /// Whether no page is printed after it.
+    /// Whether it prints no page.
     pub(crate) silent: bool,
 }
 

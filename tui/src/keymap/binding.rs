@@ -23,7 +23,7 @@ pub struct Keymap {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meaning {
     Act(&'static Entry),
-    /// The keys are the beginning of a sequence.
+    /// The keys are an incomplete sequence.
     Wait,
     Nothing,
 }
@@ -52,7 +52,7 @@ impl Keymap {
         };
     }
 
-    /// Returns the keys of an action where no other is configured.
+    /// Returns the keys of an action in places without another binding.
     pub(super) fn everywhere(&self, action: Action) -> impl Iterator<Item = &[KeyEvent]> {
         let keys = self.everywhere.get(&action).into_iter();
         keys.flatten().map(Vec::as_slice)
@@ -83,12 +83,11 @@ impl Keymap {
             .map(Vec::as_slice)
     }
 
-    /// Returns the first key of an action on a screen, for hints.
     pub(crate) fn hint(&self, entry: &Entry, places: &[ActionPlace]) -> Option<String> {
         self.keys(entry, places).next().map(chord::shown)
     }
 
-    /// Replaces each `‹name›` in a sentence by the first key of the action.
+    /// Replaces each `‹name›` in a sentence with the first key of that action.
     pub(crate) fn tell(&self, sentence: &str, places: &[ActionPlace]) -> String {
         let mut message = String::with_capacity(sentence.len());
         let mut rest = sentence;
@@ -100,7 +99,8 @@ impl Keymap {
             message += before;
             let entry = ACTIONS.iter().find(|entry| entry.action.name() == name);
             let Some(entry) = entry else {
-                // A test checks the names in our sentences; other text of this form is kept.
+                // A test checks the names in our sentences; other text of this form is left
+                // unchanged.
                 message += name;
                 rest = after;
                 continue;

@@ -81,7 +81,7 @@ pub(crate) fn normal(key: KeyEvent) -> KeyEvent {
     KeyEvent::new(key.code, modifiers)
 }
 
-/// Whether a key types or edits text, and so cannot be bound where text is typed.
+/// Whether a key types or edits text and so cannot be bound in text fields.
 pub(crate) fn types(key: KeyEvent) -> bool {
     let plain = !key
         .modifiers
@@ -93,7 +93,7 @@ pub(crate) fn types(key: KeyEvent) -> bool {
     plain && !held && !matches!(key.code, KeyCode::PageUp | KeyCode::PageDown)
 }
 
-/// Formats keys for hints: ctrl and s as `^S`, several separated by spaces.
+/// Formats keys for hints: `^S` for ctrl and s, several separated by spaces.
 pub(crate) fn shown(keys: &[KeyEvent]) -> String {
     let each: Vec<String> = keys.iter().map(|key| shown_key(*key)).collect();
     each.join(" ")

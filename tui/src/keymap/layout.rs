@@ -1,11 +1,11 @@
-//! Mapping of Cyrillic and Greek layouts to the Latin one by position: where no text is typed, the
-//! key labelled `ф` is the key `a`.
+//! Mapping of Cyrillic and Greek layouts to the Latin one by position: outside text fields, the key
+//! labelled `ф` is the key `a`.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// Lower-case letters of a layout, and those of the same keys in the Latin one.
+/// Lower-case letters of a layout, and the Latin letters on the same keys.
 const LAYOUTS: [(&str, &str); 3] = [
-    // ЙЦУКЕН, and the letters that Ukrainian and Belarusian have in their place.
+    // ЙЦУКЕН, with the letters that replace some of its own in Ukrainian and Belarusian.
     (
         "йцукенгшщзхъфывапролджэячсмитьбюё",
         "qwertyuiop[]asdfghjkl;'zxcvbnm,.`",
@@ -40,7 +40,6 @@ fn latin(char: char) -> Option<char> {
     }
 }
 
-/// Returns the character of the second text at the position of this one in the first.
 fn beside((from, to): (&str, &str), char: char) -> Option<char> {
     let at = from.chars().position(|it| it == char)?;
     to.chars().nth(at)

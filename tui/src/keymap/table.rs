@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use super::actions::{Action, ActionPlace, Entry, Lines, Need};
 use crate::data::{Kind, Role};
 
-/// Returns the lists and pages of kinds that operators edit.
 fn resources() -> Vec<ActionPlace> {
     ActionPlace::of_kinds(Kind::is_edited).collect()
 }

@@ -108,7 +108,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-/// Returns in a word whether it is in a window.
 fn state(calendar: &Object) -> (Token, &'static str) {
     match calendar.at("inWindow").and_then(serde_json::Value::as_bool) {
         Some(true) => (Token::Good, "inside"),

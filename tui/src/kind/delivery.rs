@@ -49,7 +49,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
         let next = millis(it.next_attempt_time.as_ref());
         match next {
-            // The reason for the wait is stored with it.
+            // The reason for the wait is stored with the time.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
             next => Cell::short_moment(around, next),
         }
@@ -79,7 +79,7 @@ fn event(around: &dyn Around, it: &Delivery) -> Cell {
     cell
 }
 
-/// Formats when it was resent, else the reason for the wait, else the error of the last attempt.
+/// Formats the time of resending, else the reason for the wait, else the error of the last attempt.
 fn why(around: &dyn Around, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
         let words = format!(
@@ -91,7 +91,7 @@ fn why(around: &dyn Around, it: &Delivery) -> Cell {
     }
     match (it.wait_reason.as_str(), it.last_error.as_str()) {
         ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
-        // An earlier error is only informative once it was delivered.
+        // After delivery, an earlier error is only informative.
         ("", error) if it.state() == State::Delivered && !error.is_empty() => {
             Cell::new(Token::Dim, format!("first {}", text::brief(error)))
         }

@@ -19,7 +19,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Name", 14, 1, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.name))
     }),
-    // The field by which the operator counted last, or else the host.
+    // The field by which the operator last counted, or else the host.
     Column::new(super::HOST, 10, 1, 1, |around, it: &EventRow| {
         match it.dimension(around.host_field()) {
             Some(host) => quiet(it, Cell::new(Token::Text, host)),
@@ -71,7 +71,6 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     .extra(),
 ];
 
-/// Dims closed events.
 fn quiet(row: &EventRow, cell: Cell) -> Cell {
     if row.status == Status::Closed {
         Cell {

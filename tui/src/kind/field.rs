@@ -28,11 +28,10 @@ pub(crate) enum FieldKind {
     Lines,
     /// An integer within bounds.
     Number(i64, i64),
-    /// Words separated by commas.
     Words,
     Toggle,
     Choice(&'static [&'static str]),
-    /// One of these words, with its value in the API; empty for an unset field.
+    /// One of these words, each with its value in the API; empty for an unset field.
     Word(&'static [(&'static str, &'static str)]),
     Numbers,
     Names(Kind),
@@ -45,8 +44,8 @@ pub(crate) enum FieldKind {
     /// One line per item of a list, edited in a separate form.
     Written(Written),
     Clause,
-    /// Not a field but the heading of a section. The fields up to the next heading are collapsed
-    /// until one is set or the user expands them. Its path is not in any message.
+    /// A heading rather than a field; its path is not in any message. The fields below it are
+    /// collapsed until one is set or the user expands them.
     Section,
 }
 
@@ -75,7 +74,6 @@ impl FieldSpec {
         Self::new(path, label, FieldKind::Section, help)
     }
 
-    /// Makes the field required.
     pub(super) const fn needed(self) -> Self {
         Self {
             required: true,
@@ -97,7 +95,7 @@ impl FieldKind {
         }
     }
 
-    /// Returns the value of an unset field in the text for the editor.
+    /// Returns the placeholder for an unset field in the text for the editor.
     pub(super) fn blank(&self) -> Option<Value> {
         match self {
             Self::Text | Self::Lines | Self::Length => Some(json!("")),

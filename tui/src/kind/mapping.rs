@@ -19,7 +19,6 @@ pub(super) const SEVERITIES: &[(&str, &str)] = &[
     ("error", "SEVERITY_ERROR"),
     ("critical", "SEVERITY_CRITICAL"),
 ];
-/// Severities that a value can map to.
 const MEANT: &[(&str, &str)] = SEVERITIES.split_at(1).1;
 const SCHEMES: &[(&str, &str)] = &[
     ("none", ""),

@@ -1,4 +1,4 @@
-//! Escalation policies: who is notified next if no one responds.
+//! Escalation policies: the contacts to notify next if there is no response.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, KindSpec,

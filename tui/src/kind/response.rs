@@ -84,7 +84,7 @@ pub(crate) fn what(response: &Object) -> &str {
     }
 }
 
-/// Returns the state in a word; unanswered is bad.
+/// Returns the state as a word; unanswered is bad.
 pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     match response.text("state") {
         "ACTIVE" if response.flag("unanswered") => (Token::Bad, "unanswered"),
@@ -122,7 +122,7 @@ fn step(response: &Object) -> String {
     }
 }
 
-/// Returns who acknowledged it, else who was notified last.
+/// Returns the contact that acknowledged it, else the one notified last.
 pub(crate) fn who(response: &Object) -> String {
     let by = response.text("acknowledgedBy");
     if !by.is_empty() {

@@ -1,4 +1,4 @@
-//! Schedules: who is on call when.
+//! Schedules: contacts on call by time.
 
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use crate::{
     theme::Token,
 };
 
-/// Fields of most kinds that only the service writes.
+/// Output-only fields of most kinds.
 pub(super) const OUTPUT: &[&str] = &[
     "ruleNames",
     "recentNotificationCount",
@@ -36,18 +36,16 @@ pub(super) const fn recent(rank: u8) -> Column<Object> {
     .falling(|it| Key::Number(recent_count(it)))
 }
 
-/// Returns the time in a field of a JSON value, in milliseconds since 1970.
 pub(super) fn moment(of: &serde_json::Value, field: &str) -> Option<i64> {
     let moment: jiff::Timestamp = of[field].as_str()?.parse().ok()?;
     Some(moment.as_millisecond())
 }
 
-/// Returns the number of notifications in the last 24 h.
 pub(super) fn recent_count(object: &Object) -> i64 {
     object.number("recentNotificationCount").unwrap_or_default()
 }
 
-/// The number at which the service stops counting.
+/// Count at which the service stops counting.
 const COUNTED: i64 = 10_000;
 
 /// Formats the number of notifications in the last 24 h, with `+` at the service's limit.

@@ -10,7 +10,7 @@ use crate::{
     theme::Token,
 };
 
-/// The definition of a kind: its methods, columns, form and page.
+/// The definition of a kind: methods, columns, form and page.
 pub(crate) struct KindSpec {
     pub(crate) service: &'static str,
     pub(crate) list: &'static str,
@@ -20,38 +20,34 @@ pub(crate) struct KindSpec {
     pub(crate) delete: Option<&'static str>,
     /// The method that returns more details than the list, by id.
     pub(crate) detail: Option<&'static str>,
-    /// Derives a name for a kind that has none in the API.
+    /// Derives a name for a kind that has no names in the API.
     pub(crate) naming: Option<fn(&Value) -> String>,
-    /// The name of its message.
     pub(crate) message: &'static str,
     /// Whether requests contain the resource in a field named like the kind rather than its fields
     /// directly.
     pub(crate) nested: bool,
-    /// The fields that only the service writes.
     pub(crate) output: &'static [&'static str],
-    /// The role required for changes.
     pub(crate) role: Role,
     pub(crate) columns: &'static [Column<Object>],
     /// Fields searched by a filter of the list, in addition to name, description and tags.
     pub(crate) searched: fn(&Object) -> Vec<&str>,
     pub(crate) fields: &'static [FieldSpec],
     pub(crate) document: Option<fn(&mut Document, &dyn Around, &Object)>,
-    /// Text of an empty list.
     pub(crate) empty: &'static str,
-    /// Other kinds that its pages show.
+    /// Other kinds shown on its pages.
     pub(crate) beside: &'static [Kind],
 }
 
-/// The column with the host of an event, or the dimension chosen instead.
+/// The column with the host of an event, or with another dimension.
 pub(crate) const HOST: &str = "Host";
 
-/// The context in which a row or page is drawn.
+/// The context in which a row or page is rendered.
 pub(crate) trait Around {
     /// Formats a time: the time of day for today, with the date for other days.
     fn moment(&self, ms: i64) -> String;
     fn moment_in_full(&self, ms: i64) -> String;
     fn age(&self, ms: i64) -> Option<String>;
-    /// Formats the time elapsed since a time.
+    /// Formats the time elapsed since `ms`.
     fn since(&self, ms: i64) -> String;
     /// Returns the dimension shown in the column [`HOST`].
     fn host_field(&self) -> &str;
@@ -62,7 +58,7 @@ pub(crate) trait Around {
     fn is_past(&self, ms: i64) -> bool;
     /// Replaces each `‹action_name›` in a sentence by its key.
     fn tell(&self, sentence: &str) -> String;
-    /// Returns who responds to an occurrence that pages someone; `None` if it does not.
+    /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
 }
@@ -82,7 +78,7 @@ pub(crate) struct Head {
     pub(crate) presence: Presence,
 }
 
-/// The condition for showing a column, if there is room.
+/// The condition under which a column is shown, if there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Always,
@@ -136,7 +132,6 @@ impl<R> Column<R> {
         Self { head, cell, key }
     }
 
-    /// Hides the column unless a row on the screen has a value.
     pub(super) const fn rare(self) -> Self {
         let head = Head {
             presence: Presence::Filled,
@@ -145,7 +140,6 @@ impl<R> Column<R> {
         Self { head, ..self }
     }
 
-    /// Hides the column unless the operator chooses it.
     pub(super) const fn extra(self) -> Self {
         let head = Head {
             presence: Presence::Chosen,

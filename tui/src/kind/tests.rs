@@ -128,7 +128,7 @@ fn every_settable_field_is_in_the_form() {
             let without = WITHOUT_FORM
                 .iter()
                 .any(|(of, it, _)| *of == kind && it == path);
-            // One field of a form can hold a map or a list of messages.
+            // A single form field can contain a map or a list of messages.
             let is_inside = shown.iter().any(|it| {
                 path.strip_prefix(it)
                     .is_some_and(|rest| rest.starts_with('.'))

@@ -19,7 +19,7 @@ pub(crate) enum Written {
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 /// A turn without a contact.
 const NO_ONE: &str = "-";
-/// Recurrences that have a word.
+/// Recurrences written as a word.
 const RECURRENCES: [(&str, &str); 3] = [
     ("daily", "FREQ=DAILY"),
     ("weekly", "FREQ=WEEKLY"),
@@ -76,7 +76,6 @@ fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
-/// Appends a part with its word, unless the part is empty.
 fn add(line: &mut String, word: &str, part: &str) {
     if !part.is_empty() {
         line.push_str(word);

@@ -1,4 +1,4 @@
-//! Permission to take actions, with the reason for a refusal.
+//! Permission checks for actions, with the reason for a refusal.
 
 use super::{Connection, Model, form::Form, inquiry::Inquiry, sort};
 use crate::{
@@ -31,7 +31,7 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     }
     match &model.link {
         Connection::Up => Ok(()),
-        // A form can be filled in while disconnected, and submitted later.
+        // A form can be filled in while disconnected and submitted later.
         _ if !writes || starts_a_form(entry) => Ok(()),
         Connection::Connecting => Err("not connected yet".to_owned()),
         Connection::Down { .. } => Err("not connected; nothing can be changed now".to_owned()),
@@ -55,7 +55,7 @@ fn starts_a_form(entry: &Entry) -> bool {
     )
 }
 
-/// Whether an action has something to act on; others are neither hinted nor listed.
+/// Whether an action has something to act on; otherwise it is neither hinted nor listed.
 pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     let Some(form) = model.page.form() else {
         return match entry.action {
@@ -68,7 +68,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Undo => model.can_undo(),
             Action::PageBefore => !model.back.is_empty(),
             Action::Forward => !model.forward.is_empty(),
-            // With a single order, there is nothing to choose.
+            // A single order leaves no choice.
             Action::Sort => {
                 sort::columns(&model.store, &model.page.route).len() > 1
                     && model.page.list.count > 0

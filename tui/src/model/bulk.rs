@@ -13,7 +13,7 @@ use crate::{
     theme::Token,
 };
 
-/// Number of messages by destination, and whether there may be more.
+/// Number of messages by destination, and whether the numbers are lower bounds.
 pub(crate) type Updates = (BTreeMap<String, i64>, bool);
 
 /// Destinations named in the result.
@@ -29,7 +29,7 @@ pub(crate) enum Stage {
         yes: bool,
     },
     Running,
-    /// Running, to be stopped after the current batch.
+    /// Stopping after the current batch.
     Stopping,
     /// A call failed with this error; the change can be resumed.
     Failed(String),
@@ -48,10 +48,9 @@ pub(crate) struct Bulk {
     /// The tally of the dry run.
     pub(crate) counted: BulkTally,
     pub(crate) done: BulkTally,
-    /// Number of messages that it sends, by destination, and whether there may be more; an error if
-    /// unknown.
+    /// Number of messages to be sent, by destination, and whether the numbers are lower bounds; an
+    /// error if unknown.
     pub(crate) updates: Option<Result<Updates, String>>,
-    /// Whether the dry run is complete.
     pub(crate) is_counted: bool,
     /// Token of the next batch.
     pub(crate) token: String,
@@ -100,7 +99,6 @@ impl Bulk {
         }
     }
 
-    /// Returns the label of the confirmation.
     pub(crate) fn verb(&self) -> &'static str {
         match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => "Send",
@@ -189,7 +187,6 @@ impl Bulk {
         lines
     }
 
-    /// Returns the known number of messages that it sends.
     fn sent(&self) -> i64 {
         match &self.updates {
             Some(Ok((counts, _))) => counts.values().sum(),
@@ -211,7 +208,7 @@ impl Bulk {
         Some(events.done_so_far(self.sent())).filter(|done| !done.is_empty())
     }
 
-    /// Describes the messages that it sends, with their destinations.
+    /// Describes the messages to be sent, with their destinations.
     fn sends(&self, closes: bool) -> Option<(Token, String)> {
         let (one, many) = if closes {
             ("closing", "closings")

@@ -206,7 +206,7 @@ impl Around for Model {
         let (token, word) = response::state(response);
         let who = response::who(response);
         let words = match word {
-            // Without the schedule, as the column is narrow.
+            // The column is narrow, so the schedule is omitted.
             "paging" | "responded" if !who.is_empty() => {
                 who.split(" (").next().unwrap_or_default().to_owned()
             }

@@ -9,7 +9,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DoneEvents {
     groups: Vec<(StatusChange, Vec<String>)>,
-    /// Whether they were closed; an undo reopens them.
+    /// Whether they were closed; if so, an undo reopens them.
     was_closed: bool,
     updates: i64,
 }

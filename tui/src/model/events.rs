@@ -14,10 +14,9 @@ use crate::{
     limits,
 };
 
-/// A row on the heap, so that merging moves pointers.
+/// A row on the heap, so that a merge only moves pointers.
 type SharedRow = Arc<EventRow>;
 
-/// A row hashed by its id.
 #[derive(Debug)]
 struct ById(SharedRow);
 
@@ -41,7 +40,7 @@ impl PartialEq for ById {
 
 impl Eq for ById {}
 
-/// The occurrences of one query, followed live.
+/// The occurrences of one query, updated live.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "switches that have nothing to do with each other"
@@ -49,7 +48,7 @@ impl Eq for ById {}
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     rows: Vec<SharedRow>,
-    /// The same rows by id; the sort key of a row leads to its position in `rows`.
+    /// The same rows by id; the sort key of a row determines its position in `rows`.
     by_id: HashSet<ById>,
     /// The last row of the pages read so far; there may be unread rows after it.
     edge: Option<(Rank, Box<str>)>,
@@ -59,7 +58,7 @@ pub(crate) struct EventWindow {
     /// The text of `filter` as typed.
     pub(crate) query_text: String,
     pub(crate) filter: EventFilter,
-    /// Distinguishes the rows of this query from those of the previous one.
+    /// Distinguishes the rows of this query from those of previous ones.
     pub(crate) generation: Ticket,
     pub(crate) resume_token: String,
     /// Token of the next page; empty at the end.
@@ -115,7 +114,7 @@ impl EventWindow {
         self.failure = None;
     }
 
-    /// Whether no older rows can be read.
+    /// Whether the limit on rows is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.cut || self.rows.len() >= limits::HELD_EVENTS
     }
@@ -165,7 +164,7 @@ impl EventWindow {
         true
     }
 
-    /// Takes time in proportion to the news; for the other rows, only pointers are moved.
+    /// Takes time in proportion to the news; other rows are only moved as pointers.
     fn force_merge(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
         let mut old: Vec<usize> = incoming.keys().filter_map(|id| self.position(id)).collect();
@@ -186,7 +185,7 @@ impl EventWindow {
         }
     }
 
-    /// Whether everything before the row's position was read; a later one will come with its page.
+    /// Whether everything before the row's position was read; later rows come with their page.
     fn is_read_to(&self, row: &EventRow) -> bool {
         let order = self.order();
         let edge = self.edge.as_ref().filter(|_| !self.next.is_empty());

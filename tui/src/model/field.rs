@@ -10,14 +10,13 @@ pub(crate) struct TextField {
     text: String,
     /// Byte offset at a grapheme boundary.
     cursor: usize,
-    /// Whether the text may have several lines.
+    /// Whether several lines are allowed.
     pub(crate) lines: bool,
     /// Whether all text is selected; typing replaces it.
     is_selected: bool,
 }
 
 impl TextField {
-    /// Creates a field with the cursor at the end.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
@@ -48,7 +47,6 @@ impl TextField {
         self.is_selected
     }
 
-    /// Allows several lines.
     pub(crate) fn with_lines(mut self) -> Self {
         self.lines = true;
         self

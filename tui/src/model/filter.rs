@@ -27,15 +27,14 @@ pub(crate) const FIELDS: [&str; 13] = [
     "id",
 ];
 
-/// The context for parsing event filters.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     pub(crate) clock: Clock,
     pub(crate) seen: Vec<String>,
 }
 
-/// Parses an event filter such as `severity>=error env=prod -host=*lab* since=2h disk`, like the
-/// service, with local times in the console's time zone.
+/// Parses an event filter such as `severity>=error env=prod -host=*lab* since=2h disk` as the
+/// service does, with local times in the console's time zone.
 ///
 /// # Errors
 /// Returns the first error.
@@ -47,8 +46,8 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Faul
     Ok(Some((&parsed.clause).into()))
 }
 
-/// Returns a warning for a probably misspelled field: the first that none of the events seen has,
-/// and that resembles another. Events not seen may have it.
+/// Returns a warning for a probably misspelled field: the first that is in none of the events seen
+/// and resembles one that is. Other events may have it.
 pub(crate) fn hint(text: &str, reader: &Reader) -> Option<Fault> {
     let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
     let mut fields = parsed.fields().into_iter();
@@ -69,7 +68,7 @@ impl Reader {
         if let Some(here) = filter::called_here(field) {
             return Some(format!("{unknown}; use `{here}`"));
         }
-        // Any field can be written with its full name.
+        // Every field has a full name, which always works.
         let (_, nearest) = filter::nearest(field, known).filter(|_| !field.contains('.'))?;
         Some(format!("{unknown}: `{nearest}`?"))
     }
@@ -118,7 +117,7 @@ impl FilterParts {
     }
 }
 
-/// Whether a tab adds this conjunct.
+/// Whether the conjunct comes from a tab.
 fn is_of_tab(clause: &filter::Clause) -> bool {
     matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }
@@ -143,7 +142,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
     parts.all.retain(|(clause, _)| !is_of_tab(clause));
     let is_either = parts.is_either;
     let Some((_, own)) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
-        // Removes parentheses that were only needed for the conjunct of a tab.
+        // Removes parentheses that only the conjunct of a tab needed.
         if let [(clause @ filter::Clause::Or(_), text)] = &mut parts.all[..]
             && !is_either
             && !filter::is_search(clause)
@@ -175,7 +174,7 @@ pub(crate) fn settled(text: &str, clock: &Clock) -> String {
     with_moments(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Replaces the values of `since=` and `until=`, using `write` to format them.
+/// Replaces the values of `since=` and `until=`, formatted by `write`.
 fn with_moments(
     text: &str,
     clock: &Clock,

@@ -6,7 +6,7 @@ use crate::{limits, route::Route};
 /// Position among the recent filters while a filter is typed.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryPosition {
-    /// How many steps back.
+    /// Number of steps back in the history.
     steps: usize,
     typed: String,
 }

@@ -30,17 +30,16 @@ pub(crate) struct Form {
     pub(crate) kind: Kind,
     /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
-    /// The original object, the source of everything that has no field.
+    /// The original object, which preserves everything that has no field.
     base: Value,
     pub(crate) specs: &'static [FieldSpec],
     /// One input for each of `specs`.
     pub(crate) inputs: Vec<Input>,
-    /// The focused field.
     pub(crate) focus: usize,
     pub(crate) reveal: bool,
     /// Errors by path; `""` for the whole form.
     pub(crate) errors: BTreeMap<String, String>,
-    /// Fields that lost the focus, whose errors are shown.
+    /// Fields that were focused before, whose errors are shown.
     left: BTreeSet<usize>,
     /// Whether saving or testing was attempted, so that all errors are shown.
     pub(crate) is_tried: bool,
@@ -235,7 +234,7 @@ impl Form {
             }
             let written = input.write(spec);
             let before = get(&self.base, spec.path);
-            // Untouched fields stay as the service wrote them, or unset.
+            // Unchanged fields stay as the service wrote them, or unset.
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
                 let moment = self.moment(index).and_then(Result::ok);
@@ -251,7 +250,6 @@ impl Form {
         &self.base
     }
 
-    /// Whether there are unsaved changes.
     pub(crate) fn is_changed(&self) -> bool {
         self.version > 0
     }

@@ -10,8 +10,8 @@ use crate::{
     limits,
 };
 
-/// A request for a report. Fields are those of the service's request, in JSON; a destination or
-/// mapping with only a name means the stored one.
+/// A request for a report. Fields are those of the service's request in JSON; a destination or
+/// mapping with only a name refers to the stored one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inquiry {
     Destination { fields: Value, event_id: String },
@@ -134,7 +134,7 @@ impl Outcome {
                 let has_room = read.obligations.len() < limits::HELD_OBLIGATIONS;
                 has_room && !read.next_page_token.is_empty()
             }
-            // With a selective filter, each call scans only part of the entries.
+            // With a selective filter, each call scans only a part of the entries.
             Self::Audit(read) => {
                 let has_room = read.entries.len() < limits::HELD_AUDIT;
                 has_room && !read.next_page_token.is_empty() && calls < limits::AUDIT_CALLS

@@ -10,7 +10,7 @@ use super::{
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
-    /// Returns the index of the row in the underlying data.
+    /// Returns the index of a row in the underlying data.
     fn place(&self, index: usize) -> usize {
         index
     }
@@ -46,9 +46,9 @@ impl Rows for super::events::EventWindow {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     pub(crate) selected: Option<String>,
-    /// Id of a row to select when it appears, unless the cursor is moved before.
+    /// Id of a row to select when it appears, unless the cursor moves first.
     pub(crate) wanted: Option<String>,
-    /// Last known position of the selection, from which to continue if the row disappears.
+    /// Last known position of the selection, used if the row disappears.
     pub(crate) index: usize,
     pub(crate) count: usize,
     /// The first row on the screen.
@@ -65,14 +65,14 @@ pub(crate) struct List {
     pub(crate) view: Option<String>,
     /// Whether the selected row was chosen by id, so that the list does not scroll with new rows.
     pub(crate) pinned: bool,
-    /// What was under the cursor while it followed.
+    /// The rows recently under the cursor of a live list.
     pub(crate) anchor: RowAnchor,
-    /// How many rows came above the cursor since it left the first one.
+    /// Number of rows added above the cursor since it left the first row.
     pub(crate) came: usize,
     /// The filter being typed.
     pub(crate) typing: Option<TextField>,
     pub(crate) matching: Matching,
-    /// Which of the earlier filters is shown, if one was called back.
+    /// Position in the history of filters, if an earlier one was recalled.
     pub(crate) recalled: Option<HistoryPosition>,
 }
 
@@ -86,7 +86,7 @@ impl List {
             self.selected = None;
         }
         if count == 0 {
-            // The selection is kept, as the row may be in the next response.
+            // The selection is kept, since the row may be in the next response.
             self.top = 0;
             return;
         }

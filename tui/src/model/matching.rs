@@ -7,7 +7,7 @@ use crate::{client::Ticket, data::Failure, limits};
 pub(crate) struct Matching {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
-    /// The result of the service; no number if counting would take long.
+    /// The result of the service; without a number if counting would take long.
     pub(crate) found: Option<Result<Option<i32>, String>>,
 }
 
@@ -19,7 +19,6 @@ impl Matching {
         }
     }
 
-    /// Records a response, and returns whether it was expected.
     pub(crate) fn heard(&mut self, ticket: Ticket, found: Result<Option<i32>, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {

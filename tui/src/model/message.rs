@@ -13,13 +13,13 @@ use crate::{
 pub(crate) enum Msg {
     Key(KeyEvent),
     Mouse(MouseEvent),
-    /// An action, regardless of its keys.
+    /// Perform an action, regardless of its key.
     Act(Action),
     Find(PaletteTarget),
-    /// Selects rows of the list by id: one is selected, several are marked. With `true`, marks are
-    /// added to existing ones.
+    /// Select rows of the list by id: one is selected, several are marked. `true` keeps existing
+    /// marks.
     Choose(Vec<String>, bool),
-    /// Selects a line of the page.
+    /// Select a line of the page.
     Line(usize),
     Fill(usize, String),
     /// Pasted text, never interpreted as keys.

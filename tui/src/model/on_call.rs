@@ -20,7 +20,7 @@ impl Model {
         self.store.of(Kind::Response).rows().get(*at)
     }
 
-    /// Formats who has a response, and the next step: `ben until 08:00:00 · step 2 in 3 min`.
+    /// Formats the responsible contact and the next step: `ben until 08:00:00 · step 2 in 3 min`.
     pub(crate) fn stands(&self, response: &Object) -> (Token, String) {
         let (token, word) = response::state(response);
         let who = response::who(response);
@@ -48,7 +48,6 @@ impl Model {
         (token, words)
     }
 
-    /// Formats `step 2 in 3 min`; `None` if no step follows.
     fn next_step(&self, response: &Object) -> Option<String> {
         let due = response.moment("nextStepTime")?;
         let number = |field| response.number(field).unwrap_or_default();
@@ -59,7 +58,7 @@ impl Model {
         };
         Some(match due - self.now_ms {
             ..=0 => format!("{what} is due"),
-            // Rounded up to whole seconds, so that the countdown never ends too early.
+            // Rounded up to whole seconds, so that the countdown does not end too early.
             left => format!("{what} in {}", duration((left + 999) / 1_000 * 1_000)),
         })
     }

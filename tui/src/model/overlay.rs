@@ -42,14 +42,14 @@ impl Overlay {
 pub(crate) struct Confirm {
     pub(crate) title: String,
     pub(crate) lines: Vec<(Token, String)>,
-    /// Label of Yes, such as `Delete`.
+    /// Label of the Yes button, such as `Delete`.
     pub(crate) verb: &'static str,
     pub(crate) yes: bool,
     pub(crate) top: usize,
     pub(crate) then: Consequence,
 }
 
-/// An edit conflict: the draft, and the version stored in the meantime by someone else.
+/// An edit conflict: the draft, and the version that was stored in the meantime.
 #[derive(Clone, Debug)]
 pub(crate) struct Clash {
     pub(crate) mine: Object,
@@ -63,9 +63,7 @@ pub(crate) struct Clash {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClashChoice {
-    /// Continue editing.
     Edit,
-    /// Discard the draft.
     Theirs,
     Mine,
 }
@@ -147,15 +145,15 @@ pub(crate) struct MenuItem {
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Text(String),
-    /// Copies the event with this id in full, read from the service.
+    /// Copy the event with this id in full, as read from the service.
     Event(String),
     Field(String),
-    /// Shows the view of this name; empty for all events.
+    /// Show the view of this name; empty for all events.
     View(String),
 }
 
 impl What {
-    /// Returns the beginning of the text.
+    /// Returns the first part of the text.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -13,7 +13,6 @@ use crate::{
     data::{Back, Counted, Kind, Object, Transition},
 };
 
-/// The purpose of a response, with data from earlier calls.
 #[derive(Clone, Debug)]
 pub(crate) enum ReplyPurpose {
     Overview,
@@ -31,7 +30,6 @@ pub(crate) enum ReplyPurpose {
     EventTotal {
         generation: Ticket,
     },
-    /// The number of events that match the filter being typed.
     Matching,
     Grouped,
     Event,
@@ -61,7 +59,7 @@ pub(crate) enum ReplyPurpose {
     Write(Box<Write>, ReadTaken),
 }
 
-/// A test to be confirmed; without a title, a repetition of the one on the screen.
+/// A test to be confirmed; without a title, a repetition of the current one.
 #[derive(Clone, Debug)]
 pub(crate) struct TestQuestion {
     pub(crate) title: Option<String>,

@@ -8,16 +8,16 @@ use crate::limits;
 /// The rows recently under the cursor, and the pause after a key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowAnchor {
-    /// The rows under the cursor and since when, the newest last.
+    /// The rows under the cursor, each with the time since which it was there; newest last.
     shown: VecDeque<(String, i64)>,
     /// End of the pause after a key.
     until_ms: Option<i64>,
-    /// Whether the cursor then returns to the first row.
+    /// Whether the cursor returns to the first row after the pause.
     pub(crate) returns: bool,
 }
 
 impl RowAnchor {
-    /// Of a cursor that was just moved: what it is on now is what was meant.
+    /// Resets the anchor after a cursor movement: the row now under the cursor is the intended one.
     pub(crate) fn restart(&mut self, returns: bool) {
         self.shown.clear();
         self.returns = returns;
@@ -28,7 +28,8 @@ impl RowAnchor {
         if self.shown.back().is_none_or(|(last, _)| last != id) {
             self.shown.push_back((id.to_owned(), now_ms));
         }
-        // Keep one row older than the time that counts as seen: it was shown until the next one.
+        // Keep one row older than the minimum display time: it was shown until the next one
+        // appeared.
         let is_old = |it: Option<&(String, i64)>| {
             it.is_some_and(|(_, since)| now_ms - since >= limits::SEEN_MS)
         };
@@ -37,7 +38,8 @@ impl RowAnchor {
         }
     }
 
-    /// Returns the last row that was shown long enough to be seen, or else the oldest one recorded.
+    /// Returns the last row that was displayed long enough to be seen, or else the oldest one
+    /// recorded.
     pub(crate) fn seen(&self, now_ms: i64) -> Option<&str> {
         let mut shown = self.shown.iter().rev();
         let seen = shown.find(|(_, since)| now_ms - since >= limits::SEEN_MS);
@@ -74,7 +76,8 @@ mod tests {
         anchor.show(Some("b"), 1_000);
         assert_eq!(anchor.seen(1_399), Some("a"));
         assert_eq!(anchor.seen(1_400), Some("b"));
-        // Of a stream that no one can read, the row that was there when the eye was.
+        // In a stream too fast to read, the row displayed at the minimum time before the key press
+        // is used.
         for (at, id) in [(2_000, "c"), (2_100, "d"), (2_200, "e"), (2_300, "f")] {
             anchor.show(Some(id), at);
         }

@@ -74,7 +74,7 @@ fn field_of(title: &str) -> String {
     letters.collect::<String>().to_lowercase()
 }
 
-/// A context for rows that are only searched, in which times have no text.
+/// A context for rows that are only searched; times have no text.
 struct Nothing;
 
 impl Around for Nothing {
@@ -188,15 +188,14 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-/// Returns the texts of a resource searched in addition to its columns.
 fn searched(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
     texts.chain(object.texts("tags")).chain(own).collect()
 }
 
-/// Returns the fields of a kind that are not columns: those of its form, by path and by its last
-/// segment.
+/// Returns the fields of a kind that are not columns: the fields of its form, by full path and by
+/// last segment.
 fn named(kind: Kind) -> Vec<String> {
     let spec = kind::spec(kind);
     let form = spec
@@ -212,7 +211,7 @@ fn named(kind: Kind) -> Vec<String> {
     paths.chain(own).chain(held).collect()
 }
 
-/// Returns the values of such a field.
+/// Returns the values of a field that is not a column.
 fn values(object: &Object, field: &str) -> Vec<String> {
     let spec = kind::spec(object.kind);
     if field == "held" && object.kind == Kind::Pending {
@@ -367,7 +366,7 @@ impl Model {
         self.rows_for(&self.page.list)
     }
 
-    /// Returns the rows of this screen for a list taken out of its page.
+    /// Returns the rows of this screen for a list that was taken from its page.
     pub(super) fn rows_for(&self, list: &List) -> Box<dyn Rows + '_> {
         if self.page.route == Route::Events {
             return Box::new(EventRows(self));
@@ -383,7 +382,7 @@ impl Model {
         Box::new(HeldRows { table, places })
     }
 
-    /// Recomputes the rows for a list taken out of its page, if their inputs changed.
+    /// Recomputes the rows for a list taken from its page if their inputs changed.
     pub(super) fn arrange(&mut self, list: &List) {
         let source = self.source(list);
         if self.page.route == Route::Events
@@ -406,7 +405,7 @@ impl Model {
     }
 }
 
-/// The places of the rows in the table, as filtered and sorted.
+/// Returns the indices of the filtered and sorted rows in the table.
 fn places(model: &Model, source: &Source) -> Arc<[usize]> {
     let table = model.store.table(&source.route);
     let places = table.map(|table| {

@@ -18,11 +18,10 @@ pub(crate) enum SetupStep {
     Delivered,
 }
 
-/// Time for which a service counts as new; after that, an enabled rule is enough.
+/// Age up to which a service counts as new; afterwards, an enabled rule is enough.
 const NEW_MS: i64 = 24 * 3_600_000;
 
 impl SetupStep {
-    /// All of them, in order.
     const ALL: [Self; 6] = [
         Self::Destination,
         Self::Event,
@@ -79,14 +78,14 @@ fn has_seen_events(overview: &GetOverviewResponse) -> bool {
         .any(|count| *count > 0)
 }
 
-/// Whether a message about an event was delivered recently, other than tests.
+/// Whether a message other than a test was delivered recently.
 fn has_delivered(overview: &GetOverviewResponse) -> bool {
     let mut all = overview.destinations.iter();
     all.any(|one| one.delivered_count > Some(0))
 }
 
 impl Model {
-    /// The steps and whether each is done; none when all are, or when that is not known yet.
+    /// Returns the steps, and whether each is done; `None` if all are, or if that is unknown.
     pub(crate) fn first_steps(&self) -> Option<[(SetupStep, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
@@ -105,7 +104,7 @@ impl Model {
             };
             (step, done)
         });
-        // With an enabled rule, a day without messages does not restart the setup.
+        // If a rule is enabled, a day without messages does not restart the setup.
         let [.., (_, is_enabled), (_, is_delivered)] = steps;
         let since = millis(overview.counted_since_time.as_ref());
         let is_new = since.is_some_and(|ms| self.now_ms.saturating_sub(ms) < NEW_MS);

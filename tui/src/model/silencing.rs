@@ -1,4 +1,4 @@
-//! The dialog for a silence: its scope and length, with what each scope would cover.
+//! The dialog for a silence: scope, duration, and the effect of each scope.
 
 use bellwether_proto::{
     filter::{part, value},
@@ -13,7 +13,7 @@ use crate::{client::Ticket, data::when, limits, route::Route, text, theme::Token
 pub(crate) const LENGTHS: [(char, &str); 4] =
     [('1', "1h"), ('2', "2h"), ('8', "8h"), ('0', "08:00")];
 const FIRST_LENGTH: usize = 1;
-/// Number of open events from which a silence needs another confirmation.
+/// Number of open events from which a silence must be confirmed again.
 const BROAD: i32 = 1_000;
 
 #[derive(Clone, Debug)]
@@ -21,12 +21,11 @@ pub(crate) struct SilenceChoice {
     pub(crate) scopes: Vec<SilenceScope>,
     pub(crate) cursor: usize,
     pub(crate) length: usize,
-    /// Another end, while it is typed.
+    /// A custom end while it is typed.
     pub(crate) other: Option<TextField>,
-    /// The end that was chosen before its scope was counted.
+    /// The end that was selected before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,
     pub(crate) waiting: Vec<(Ticket, usize)>,
-    /// The error in the typed end.
     pub(crate) fault: Option<String>,
 }
 
@@ -39,7 +38,7 @@ pub(crate) struct SilenceScope {
     pub(crate) what: String,
     /// Scope of the silence, in the JSON of the API.
     pub(crate) fields: Value,
-    /// What it would cover; a message if the service rejects it.
+    /// The events and messages in scope; an error if the service rejects it.
     pub(crate) found: Option<Result<v1::PreviewSilenceResponse, String>>,
 }
 
@@ -88,7 +87,7 @@ impl SilenceScope {
         lines
     }
 
-    /// Whether it needs another confirmation.
+    /// Whether it must be confirmed again.
     pub(crate) fn is_broad(&self) -> bool {
         let found = self.found.as_ref().and_then(|it| it.as_ref().ok());
         found.is_some_and(|it| it.too_broad || it.covered_count.unwrap_or_default() > BROAD)
@@ -107,7 +106,7 @@ fn counted(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str)
     )
 }
 
-/// Describes what a silence covers now, and what it would have held recently.
+/// Describes the events in scope now, and the messages that it would have held recently.
 fn covers(found: &v1::PreviewSilenceResponse) -> String {
     let (covered, messages, least) = counted(found);
     let days = found.last_days.clone().unwrap_or_default();
@@ -148,7 +147,7 @@ impl SilenceChoice {
     }
 }
 
-/// The fields of an event that can be silenced by.
+/// The fields of an event that a silence can match.
 struct Silenced {
     event_id: String,
     name: String,
@@ -156,7 +155,7 @@ struct Silenced {
 }
 
 impl Silenced {
-    /// Returns the dimension that locates the event: the host, else the first one.
+    /// Returns the dimension that locates the event: the host, or else the first one.
     fn place(&self) -> Option<&(String, String)> {
         let host = self.dimensions.iter().find(|(key, _)| key == "host");
         host.or(self.dimensions.first())
@@ -165,7 +164,7 @@ impl Silenced {
 
 pub(crate) struct GroupFilter {
     part: String,
-    /// The filter of its page; may be empty.
+    /// The filter of the page; may be empty.
     filter: String,
     /// Description of the group, such as `on db-1`.
     place: String,

@@ -24,7 +24,6 @@ pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
 }
 
 impl Sort {
-    /// Sorts by a column in its default direction.
     pub(crate) fn by(head: &Head) -> Self {
         Self {
             column: head.title,
@@ -74,7 +73,7 @@ fn is_whole(store: &Store, route: &Route) -> bool {
         Route::EventGroups { .. } => store
             .grouped()
             .is_some_and(|it| i64::try_from(it.rows.len()).unwrap_or(i64::MAX) >= it.group_count),
-        // The service sorts them.
+        // Sorted by the service.
         Route::Events => true,
         _ => false,
     }

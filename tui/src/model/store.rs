@@ -13,7 +13,7 @@ use crate::{
     route::Route,
 };
 
-/// A value read from the service, with the state of reading it.
+/// A value read from the service, with the status of the read.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded<T> {
     pub(crate) value: Option<T>,
@@ -78,7 +78,6 @@ impl<T> Loaded<Vec<T>> {
     }
 }
 
-/// The state of reading a value of any type.
 pub(crate) trait Slot {
     fn waiting(&self) -> Option<Ticket>;
     fn failure(&self) -> Option<&Failure>;
@@ -86,7 +85,7 @@ pub(crate) trait Slot {
     fn received_ms(&self) -> Option<i64>;
     fn revision(&self) -> u64;
     fn is_read(&self) -> bool;
-    /// Stops waiting for a response that will not come.
+    /// Stops waiting for a response, which will not arrive.
     fn forget(&mut self);
 }
 
@@ -120,14 +119,14 @@ impl<T> Slot for Loaded<T> {
     }
 }
 
-/// All data read from the service that outlives the page it was read for.
+/// Data from the service that outlives the page it was read for.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
     pub(crate) wall: Loaded<Counted>,
-    /// Revision of the overview when that was requested.
+    /// Revision of the overview when the statistics were requested.
     pub(crate) counted_revision: u64,
-    /// Time of that request.
+    /// Time when the statistics were requested.
     pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
     /// Time at which the stream last reported any change.
@@ -146,18 +145,18 @@ pub(crate) struct Store {
     /// The filter that the deliveries were read with, and the token of the next page.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
-    /// Numbers of deliveries by state that match the filter without its state, and that filter.
+    /// Numbers of deliveries by state, and the filter they match (with its state removed).
     pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
     pub(crate) delivery_counts_of: String,
-    /// Time of that request.
+    /// Time when these counts were requested.
     pub(crate) delivery_counts_from_ms: i64,
     /// Numbers of all deliveries by state, for the tabs.
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
-    /// Time of that request.
+    /// Time when these counts were requested.
     pub(crate) all_deliveries_from_ms: i64,
     pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
     pub(crate) filter_warnings: Vec<String>,
-    /// Token of the next page between the newest deliveries and those held before.
+    /// Token of the next page between the newest deliveries and older ones already read.
     pub(crate) deliveries_between: String,
 }
 
@@ -169,8 +168,8 @@ impl Store {
         store
     }
 
-    /// Whether nothing was stored for a while before that time and since, as far as the stream
-    /// reports, and the counts of the route were requested since.
+    /// Whether, as far as the stream reports, nothing was stored for a while before that time or
+    /// since, and the counts of the route were requested since.
     pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
@@ -179,7 +178,7 @@ impl Store {
         let counted_ms = match route {
             Route::Overview => self.counted_from_ms,
             Route::Deliveries => self.delivery_counts_from_ms,
-            // Who is on call changes with time.
+            // The on-call contacts change with time.
             Route::OnCall => return false,
             _ => i64::MAX,
         };

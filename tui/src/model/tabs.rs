@@ -14,7 +14,6 @@ use crate::{
 pub(crate) struct Tab {
     pub(crate) route: Route,
     pub(crate) title: String,
-    /// The count that matters.
     pub(crate) badge: Option<String>,
     pub(crate) is_bad: bool,
     gap: usize,
@@ -51,7 +50,7 @@ fn all(model: &Model) -> Vec<Tab> {
         health.is_some_and(|health| health.state() == HealthState::Failing)
     };
     let failing = i64::try_from(destinations.iter().filter(is_failing).count());
-    // Remaining dead letters that were not resent.
+    // Dead letters that were not resent.
     let counts = model.store.all_deliveries.value.as_ref();
     let dead = counts.and_then(|it| it.dead_count).unwrap_or_default();
     let waiting: i32 = destinations
@@ -100,7 +99,7 @@ pub(crate) fn has_line(model: &Model) -> bool {
 
 pub(crate) fn own(model: &Model) -> Route {
     let route = match &model.page.route {
-        // Forms and reports belong to the screen that they were opened from.
+        // Forms and reports belong to the screen from which they were opened.
         Route::Form | Route::Report => {
             let mut below = model.back.iter().rev().map(|page| &page.route);
             let found = below.find(|route| !matches!(route, Route::Form | Route::Report));
@@ -132,7 +131,7 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
             }
         }
     }
-    // The last tabs are dropped first, as they are least important.
+    // The last tabs are the least important and are dropped first.
     while !fits(&tabs) {
         let Some(at) = tabs.iter().rposition(|tab| tab.route != own) else {
             break;

@@ -33,9 +33,9 @@ pub(crate) enum Back {
 const LINES: usize = 40;
 
 impl Back {
-    /// Returns the undo of a change of occurrences, as far as their previous states are known.
+    /// Returns the undo for a change of occurrences with known previous states.
     pub(crate) fn of_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
-        // Grouped by previous state; there are few of them.
+        // Grouped by previous state, of which there are few.
         let mut before: Vec<(StatusChange, Vec<String>)> = Vec::new();
         for id in ids {
             let Some(standing) = model.standing_of(id) else {
@@ -57,7 +57,6 @@ impl Back {
         Self::Set(before)
     }
 
-    /// Whether there is nothing to undo.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Set(groups) => groups.is_empty(),
@@ -153,8 +152,7 @@ impl Model {
         })
     }
 
-    /// Whether all occurrences are known to be open. A change of them can then be undone without
-    /// notifying anyone again.
+    /// Whether all occurrences are known to be open. If so, undoing a change notifies no one again.
     pub(crate) fn are_open(&self, ids: &[String]) -> bool {
         ids.iter().all(|id| {
             self.standing_of(id)
@@ -204,7 +202,8 @@ impl Model {
         self.done.last().is_some_and(|done| self.is_fresh(done))
     }
 
-    /// Takes the last change with the calls of its undo, so that it is undone only once.
+    /// Removes the last change and returns it with the calls of its undo, so that it is undone only
+    /// once.
     pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Call>)> {
         let done = self.done.pop()?;
         if !self.is_fresh(&done) {

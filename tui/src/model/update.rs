@@ -1,4 +1,4 @@
-//! Updates of the model: a message in, effects out, without waiting, clock or I/O.
+//! Updates of the model: messages in, effects out. No waiting, no clock, no I/O.
 
 mod bulk;
 mod carry_out;
@@ -74,7 +74,7 @@ pub(crate) fn settle(model: &mut Model) {
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
         model.arrange(&list);
-        // The cursor stays while there is a question or a mark.
+        // The cursor does not move while there is a question or a mark.
         let is_asked = model.overlay.is_some() || !list.marks.is_empty();
         let may_follow = model.page.route == Route::Events && !is_asked && list.sort.is_none();
         let follows = may_follow && !list.anchor.is_held(model.now_ms);
@@ -87,7 +87,7 @@ pub(crate) fn settle(model: &mut Model) {
         }
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
-        // The view scrolls a form by its measured layout.
+        // Forms are scrolled by the view, which knows their layout.
     } else {
         let lines = document::current(model).lines;
         let height = height.saturating_sub(model.head_rows());
@@ -130,14 +130,14 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Makes a call that changes nothing, or the next of many that were agreed to.
+/// Makes a read-only call, or the next call of a confirmed bulk change.
 fn call(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
-    // Writes leave from `carry_out` and, after its question, from `bulk` alone.
+    // Other writes are sent by `carry_out`; a bulk change was confirmed before.
     debug_assert!(!call.is_write() || model.bulk_mut().is_some());
     send(model, call, then, effects)
 }
 
-/// Makes a call and remembers what its answer is for.
+/// Makes a call, and records the purpose of its response.
 fn send(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.ticket();
     model.pending.insert(ticket, then);

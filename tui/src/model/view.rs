@@ -1,4 +1,4 @@
-//! Views of events: from the configuration file, and shared ones of the service.
+//! Views of events: from the configuration file, and shared views from the service.
 
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ impl View {
 }
 
 impl Model {
-    /// Returns all views, those of the configuration file first; they override shared ones of the
-    /// same name.
+    /// Returns all views. Those of the configuration file come first and override shared ones with
+    /// the same name.
     pub(crate) fn views(&self) -> Vec<View> {
         let mut views = self.own_views.clone();
         let shared = self.store.of(Kind::View).rows().iter().map(View::of);
@@ -53,8 +53,8 @@ impl Model {
         views
     }
 
-    /// Returns the view that the list corresponds to: the chosen one if still accurate, else the
-    /// first that matches.
+    /// Returns the view that the list shows: the chosen one if still accurate, else the first that
+    /// matches.
     pub(crate) fn view(&self) -> Option<View> {
         if self.page.route != Route::Events {
             return None;

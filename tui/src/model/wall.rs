@@ -1,4 +1,4 @@
-//! Additional data of the overview: unreachable destinations, the noisiest sources, and the
+//! Additional data for the overview: unreachable destinations, the noisiest sources, and the
 //! service's resources.
 
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ use crate::{
     theme::Token,
 };
 
-/// A frequent source with its link, or a heading without one.
+/// A noisy source with its link, or a heading without one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loud {
     pub(crate) name: String,
@@ -182,7 +182,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
     rows.collect()
 }
 
-/// Returns the line shown if there are none: how many destinations are healthy.
+/// Returns the line shown if there are none, with the number of healthy destinations.
 pub(crate) fn reached(overview: &Overview) -> (Token, String) {
     let all = &overview.destinations;
     let answer = |one: &&DestinationOverview| health(one) == HealthState::Healthy;

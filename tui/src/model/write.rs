@@ -1,4 +1,4 @@
-//! Writes in flight, and the texts that they came from.
+//! Writes in flight, and the texts they came from.
 
 use super::{form::Form, undo::Back};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     route::Route,
 };
 
-/// A text for `$EDITOR`, and the resource it describes.
+/// A text for `$EDITOR`, with the resource it describes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TextEdit {
     pub(crate) kind: Kind,

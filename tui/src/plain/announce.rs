@@ -9,7 +9,7 @@ use crate::{limits, model::Model};
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     rows: HashMap<String, String>,
-    /// Whether there is a previous state to compare with.
+    /// Whether an earlier state was recorded.
     begun: bool,
 }
 
@@ -66,8 +66,8 @@ impl Heard {
     }
 }
 
-/// Returns the first rows and the numbered ones as text. Includes more rows than are announced, so
-/// that a row that moves up does not count as new.
+/// Returns the first rows and the numbered ones as text. More rows than are announced, so that a
+/// row that moves up does not count as new.
 fn watched(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let rows = model.rows();
     let count = rows.len().min(2 * limits::TOLD_ROWS);

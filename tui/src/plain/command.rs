@@ -1,5 +1,5 @@
-//! Commands of plain mode: the name or key of an action, the rows, and further arguments. Other
-//! lines are looked up in the palette.
+//! Commands of plain mode: the name or key of an action, rows, and further arguments. Other lines
+//! are looked up in the palette.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -46,7 +46,7 @@ pub(super) fn shows_a_page(entry: &Entry) -> bool {
     !matches!(entry.need, Need::Write(_)) && !entry.lines.silent
 }
 
-/// Returns the commands available on this screen, in the order of the list.
+/// Returns the commands available on this screen, in the order of the list of actions.
 fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
     let places = model.page.route.places();
     let mut entries: Vec<_> = keymap::available(&places)
@@ -154,7 +154,7 @@ fn act(
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
-        // A text can contain numbers too.
+        // The text may contain numbers too.
         let end = if entry.lines.text {
             rest.find(' ').unwrap_or(rest.len())
         } else {

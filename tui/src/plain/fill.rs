@@ -1,4 +1,4 @@
-//! Filling in a form by lines such as `Name = disk-full`.
+//! Filling in a form with lines such as `Name = disk-full`.
 
 use crate::model::form::Form;
 

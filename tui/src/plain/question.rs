@@ -1,4 +1,4 @@
-//! Questions as lines, and their answers.
+//! Questions as lines of text, and parsing of their answers.
 
 use super::{
     command::{ENTER, ESC, TAB, YES},
@@ -26,7 +26,7 @@ pub(super) fn prompt(model: &Model) -> &'static str {
     }
 }
 
-/// Whether a line can stop what is in progress.
+/// Whether a line can stop the operation in progress.
 pub(super) fn may_be_stopped(model: &Model) -> bool {
     match (&model.overlay, &model.page.content) {
         (Some(Overlay::Bulk(bulk)), _) => {
@@ -37,12 +37,12 @@ pub(super) fn may_be_stopped(model: &Model) -> bool {
     }
 }
 
-/// Whether the key of a new client was printed, which is shown once.
+/// Whether the key of a new client was printed; it is shown once.
 pub(super) fn is_key_told(model: &Model) -> bool {
     matches!(model.overlay, Some(Overlay::Key { .. }))
 }
 
-/// Returns the lines of a question, and its prompt; the prompt is empty if nothing is asked.
+/// Returns the lines of a question, and its prompt, which is empty without a question.
 pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
     match overlay {
         Overlay::Confirm(confirm) => question(confirm),
@@ -68,7 +68,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
     }
 }
 
-/// Events offered by a picker.
+/// Limit on the events offered by a picker.
 const EVENTS: usize = 20;
 
 /// Interprets a line as the answer to a question. Returns the messages for the model, and an error.
@@ -108,7 +108,7 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
     }
 }
 
-/// Returns the question about a silence: the scopes with what they cover.
+/// Returns the question about a silence: its scopes with their counts.
 fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
     let mut lines = vec!["Silence:".to_owned()];
     lines.extend(choice.scopes.iter().map(|scope| {

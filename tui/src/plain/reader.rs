@@ -1,4 +1,4 @@
-//! Reading lines of standard input on demand, one at a time: after a command that starts an editor,
+//! Reads lines of standard input one at a time, on demand: after a command that starts an editor,
 //! the following lines belong to the editor.
 
 use std::{

@@ -21,7 +21,7 @@ pub(super) fn row(model: &Model, id: &str) -> String {
         let title = title.trim_start_matches("→ ");
         let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
         match text.trim() {
-            // An age would change every minute, and bars are purely visual.
+            // Ages change every minute, and bars are purely visual.
             "" => {}
             _ if matches!(title, "Age" | "Last hour") => {}
             "✓" => parts.push("acknowledged".to_owned()),
@@ -34,7 +34,7 @@ pub(super) fn row(model: &Model, id: &str) -> String {
     parts.join("; ")
 }
 
-/// The page by its name, and what it is about.
+/// Returns the title of the page, with its subject.
 pub(super) fn title(model: &Model) -> String {
     let crumbs = view::crumbs(model).join(", ");
     let Content::Event { tab, .. } = &model.page.content else {
@@ -44,7 +44,7 @@ pub(super) fn title(model: &Model) -> String {
     format!("{crumbs}. {} (of {others})", tab.title())
 }
 
-/// Describes the state of a list: its filter, its order, and whether it was read.
+/// Describes a list: its filter, its order, and whether it has been read.
 pub(super) fn state(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     let list = &model.page.list;
@@ -108,7 +108,7 @@ pub(super) fn line(line: &Line, number: Option<usize>) -> String {
     }
 }
 
-/// Replaces symbols that screen readers read badly by words.
+/// Replaces symbols that screen readers pronounce badly with words.
 pub(super) fn marks(said: &str) -> String {
     let (indent, body) = said.split_at(said.len() - said.trim_start().len());
     for (mark, word) in [("✓", "ok:"), ("✗", "not ok:"), ("·", "-"), ("‖", "-")] {

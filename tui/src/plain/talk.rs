@@ -27,15 +27,15 @@ pub(super) struct Talk {
     lines: Vec<String>,
     numbered: Vec<String>,
     links: Vec<usize>,
-    /// Lines of the page, and how many of them, or of the rows, were printed.
+    /// Lines of the page, and the number of them (or of the rows) already printed.
     document: Vec<String>,
     shown: usize,
     /// The page that was printed.
     page: String,
-    /// Whether to print the page, or the rest of it, although it is unchanged.
+    /// Whether to print the page, or the rest of it, even if unchanged.
     again: bool,
     more: bool,
-    /// The text to answer the next prompt with.
+    /// The answer for the next prompt.
     text: Option<String>,
     /// The question that was printed, and the errors in the form.
     asked: String,
@@ -183,7 +183,7 @@ impl Talk {
     fn read_rows(&mut self, model: &Model) {
         let rows = model.rows();
         let first = self.numbered.len();
-        // Rows that have moved keep their number, and are not printed twice.
+        // Rows that moved keep their number and are not printed again.
         let shown: std::collections::HashSet<&String> = self.numbered.iter().collect();
         let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
         let fresh: Vec<String> = fresh
@@ -225,7 +225,7 @@ impl Talk {
         self.heard.take(model, &self.numbered);
     }
 
-    /// Prints the field filled in, and the errors in the form if they have changed.
+    /// Prints the field filled in, and the errors in the form if they changed.
     fn tell_form(&mut self, model: &Model) {
         let Some(form) = model.page.form() else {
             return;

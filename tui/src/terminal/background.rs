@@ -1,4 +1,4 @@
-//! Queries the terminal's background, and extracts the response from the input.
+//! Queries the terminal's background, and filters the response out of the input.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{limits, theme::Background};
 
-/// A query sent once, after the first frame. Nothing waits for the response: it may arrive at any
-/// time or never, between keys, and no part of it is treated as a key.
+/// A query sent once, after the first frame. Nothing waits for the response, which may arrive
+/// between keys at any time, or never. No part of it is treated as a key.
 #[derive(Debug, Default)]
 pub(super) struct Question {
     state: QueryState,
@@ -26,7 +26,7 @@ enum QueryState {
 #[derive(Debug, PartialEq)]
 pub(super) enum Heard {
     Event(Event),
-    /// The events held looked like a response, but were not.
+    /// The buffered events looked like a response, but are not.
     Events(Vec<Event>),
     Background(Background),
     Nothing,
@@ -46,8 +46,8 @@ impl Question {
         out.flush()
     }
 
-    /// Handles an event. The terminal's response is decoded as keys: Alt-], its characters, and
-    /// Alt-\ or Ctrl-G.
+    /// Handles an event. The terminal's response arrives decoded as keys: Alt-], its characters,
+    /// and Alt-\ or Ctrl-G.
     pub(super) fn hear(&mut self, event: Event) -> Heard {
         let Event::Key(key) = &event else {
             return Heard::Event(event);

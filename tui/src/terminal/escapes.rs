@@ -1,4 +1,4 @@
-//! Reassembles escape sequences that arrive in pieces, so that no part of one is treated as a key.
+//! Reassembles escape sequences that arrive in parts, so that no part is treated as a key.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ enum Stage {
     Function,
     /// `ESC [`, and the parameters.
     Control(String),
-    /// A paste that began in pieces, and the possible beginning of its end.
+    /// A paste that arrives in parts, and the possible beginning of its terminator.
     Paste {
         text: String,
         end: String,
@@ -31,11 +31,11 @@ pub(super) struct Escapes {
     until: Option<Instant>,
 }
 
-/// End of a paste, after Esc.
+/// Terminator of a paste, after Esc.
 const PASTE_END: &str = "[201~";
 
 impl Escapes {
-    /// Creates a parser with a time to wait for the next piece; with zero, Esc is a key
+    /// Creates a parser that waits this long for the next part. With zero, Esc is a key
     /// immediately.
     pub(super) fn new(delay: Duration) -> Self {
         Self {
@@ -45,13 +45,13 @@ impl Escapes {
         }
     }
 
-    /// Returns when [`Self::overdue`] must be called if nothing is received before.
+    /// Returns the time at which to call [`Self::overdue`] if nothing is received before.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Returns the pending event after the deadline: Esc becomes a key, and an incomplete sequence
-    /// is dropped.
+    /// Returns the pending event after the deadline: Esc becomes a key, an incomplete sequence is
+    /// dropped.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Event> {
         self.until.take_if(|until| *until <= now)?;
         match std::mem::take(&mut self.stage) {
@@ -71,7 +71,7 @@ impl Escapes {
         };
         self.until = match self.stage {
             Stage::Nothing => None,
-            // A paste over a slow connection may pause; its remainder must not run as keys.
+            // A paste over a slow connection may pause; the rest of it must not be treated as keys.
             Stage::Paste { .. } => Some(now + self.delay.max(limits::PASTE_PAUSE)),
             _ => Some(now + self.delay),
         };
@@ -113,7 +113,7 @@ impl Escapes {
         match typed {
             Some('[') => self.stage = Stage::Control(String::new()),
             Some('O') => self.stage = Stage::Function,
-            // The start and the terminator of a terminal's response.
+            // The start or terminator of a terminal's response.
             Some(char @ (']' | '\\')) => {
                 let key = KeyEvent::new(KeyCode::Char(char), KeyModifiers::ALT);
                 return vec![Event::Key(key)];
@@ -168,7 +168,7 @@ impl Escapes {
             (KeyCode::Tab, _) => text.push('\t'),
             _ => {}
         }
-        // Pastes longer than any field are truncated here.
+        // Text longer than any field is truncated here.
         if text.len() > limits::FIELD_BYTES {
             text.pop();
         }
@@ -259,7 +259,8 @@ mod tests {
 
     const DELAY: Duration = Duration::from_millis(40);
 
-    /// Returns the events for these keys with this delay between them, including the pending one.
+    /// Returns the events for keys that arrive with this delay between them, including the pending
+    /// event.
     fn heard(keys: &str, apart: Duration) -> Vec<Event> {
         let mut escapes = Escapes::new(DELAY);
         let mut now = Instant::now();
@@ -351,7 +352,7 @@ mod tests {
             found.extend(escapes.overdue(now));
         }
         assert_eq!(found, pasted("dd"));
-        // The end of a paste may be lost.
+        // The terminator of a paste may be lost.
         assert_eq!(heard("<Esc>[200~dy", soon), pasted("dy"));
         assert_eq!(heard("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));
     }

@@ -9,7 +9,7 @@ mod asked {
         task::JoinSet,
     };
 
-    /// SIGUSR1 panics in a separate task, SIGUSR2 in the main loop.
+    /// SIGUSR1 causes a panic in a separate task, SIGUSR2 in the main loop.
     pub(crate) struct Fault {
         task: Signal,
         main: Signal,

@@ -22,16 +22,14 @@ const CLICKS_AND_WHEEL: &str = "\x1b[?1000h\x1b[?1006h";
 /// Owns the terminal's modes. Dropping it restores the terminal.
 pub(super) struct Guard {
     entered: bool,
-    /// Whether mouse reports are enabled.
     mouse: bool,
-    /// Whether the terminal supports kitty's keyboard protocol.
     kitty_keys: bool,
     /// The message of a panic, printed after the screen is restored.
     fault: Arc<Mutex<Option<String>>>,
 }
 
 impl Guard {
-    /// Enters the modes, and keeps messages of panics off the screen from now on.
+    /// Enters the modes. From now on, panic messages do not appear on the screen.
     pub(super) fn take(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
         let fault = Arc::new(Mutex::new(None));
         let message = Arc::clone(&fault);
@@ -112,7 +110,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The terminal may be closed, and then there is no way to report it.
+        // If the terminal is closed, the failure cannot be reported.
         let _gone = self.leave();
         if std::thread::panicking() {
             let fault = self

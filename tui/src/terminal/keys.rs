@@ -1,14 +1,13 @@
-//! Keyboard input, read beside the main loop, and paused while another program has the terminal.
+//! Keyboard input, paused while another program uses the terminal.
 
 use std::{io, time::Duration};
 
 use crossterm::event::{self, Event, EventStream};
 use futures_util::StreamExt;
 
-/// Time to check for a further key. It is already available, or it gets a separate frame.
+/// Time to wait for another key. One that is not available by then gets a separate frame.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// The reader of keys, of which there is one at a time.
 pub(super) struct Keys(Option<EventStream>);
 
 impl Keys {
@@ -35,7 +34,7 @@ impl Keys {
     /// Stops reading. After it returns, nothing in this process reads keys.
     pub(super) fn stop(&mut self) {
         self.0 = None;
-        // A new reader waits for the lock of the previous one, which has ended then.
+        // A new reader waits for the lock, and so for the end of the previous one.
         drop(EventStream::new());
     }
 }

@@ -36,7 +36,7 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
     let guard = Guard::take(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
     let escapes = Escapes::new(options.escape_delay);
-    // The theme decides about colours, including `NO_COLOR`.
+    // The theme handles colours, including `NO_COLOR`.
     crossterm::style::force_color_output(true);
     let backend = CrosstermBackend::new(io::stdout());
     let console = Console::start(options, backend).map_err(Error::Terminal)?;
@@ -51,7 +51,7 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let ended = session.run().await;
     let next = session.console.next_context();
     if ended.is_err() {
-        // Dropping it would show the cursor of a terminal that may be closed, and panic on failure.
+        // Dropping it would show the cursor on a terminal that may be closed, and panic on failure.
         std::mem::forget(session.console);
     }
     ended.map_err(Error::Terminal)?;
@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Handles a key and those already waiting, so that one frame covers all of them.
+    /// Handles a key and those already queued, so that one frame covers all of them.
     fn keys(&mut self, first: Event) -> io::Result<()> {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {

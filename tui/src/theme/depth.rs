@@ -1,4 +1,4 @@
-//! Capabilities of a terminal, from environment variables and its own responses.
+//! Capabilities of a terminal, from environment variables and its responses.
 
 /// Colour depth of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const FULL_TERMS: [&str; 6] = [
     "wezterm",
 ];
 
-/// Terminals with kitty's keyboard protocol, by `TERM`; tmux and screen set other names.
+/// Terminals with kitty's keyboard protocol, by `TERM`; within tmux and screen, `TERM` differs.
 const KITTY_TERMS: [&str; 5] = ["alacritty", "foot", "ghostty", "kitty", "wezterm"];
 
 /// Whether a terminal supports kitty's keyboard protocol, by `TERM` and the presence of other

@@ -1,4 +1,4 @@
-//! ASCII replacements for symbols and lines, for terminals that support no others.
+//! ASCII replacements for symbols and lines, for terminals limited to ASCII.
 
 use ratatui::buffer::Buffer;
 

@@ -15,7 +15,7 @@ pub(crate) struct Look {
 
 impl Look {
     /// Resolves a theme. `Auto` becomes `Dark` with 24-bit colour, or `Light` if the background is
-    /// light, and otherwise the terminal's own colours, which are readable on any background. With
+    /// light; otherwise the terminal's own colours, which are readable on any background. With
     /// sixteen colours, only themes made for them are used.
     pub(crate) fn new(theme: Theme, depth: Depth, background: Option<Background>) -> Self {
         let theme = match (theme, depth, background) {
@@ -127,7 +127,7 @@ fn terminal(token: Token) -> Style {
     }
 }
 
-/// Uses the brightest of sixteen colours on black.
+/// Returns the brightest of sixteen colours, on black.
 fn contrast(token: Token) -> Style {
     let style = Style::new();
     let bold = |color| style.fg(color).add_modifier(Modifier::BOLD);
@@ -148,7 +148,7 @@ fn contrast(token: Token) -> Style {
     }
 }
 
-/// Uses no colours: bold, dim, underline and reverse instead.
+/// Returns a style without colours: bold, dim, underline and reverse instead.
 fn mono(token: Token) -> Style {
     let style = Style::new();
     match token {

@@ -75,7 +75,6 @@ pub(super) const LIGHT: Palette = Palette {
     bar_text: paint(0x0024_292f, 235),
 };
 
-/// Maximum contrast.
 pub(super) const CONTRAST: Palette = Palette {
     ground: paint(0x0000_0000, 16),
     selected: paint(0x0000_005f, 17),

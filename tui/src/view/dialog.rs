@@ -30,7 +30,7 @@ fn rows(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Describes how many lines are below the visible ones.
+/// Formats the number of lines below the visible ones.
 fn more_lines(count: usize) -> String {
     let lines = if count == 1 { "line" } else { "lines" };
     format!("↓ {count} more {lines} (j)")
@@ -69,7 +69,6 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
     answers(confirm.verb, confirm.yes, "", pen, inside);
 }
 
-/// Draws No and Yes at the bottom of a question.
 fn answers(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rect) {
     let foot = inside.bottom().saturating_sub(1);
     let (no, yes) = if is_yes {
@@ -89,7 +88,6 @@ fn answers(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rec
     pen.put(x + 2, foot, rest, Token::Dim, &keys);
 }
 
-/// Draws an edit conflict: both versions and the choices.
 pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
     let space = usize::from(width.saturating_sub(4));

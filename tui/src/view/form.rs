@@ -19,7 +19,7 @@ use crate::{
 };
 
 const LABEL: u16 = 16;
-/// Rows of multi-line text: the maximum, and the range while it has the focus.
+/// Rows of multi-line text: the maximum, and the range for the focused field.
 const LINES: usize = 6;
 const LINES_TYPED: (usize, usize) = (4, 14);
 
@@ -83,7 +83,7 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Returns the first visible field, such that the focused one is fully visible.
+/// Returns the first visible field, chosen so that the focused one is fully visible.
 fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
     let mut used = 0;
     for index in (0..=focus).rev() {
@@ -208,7 +208,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
     }
 }
 
-/// The field of headers, whose values are secret unless listed as plain.
+/// Headers are secret values unless listed as plain.
 const HEADERS: &str = "type.webhook.headers";
 
 fn masked(form: &Form, text: &str) -> String {
@@ -267,7 +267,7 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
         pen.put(area.x, area.y, usize::from(area.width), Token::Text, word);
         return;
     }
-    // All in order; if there is not enough room, starting a few before the selected one.
+    // All in order; without enough room, starting a few before the selected one.
     let cells = |from: usize| {
         all[from..=at]
             .iter()
@@ -303,7 +303,6 @@ fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect)
     }
 }
 
-/// Draws the help of the focused field, and the service's result.
 fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let space = usize::from(area.width).saturating_sub(2);
     let completions = completions(model);
@@ -336,7 +335,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let words = [words, matching(model, form), tested, lead];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
-    // The help takes both lines if there is nothing else to show.
+    // Without a result, the help may use both lines.
     let lines = text::wrap(&help, space);
     let (first, token, second) = if area.height > 1 && words.is_empty() && lines.len() > 1 {
         (lines[0].clone(), Token::Info, lines[1..].join(" "))
@@ -349,7 +348,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Describes how many open events the trigger in the form matches.
+/// Formats the number of open events that the trigger in the form matches.
 fn matching(model: &Model, form: &Form) -> String {
     match &form.live.made {
         Some(Ok(Made::Matching(None))) => {

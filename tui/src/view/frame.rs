@@ -80,7 +80,6 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
     crumbs
 }
 
-/// Draws the header: context, breadcrumbs, state of the connection, and caller.
 fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width);
     pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
@@ -144,7 +143,7 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
-    // What the operator must do is more important than automatic retries.
+    // An action required from the operator matters more than automatic retries.
     let is_theirs = failure.kind == FailureKind::NotSignedIn;
     if is_theirs && text::width(&sentence) + text::width(&tail) > room {
         tail.clear();
@@ -183,7 +182,7 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 type Hint = (String, String, bool);
 
-/// Returns hints of keys that are not configurable.
+/// Creates hints for keys that are not configurable.
 fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
     pairs
         .iter()
@@ -193,7 +192,7 @@ fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
 
 fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
     match overlay {
-        // These dialogs show their keys themselves.
+        // These dialogs show their keys.
         Overlay::Confirm(_)
         | Overlay::Clash(_)
         | Overlay::Bulk(_)
@@ -236,7 +235,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let words = std::iter::once(begun).chain(endings).collect();
         return (words, plain(&[("Esc", "cancel")]));
     }
-    // A page to be read always shows how to leave it.
+    // A page to read always shows how to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
     let mut entries: Vec<_> = keymap::available(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))

@@ -1,4 +1,4 @@
-//! Draws a list: its heading, the visible rows, or hints if it is empty.
+//! Draws a list: its heading and visible rows, or hints if it is empty.
 
 pub(super) mod tabs;
 
@@ -122,7 +122,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if let Some(field) = &list.typing {
         let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
         let said = typed(model, field.text());
-        // At least half of the line is for typing.
+        // At least half of the line is reserved for typing.
         let wanted = said.as_ref().map_or(0, |(_, said)| text::width(said) + 1);
         let whole = usize::from(area.width.saturating_sub(3));
         let beside = u16::try_from(wanted.min(whole / 2)).unwrap_or(0);
@@ -150,7 +150,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
     }
-    // In other orders, new rows are not at the top.
+    // In other orders, new rows do not appear at the top.
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
         let came = text::grouped(wide_count(list.came));
@@ -191,7 +191,7 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
         return None;
     }
     if let Err(fault) = filter::events(text, &model.reader()) {
-        // An error at the end may only be an unfinished filter.
+        // An error at the end may only mean that the filter is incomplete.
         let is_at_end = fault.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
         return Some((token, fault.message));
@@ -218,7 +218,7 @@ fn which(model: &Model) -> &'static str {
     }
 }
 
-/// Describes which events are listed, and whether the list is live.
+/// Describes the listed events, and whether the list is live.
 fn live(model: &Model, words: &mut Vec<String>) -> Token {
     let events = &model.store.events;
     words.push(which(model).to_owned());
@@ -237,7 +237,7 @@ fn live(model: &Model, words: &mut Vec<String>) -> Token {
     Token::Dim
 }
 
-/// Describes which events are grouped, and whether all were counted.
+/// Describes the grouped events, and whether all were counted.
 fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     if !filter.is_empty() {
         words.push(format!("of {filter}"));
@@ -295,7 +295,7 @@ fn failure(model: &Model) -> Option<&Failure> {
 
 fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let list = &model.page.list;
-    // Lists held completely are filtered while the filter is typed.
+    // Lists held completely are filtered as the filter is typed.
     let typed = list.typing.as_ref().map(TextField::text);
     let filter = typed.unwrap_or(&list.filter);
     let is_read = model.store.is_read(&model.page.route);
@@ -385,7 +385,7 @@ fn first_step(route: &Route) -> &'static str {
     }
 }
 
-/// Returns the width of each column; 0 if omitted. Remaining width goes to growing columns.
+/// Returns the width of each column; 0 if omitted. Growing columns share the remaining width.
 fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize> {
     let own = columns.iter().zip(are_shown);
     let mut widths: Vec<usize> = own

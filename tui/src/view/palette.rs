@@ -22,7 +22,7 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     let widest = if is_wide { 150 } else { 90 };
     let width = area.width.saturating_sub(4).min(widest);
     let highest = if is_wide {
-        // The field, the frame, and the lines.
+        // The text field, the frame, and the lines.
         u16::try_from(lines.len().div_ceil(2).max(12) + 4).unwrap_or(u16::MAX)
     } else {
         26
@@ -75,7 +75,6 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
 enum Line {
     Blank,
     Heading(&'static str),
-    /// An item, by index.
     Item(usize),
 }
 
@@ -97,7 +96,7 @@ impl Line {
     }
 }
 
-/// Draws as many lines as fit, column by column, including the selected one.
+/// Draws as many lines as fit, including the selected one, column by column.
 fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns: &[Rect]) {
     let rows = columns.first().map_or(1, |it| usize::from(it.height));
     let at = lines.iter().position(|line| *line == Line::Item(chosen));

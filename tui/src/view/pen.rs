@@ -42,7 +42,7 @@ impl<'a> Pen<'a> {
         self.cursor
     }
 
-    /// Draws text of at most `cells`; returns the column after it.
+    /// Draws text in at most `cells`; returns the column after it.
     pub(super) fn put(&mut self, x: u16, y: u16, cells: usize, token: Token, shown: &str) -> u16 {
         let style = self.look.style(token);
         self.put_styled(x, y, cells, style, shown)
@@ -111,7 +111,7 @@ impl<'a> Pen<'a> {
             return;
         }
         let mut state = ScrollbarState::new(count - height).position(top);
-        // The highlight of the selected row ends before it.
+        // The highlight of the selected row ends before the scroll bar.
         let own = |token| Style::reset().patch(self.ground()).patch(self.style(token));
         let (track, thumb) = (own(Token::Dim), own(Token::Key));
         let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
@@ -124,7 +124,7 @@ impl<'a> Pen<'a> {
         StatefulWidget::render(bar, area, self.buffer, &mut state);
     }
 
-    /// Applies a style to a whole row and keeps its text.
+    /// Applies a style to a whole row without changing its text.
     pub(super) fn row(&mut self, area: Rect, y: u16, token: Token) {
         if y < area.bottom() {
             let row = Rect {
@@ -148,7 +148,7 @@ impl<'a> Pen<'a> {
     /// Draws a bordered window with a title over a cleared area; returns the inner area.
     pub(super) fn window(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
-        // Separates it from the text beside it.
+        // A margin separates the window from the text beside it.
         let margin = u16::from(area.x > 0);
         self.clear(Rect {
             x: area.x - margin,
@@ -178,8 +178,8 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Draws a text field, scrolled so that its cursor is visible; places the terminal's cursor if
-    /// `focused`. `mask` hides the text.
+    /// Draws a text field, scrolled so that its cursor is visible. Places the terminal's cursor if
+    /// `focused`; `mask` hides the text.
     pub(super) fn field(&mut self, area: Rect, field: &TextField, focused: bool, mask: bool) {
         let (before, after) = field.split();
         let hide = |part: &str| {

@@ -15,7 +15,7 @@ pub(super) struct Series<'a> {
     /// The fill character without colours.
     pub(super) shade: &'static str,
     pub(super) values: &'a [f64],
-    /// The symbol for values too small to be drawn, for series that must not disappear.
+    /// The symbol for values too small to draw, for series that must not disappear.
     pub(super) sign: Option<(Style, &'static str)>,
 }
 
@@ -58,8 +58,8 @@ impl Stack<'_> {
             .collect();
         let high = |value: f64| value / most * eighths;
         let largest = values.iter().copied().fold(0.0, f64::max);
-        // The largest value is always visible; others below a cell's height would be mere lines,
-        // and are drawn as part of the next series.
+        // The largest value is always visible. Others lower than a cell would be mere lines, and
+        // are drawn as part of the next series.
         let is_drawn = |value: f64| value >= largest || high(value) >= 8.0;
         let (mut sum, mut drawn) = (0.0, 0.0_f64);
         let uppermost = values
@@ -112,7 +112,7 @@ impl Stack<'_> {
             let style = self.ground.patch(series.style);
             cell.set_symbol(EIGHTHS[(to - bottom).min(8) as usize]);
             cell.set_style(style);
-            // The series above in the same cell is drawn as its background.
+            // The next series in the same cell is drawn as its background.
             if let Some((above, _, _)) = parts.get(1).filter(|_| to - bottom < 8) {
                 let above = self.series[*above].style.fg.unwrap_or(Color::Reset);
                 cell.set_bg(above);

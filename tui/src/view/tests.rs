@@ -1,4 +1,4 @@
-//! Tests of screens before any response.
+//! Tests of screens before the first response.
 
 use jiff::tz::TimeZone;
 use ratatui::{Terminal, backend::TestBackend};
@@ -46,7 +46,7 @@ fn screen(model: &Model) -> String {
     terminal.backend().to_string()
 }
 
-/// Text that only a response could justify.
+/// Text that is only valid after a response.
 const CLAIMS: [&str; 13] = [
     "✓",
     "nothing is open",

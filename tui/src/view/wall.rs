@@ -1,4 +1,4 @@
-//! Draws the overview as a wall of panels, laid out for the available size.
+//! Draws the overview as a wall display of panels, laid out for the available size.
 
 use bellwether_proto::v1::GetOverviewResponse as Overview;
 use ratatui::{
@@ -28,7 +28,7 @@ mod lists;
 /// Minimum columns for two and for three columns of panels.
 const TWO: u16 = 100;
 const THREE: u16 = 150;
-/// Rows of the severity panel with a line per severity, and with a large figure per severity.
+/// Rows of the severity panel: with a line per severity, and with a large figure per severity.
 const SEVERITIES: u16 = 8;
 const FIGURES: u16 = 5 * (FIGURE_ROWS + 1) + 2;
 

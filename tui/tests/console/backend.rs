@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 
-/// A running service, shut down when dropped.
+/// A running service; dropping it shuts it down.
 pub(crate) struct Real {
     pub(crate) address: SocketAddr,
     key: String,
@@ -62,8 +62,8 @@ impl Real {
         let mut options = Options::new(&format!("http://{address}")).unwrap();
         options.key = Some(Key::new(&self.key).unwrap());
         options.time_zone = jiff::tz::TimeZone::UTC;
-        // As for an in-process service: on a busy machine an answer can take longer than the
-        // keep-alive timeout.
+        // As for an in-process service: on a busy machine a response can take longer than the
+        // keepalive timeout.
         options.keep_alive = false;
         options.theme = Theme::Terminal;
         options

@@ -204,7 +204,7 @@ async fn event_is_acknowledged_and_annotated() {
 async fn event_filter_is_applied_by_the_service() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
-    // Of the 40 events, six are about this host; one is informational and one a warning.
+    // Of the 40 events, six are from this host: one informational, one a warning.
     let screen = press(&mut console, "2/severity>=error host=db1<Enter>").await;
     assert_shows(&screen, " 1/4");
     let screen = press(&mut console, "/<C-u>severity>=<Enter>").await;
@@ -294,8 +294,7 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     press(&mut console, "2").await;
     service.cut(true);
     assert!(console.shows("not connected").await);
-    // Data that was loaded stays visible with its age; changes are refused, and everything else
-    // works.
+    // Loaded data stays visible with its age. Changes are rejected; everything else works.
     assert!(console.shows("what you see is").await);
     assert_shows(&console.screen(), "disk 39 is full");
     let screen = press(&mut console, "c").await;

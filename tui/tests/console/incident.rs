@@ -1,5 +1,5 @@
-//! What operators need in an incident: unambiguous signs, tabs with filtered counts, columns, and
-//! working key hints.
+//! Screens during an incident: unambiguous signs, tabs with filtered counts, columns, and working
+//! key hints.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -15,7 +15,7 @@ mod against_the_service {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn silenced_delayed_and_inhibited_events_have_distinct_signs() {
-        // The rule's delay of an hour holds all of them back.
+        // The rule's delay of an hour holds all messages.
         let real = with_rule(&json!({"delay": "3600s"})).await;
         let inhibition = json!({
             "name": "root",
@@ -192,7 +192,7 @@ mod against_the_service {
             let offered = hints(&before);
             assert!(offered.len() > 1, "{keys}\n{before}");
             for (key, name) in offered {
-                // There is no terminal here in which an editor could run.
+                // The test has no terminal in which an editor could run.
                 if name == "quit" || name == "as text" {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! The noise report, whose rows open in the form.
+//! The noise report, and forms opened from its rows.
 
 use super::{flows::assert_shows, *};
 

@@ -1,6 +1,6 @@
-//! A seeded monkey test. Whatever is pressed, pasted, clicked or resized, whatever the service
+//! A seeded monkey test: whatever is pressed, pasted, clicked or resized, whatever the service
 //! sends, and however the connection breaks, the console does not crash, makes no permanent change
-//! without a confirmed question, keeps the selection, and can be left.
+//! without a confirmation, keeps the selection, and can be left.
 //!
 //! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` runs more rounds.
 
@@ -181,7 +181,7 @@ impl Monkey {
         }
     }
 
-    /// Presses one key, and checks that a change is sent only after a question was answered with
+    /// Presses one key, and checks that changes are sent only after a question was answered with
     /// Yes.
     fn key(&mut self, key: &str) {
         let asked = self.console.is_asked();
@@ -211,7 +211,7 @@ impl Monkey {
         }
     }
 
-    /// Closes everything that covers the page, including a form with edits.
+    /// Closes everything that covers the page, including forms with edits.
     fn leave(&mut self) {
         self.console.resize(80, 24);
         for _ in 0..3 {
@@ -225,8 +225,8 @@ impl Monkey {
         }
     }
 
-    /// Processes pending messages, and checks that the selection is kept unless the selected row is
-    /// gone or a new one was just created.
+    /// Processes pending messages, and checks that the selection is unchanged unless the selected
+    /// row was removed or a new one was just created.
     async fn breathe(&mut self) {
         let (selected, asked) = (self.console.selected(), self.console.is_asked());
         let listed = self.console.listed();
@@ -250,7 +250,7 @@ impl Monkey {
         }
     }
 
-    /// Restores the connection and waits for it, as a client that noticed the loss would.
+    /// Restores the connection and waits for it, as a client that noticed the failure would.
     async fn heal(&mut self, proxy: &Proxy) {
         proxy.set(Fault::None);
         let end = Instant::now() + PATIENCE;
@@ -318,8 +318,8 @@ impl Monkey {
     }
 }
 
-/// Returns what must not change without a Yes: the definitions, except whether a rule is enabled,
-/// and the closed events.
+/// Returns the state that must not change without a Yes: the definitions, except whether a rule is
+/// enabled, and the closed events.
 async fn state(real: &Real) -> String {
     let channel = real.channel().await;
     let mut triggers = TriggerServiceClient::new(channel.clone());
@@ -386,7 +386,7 @@ async fn served() -> (Real, Proxy) {
     (real, proxy)
 }
 
-/// Returns the rounds and the seed.
+/// Returns the number of rounds and the seed.
 fn asked() -> (usize, u64) {
     let Some(text) = std::env::var_os("BELLWETHER_MONKEY") else {
         return (ROUNDS, SEED);
@@ -399,14 +399,14 @@ fn asked() -> (usize, u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn random_input_never_breaks_or_writes_unconfirmed() {
     let (rounds, seed) = asked();
-    // Actions confirmed by one monkey may continue after it has left, so each kind of monkey has
-    // its own service.
+    // Actions confirmed by one monkey may still be in progress after it has left, so each kind of
+    // monkey has a separate service.
     let services = [served().await, served().await];
     let (mut keys, mut writes) = (0, 0);
     for round in 0..rounds {
         let (real, proxy) = &services[round % 2];
         proxy.set(Fault::None);
-        // Never zero: xorshift would stay at it.
+        // Zero is a fixed point of xorshift.
         let number = u64::try_from(round).unwrap() + 1;
         let mut monkey = Monkey {
             chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number << 32) | 1),

@@ -1,5 +1,5 @@
 //! The on-call screen with its tabs: acknowledging for a period, overriding a shift and testing a
-//! contact. The overview, the event list and the event page show who is responsible.
+//! contact. The overview, the event list and the event page show the responder.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -151,7 +151,7 @@ mod against_the_service {
         let blocks = page.split("```keys\n").skip(1);
         let blocks = blocks.filter_map(|it| it.split("```").next());
         let lines = blocks.flat_map(str::lines).map(str::trim);
-        // Nothing is sent outside this machine.
+        // Must not send anything outside this machine.
         let lines = lines.map(|it| it.replace("push.example.com", "push.invalid"));
         lines.filter(|it| !it.is_empty()).collect()
     }
@@ -174,7 +174,7 @@ mod against_the_service {
         }
         real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
             .await;
-        // The person on call this week.
+        // The contact on call this week.
         let first = responses(&real).await["notified"][0]["contactName"].clone();
         let (first, other) = match first.as_str() {
             Some("ana") => ("ana", "ben"),

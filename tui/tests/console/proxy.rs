@@ -1,4 +1,4 @@
-//! A connection that can be stalled and cut.
+//! A proxy for stalling and cutting a connection.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -12,13 +12,13 @@ use tokio::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Nothing is forwarded, without an error.
+    /// Nothing is forwarded, and no error is reported.
     Stalled,
-    /// All open and new connections are closed.
+    /// Open and new connections are closed.
     Cut,
 }
 
-/// A proxy between a console and a service; dropping it closes every connection.
+/// A proxy between a console and a service; dropping it closes all connections.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     fault: Arc<watch::Sender<Fault>>,
@@ -65,7 +65,7 @@ async fn carry(client: TcpStream, service: SocketAddr, fault: watch::Receiver<Fa
     }
 }
 
-/// Forwards bytes while there is no fault.
+/// Forwards bytes unless a fault is set.
 async fn copy(
     mut from: tcp::OwnedReadHalf,
     mut to: tcp::OwnedWriteHalf,

@@ -1,10 +1,11 @@
-//! With every action mapped to another key, no screen mentions a default key.
+//! With every action bound to another key, no screen mentions a default key.
 
 use bellwether_tui::{KeySetting, Keymap};
 
 use super::*;
 
-/// The actions of the documented table, each with a key that is unlikely to occur in a sentence.
+/// Returns the actions of the documented table, each bound to a key that is unlikely to occur in a
+/// sentence.
 fn remapped() -> (Keymap, Vec<(String, String)>) {
     let reference = Keymap::default().reference();
     let rows = reference.lines().filter(|line| line.starts_with("| `"));

@@ -16,13 +16,13 @@ use crate::{
     proxy::{Fault, Proxy},
 };
 
-/// Answer of the receivers that refuse.
+/// Response of the receivers that reject.
 const REFUSAL: &str = "no such hook";
 
-/// A running service, shut down when dropped.
+/// A running service; dropping it shuts it down.
 pub(crate) struct Service {
     pub(crate) real: Real,
-    /// Base URL of the receivers: `/audit` accepts, and every other path refuses permanently.
+    /// Base URL of the receivers: `/audit` accepts, all other paths reject permanently.
     pub(crate) receivers: String,
     link: Proxy,
     _receiving: JoinSet<()>,
@@ -55,8 +55,8 @@ impl Service {
         }
     }
 
-    /// Starts a service with 40 open events, the newest of which notified a receiver that accepts
-    /// and one that refuses.
+    /// Starts a service with 40 open events. The newest has notified one receiver that accepts and
+    /// one that rejects.
     pub(crate) async fn stocked() -> Self {
         let service = Self::start().await;
         service.events(0..39).await;
@@ -82,7 +82,7 @@ impl Service {
         service
     }
 
-    /// Creates a webhook destination; a refused message is dead.
+    /// Creates a webhook destination; rejected messages become dead letters.
     pub(crate) async fn destination(&self, name: &str) {
         let destination = json!({
             "name": name,
@@ -188,7 +188,7 @@ pub(crate) fn event(number: u32, summary: &str) -> cloud::Event {
     }
 }
 
-/// Runs the receivers: one path accepts, all others refuse permanently.
+/// Runs the receivers: one path accepts, all others reject permanently.
 pub(crate) async fn receive(listener: TcpListener, refusal: &'static str) {
     let mut connections = JoinSet::new();
     while let Ok((mut client, _)) = listener.accept().await {

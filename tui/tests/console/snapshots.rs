@@ -1,8 +1,8 @@
 //! Snapshots of every screen and dialog: the text at each size, and the style of each cell.
 //!
 //! They are drawn from the real service in this process with a fixed clock. The file of a scene
-//! contains its text at each size, then a grid of letters for its styles. The test checks that
-//! themes differ only in their styles, which are recorded in `themes.snap`. `just snapshots`
+//! contains its text at each size, followed by a grid of letters for its styles. The test checks
+//! that themes differ only in their styles, which are recorded in `themes.snap`. `just snapshots`
 //! rewrites the files after an intended change; a reviewer reads the diff.
 
 mod hostile;
@@ -75,7 +75,7 @@ async fn draw(
     at_size(console, columns, rows).await;
     let mut styles = grid(console.buffer());
     if matches!(setting, Setting::Lost | Setting::Refused) {
-        // The length of the banner depends on why the connection was lost.
+        // The length of the banner depends on the reason for the lost connection.
         let banner = |row: &str| !row.is_empty() && row.trim_matches('c').is_empty();
         let rows = styles
             .lines()
@@ -148,11 +148,11 @@ async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
     without_chance(&screen)
 }
 
-/// Text before the time of the last update.
+/// Text in front of the time of the last update.
 const HEARD: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
 
-/// Replaces what differs between runs: the reason and time of a lost connection, and the port of
-/// the service.
+/// Replaces text that differs between runs: the reason and time of a lost connection, and the port
+/// of the service.
 fn without_chance(screen: &str) -> String {
     let mut out = String::new();
     for line in screen.lines() {

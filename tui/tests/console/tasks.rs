@@ -63,7 +63,7 @@ mod against_the_service {
                 press(&mut console, "2").await;
                 press(&mut console, "a").await;
             }
-            // As a person would, waits for the screen before each key.
+            // Waits for the screen before each key, as a person would.
             for key in stepped(keys) {
                 press(&mut console, &key).await;
             }

@@ -12,7 +12,7 @@ async fn trigger_test_reports_and_links_past_matches() {
         "would have matched 40 occurrences in the last 24 h (now: 40)",
     );
     assert_shows(&screen, "40 were looked at");
-    // A longer period is another test on the same page.
+    // A longer period starts another test on the same page.
     let screen = press(&mut console, "+").await;
     assert_shows(&screen, "in the last 7 days");
     let screen = press(&mut console, "<Tab><Enter>").await;

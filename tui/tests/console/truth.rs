@@ -1,4 +1,4 @@
-//! Correctness of the filters of every list, of totals and of reasons, and refusal before a
+//! Correctness of list filters, totals and reasons, and rejection of invalid changes before a
 //! question is asked.
 
 #[cfg(feature = "embedded")]
@@ -25,7 +25,7 @@ mod against_the_service {
             if !screen.contains("zzzz") {
                 continue;
             }
-            // Events and deliveries can have any field; there the service warns.
+            // Events and deliveries can have any field, so the service warns instead.
             let said = if place.starts_with(" Deliveries") {
                 "no event has a field `zzzz`"
             } else {
@@ -94,7 +94,7 @@ mod against_the_service {
         let mut console = real.console().await;
         press(&mut console, "4").await;
         press(&mut console, "n").await;
-        // Typed faster than the check's delay, with the answer typed ahead.
+        // Typed faster than the validation delay, with the answer typed ahead.
         let screen = press(&mut console, "hook<Tab><Tab>ftp://x<C-s>y").await;
         assert!(!screen.contains("Create destination"), "{screen}");
         assert_shows(&screen, "✗");

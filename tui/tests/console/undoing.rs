@@ -101,7 +101,7 @@ mod against_the_service {
         until(&mut console, "undone: 2 events acknowledged").await;
         assert_eq!(acknowledged(&real).await, 0);
         assert_eq!(deliveries(&real).await, before);
-        // With updates, undoing asks first, because it sends them again.
+        // Undoing an update asks first, because it sends updates again.
         press(&mut console, "a").await;
         until(&mut console, "Sends about 2 updates to pager.").await;
         press(&mut console, "y").await;

@@ -8,7 +8,7 @@ pub(super) mod against_the_service {
     use super::super::{flows::assert_shows, *};
     use crate::backend::Real;
 
-    /// Starts a service on which this rule, for every disk, notifies an unreachable receiver.
+    /// Starts a service on which this rule notifies an unreachable receiver of every disk.
     pub(crate) async fn with_rule(rule: &Value) -> Real {
         let real = Real::start().await;
         let mut api = Api::connect(real.options(real.address)).await.unwrap();

@@ -15,13 +15,9 @@ use crate::{
     output, ready,
 };
 
-/// Page size of list requests.
 const PAGE: i32 = 1_000;
 
 /// Prints the selected entries, newest first.
-///
-/// # Errors
-/// Returns an error if there is no key, or the service is unreachable or rejects the request.
 pub(crate) async fn run(
     arguments: AuditArguments,
     settings: &Settings,

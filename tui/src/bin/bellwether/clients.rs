@@ -27,13 +27,8 @@ use crate::{
 
 /// Timeout for connecting, and for each call.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// Page size of list requests.
 const PAGE: i32 = 1_000;
 
-/// Runs a `client` command.
-///
-/// # Errors
-/// Returns an error if there is no key, or the service is unreachable or rejects the request.
 pub(crate) async fn run(
     command: ClientCommand,
     settings: &Settings,
@@ -167,7 +162,6 @@ pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Conn
     open(address, settings, |endpoint| endpoint).await
 }
 
-/// Returns the failure for an unreachable service.
 pub(crate) fn away(address: &str, why: &str) -> Failure {
     Failure::away(format!(
         "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
@@ -264,7 +258,6 @@ fn line(client: &wire::Client) -> String {
     format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}{kept}")
 }
 
-/// Returns a client's role as written in commands.
 pub(crate) fn role_word(client: &wire::Client) -> String {
     let name = client.role().as_str_name();
     name.trim_start_matches("ROLE_").to_lowercase()
@@ -310,7 +303,6 @@ pub(crate) fn refused(status: Status) -> Failure {
     }
 }
 
-/// Adds the key, if there is one, to every call.
 #[derive(Debug, Clone)]
 pub(crate) struct Bearer(Option<MetadataValue<Ascii>>);
 

@@ -54,14 +54,11 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A part of the program, by the settings that it needs. Each part also needs those of the parts
-/// before it.
+/// A part of the program. Each part uses its settings and those of the parts above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// A command or console that uses a running service.
     Client,
     Store,
-    /// A service.
     Service,
 }
 
@@ -104,19 +101,19 @@ pub(crate) struct Settings {
     pub(crate) is_ascii: bool,
     /// Background of the terminal, if a variable specifies it.
     pub(crate) background: Option<Background>,
-    /// Key bindings of the console.
     pub(crate) keys: Keymap,
     pub(crate) editor: String,
     pub(crate) log_format: LogFormat,
     pub(crate) log_filter: Targets,
     pub(crate) tls: TlsSettings,
-    /// Whether unencrypted listening on non-loopback addresses is allowed.
+    /// Whether unencrypted listeners are allowed on non-loopback addresses.
     pub(crate) insecure: bool,
     /// Warnings for the log about parts of the configuration file that other users can read.
     pub(crate) loose: Vec<String>,
     /// Errors in settings of parts that may not run.
     pub(crate) unusable: Vec<(Part, ConfigError)>,
-    /// All given settings, in the order read; later ones override earlier ones.
+    /// All settings from the file, variables and flags, in the order read; later ones override
+    /// earlier ones.
     pub(crate) given: Vec<Given>,
     #[cfg(feature = "embedded")]
     pub(crate) service: service::ServiceSettings,
@@ -138,7 +135,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Returns the start of a message about the setting.
+    /// Returns the prefix of messages about the setting.
     fn named(&self, key: &str) -> String {
         match self {
             Self::File(path) => format!("{key} (in {})", path.display()),
@@ -208,7 +205,6 @@ pub(crate) enum KeySource {
 }
 
 impl KeySource {
-    /// Whether the source is the default.
     pub(crate) fn is_unsaid(&self) -> bool {
         *self == Self::DataDir
     }
@@ -283,7 +279,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Applies conventional variables of terminal programs, such as `NO_COLOR`.
+    /// Applies conventional terminal variables such as `NO_COLOR`.
     fn take_conventions(&mut self, variables: &Variables) {
         let message = |name| variables.get(name).filter(|text| !text.is_empty());
         if message("NO_COLOR").is_some() {

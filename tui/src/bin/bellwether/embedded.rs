@@ -27,19 +27,18 @@ use crate::{
     version,
 };
 
-/// Time limit for restarting the service after the database lost commits.
+/// Time limit for restarting the service after the database has lost commits.
 const AGAIN_TIME_MAX: Duration = Duration::from_secs(120);
 const AGAIN_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parts {
-    /// Backend and gateway, connected without a socket.
     Both,
     Backend,
     Gateway,
 }
 
-/// The parts of the service that run in this process, with bound listeners.
+/// The parts of the service in this process, with bound listeners.
 pub(crate) struct Service {
     backend: Option<Backend>,
     gateway: Option<Gateway>,
@@ -49,7 +48,7 @@ pub(crate) struct Service {
     traces: Option<Exporting>,
 }
 
-/// In-process calls of the gateway to a backend in the same process.
+/// Calls the backend in this process directly, without HTTP.
 #[derive(Debug)]
 struct PastHttp(server::Direct);
 
@@ -152,7 +151,6 @@ impl Service {
         Ok(service)
     }
 
-    /// Returns the addresses of the parts.
     pub(crate) fn ready(&self) -> Addresses {
         let rest = self.gateway.as_ref().map(Gateway::addr);
         let grpc = self.backend.as_ref().map(Backend::grpc_addr);

@@ -69,12 +69,10 @@ impl Failure {
         Self::with(ExitStatus::Negative, sentence)
     }
 
-    /// Returns the failure for an unreachable service.
     pub(crate) fn away(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Away, sentence)
     }
 
-    /// Returns the failure for a rejected key, or a role without the permission.
     pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::NotAllowed, sentence)
     }
@@ -84,7 +82,6 @@ impl Failure {
         Self::new("")
     }
 
-    /// Returns the failure for an invalid argument or setting.
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
         Self::with(ExitStatus::Usage, sentence)
     }

@@ -16,9 +16,6 @@ pub(crate) fn to_standard_error(settings: &Settings) {
 }
 
 /// Appends log lines to a file.
-///
-/// # Errors
-/// Returns an error if the file cannot be opened.
 #[cfg(feature = "embedded")]
 pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
     let file = plain_file::append(path)
@@ -36,7 +33,7 @@ where
         LogFormat::Json => json(writer),
     };
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
-    // The command sets it once; a second call would fail and change nothing.
+    // Called once per process; a second call would fail and change nothing.
     drop(tracing::subscriber::set_global_default(subscriber));
     for message in &settings.loose {
         tracing::warn!("{message}");

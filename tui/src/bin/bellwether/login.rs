@@ -76,8 +76,8 @@ pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(
     writeln!(out, "{message}").map_err(|error| mute(&error))
 }
 
-/// Requests the sign-in settings of the service. The connection must be one on which a key may
-/// travel, since a token will.
+/// Requests the sign-in settings of the service. The connection must be secure enough to send a
+/// token over.
 async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Failure> {
     let unreachable =
         |error: tonic::transport::Error| away(address, &bellwether_tui::why_unreachable(&error));
@@ -89,7 +89,6 @@ async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Fa
     Ok(message.map_err(refused)?.into_inner())
 }
 
-/// Returns the failure for a closed standard output.
 fn mute(error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot write the answer: {error}"))
 }

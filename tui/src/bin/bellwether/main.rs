@@ -39,7 +39,7 @@ use crate::{
     failure::Failure,
 };
 
-/// Most of what an event allocates is freed by another thread, which mimalloc does without a lock.
+/// Most memory of an event is freed by another thread, which mimalloc does without a lock.
 /// `docs/benchmarks.md` compares it with glibc's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -83,7 +83,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Some(command) => Box::pin(carry_out(command, &settings)).await,
         }
     });
-    // Threads that wait for the disk or the keyboard do not delay the exit.
+    // Threads that wait for the disk or the keyboard must not delay the exit.
     runtime.shutdown_background();
     done
 }
@@ -216,8 +216,7 @@ async fn console(
 fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     if is_only_console {
-        // One thread serves the connection beside the main loop; a second one would only cause
-        // wake-ups.
+        // One worker thread serves the connection; a second one would only cause wake-ups.
         threads.worker_threads(1);
     }
     threads
@@ -226,7 +225,7 @@ fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::new(format!("cannot start threads: {error}")))
 }
 
-/// Prints the given settings with their sources; all of them have been validated.
+/// Prints the settings with their sources; all of them have been validated.
 fn show_config(settings: &Settings) -> Result<(), Failure> {
     tls::check(settings)?;
     let lines = settings.in_force().into_values().map(|given| {
@@ -239,7 +238,6 @@ fn show_config(settings: &Settings) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the environment variables whose name and value are valid Unicode.
 fn variables() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

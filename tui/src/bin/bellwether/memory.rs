@@ -1,17 +1,15 @@
 //! Protection and size of this process's memory.
 
-/// Disables core dumps of this process, whatever collects them, and access of the user's other
-/// programs to its memory, which contains keys, tokens and secrets. Child processes, such as an
-/// editor, are not affected.
+/// Disables core dumps of this process, and access to its memory by other programs of the user: it
+/// contains keys, tokens and secrets. Child processes, such as an editor, are not affected.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_to_itself() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-    // A kernel that refuses this is no reason not to run.
+    // Not fatal if the kernel refuses.
     let _refused = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Only Linux supports this.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_to_itself() {}
 
@@ -19,10 +17,9 @@ pub(crate) fn keep_to_itself() {}
 /// with a few rows some 20 MiB larger. Child processes, such as an editor, inherit that.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_small() {
-    // Without it, the process is only larger.
+    // Best effort: on failure, the process only uses more memory.
     let _refused = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// Only Linux supports this.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_small() {}

@@ -18,7 +18,6 @@ use crate::{
     key, output, sign_ins, tls,
 };
 
-/// A screen to draw once instead of opening the console.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) screen: String,
@@ -80,7 +79,7 @@ pub(crate) fn reach(
     Ok(options)
 }
 
-/// Re-reads the key from its source, so that an open console notices a renewed or new sign-in.
+/// Re-reads the key from its source, so that an open console picks up a renewed or new sign-in.
 fn renewal(settings: &Settings, address: &str) -> Renewal {
     let found = Arc::new((settings.clone(), address.to_owned()));
     Renewal::new(move || {
@@ -113,7 +112,7 @@ async fn open(
     if far {
         options.renewal = Some(renewal(settings, address));
         if let Some(message) = tls::loose_key(settings) {
-            // The message appears in the terminal after the console has closed.
+            // Visible after the console has closed.
             drop(writeln!(io::stderr(), "bellwether: {message}"));
         }
         let others = settings.contexts.iter();
@@ -144,7 +143,7 @@ async fn open(
     match frame {
         None if plain => {
             let standing = bellwether_tui::run_plain(options).await.map_err(failed)?;
-            // The operator has seen the status on the screen.
+            // The operator has already seen the status on the screen.
             if io::stdin().is_terminal() {
                 return Ok(None);
             }
@@ -157,12 +156,12 @@ async fn open(
     Ok(None)
 }
 
-/// Draws one frame. Fails if the frame does not show the service's data.
+/// Draws one frame. Fails if it shows no data from the service.
 async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
-    // A frame is UTF-8 text, regardless of the terminal.
+    // A frame is UTF-8 text, whatever the terminal supports.
     options.is_ascii = false;
     if frame.svg {
-        // An image has full colour depth, regardless of the terminal.
+        // An image has full colour depth, whatever the terminal supports.
         options.depth = Depth::Full;
     }
     let Size { columns, rows } = frame.size;
@@ -195,7 +194,6 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     output::write(&format!("{json}\n"))
 }
 
-/// Returns the exit status for the state of the service.
 fn outcome(standing: ServiceStatus) -> Result<(), Failure> {
     match standing {
         ServiceStatus::Up => Ok(()),

@@ -24,18 +24,16 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Escapes characters in JSON that JSON permits but that affect a terminal or the reading order, or
-/// are invisible: U+007F and C1 controls, bidirectional marks, invisible characters, and excess
+/// Escapes characters that JSON permits, but that are invisible or affect the terminal or the
+/// reading order: U+007F and C1 controls, bidirectional marks, invisible characters, and excess
 /// combining marks.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for (character, seen) in seen(json) {
         match (character, seen) {
-            // White space between the values of a document.
             ('\n' | '\t' | '\r', _) | (_, Seen::Plain) => out.push(character),
             (_, Seen::Hidden | Seen::Surplus) => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
-                    // Writing to a string does not fail.
                     let _ = write!(out, "\\u{unit:04x}");
                 }
             }

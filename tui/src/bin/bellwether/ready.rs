@@ -20,7 +20,6 @@ const NOTE_BYTES_MAX: u64 = 4 * 1024;
 #[cfg(feature = "embedded")]
 const DRAFT_FILE: &str = "addresses.json.new";
 
-/// Addresses of a service; `None` for parts that do not run.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Addresses {
     ready: bool,
@@ -53,7 +52,7 @@ impl Addresses {
         serde_json::to_string(self).expect("texts are JSON")
     }
 
-    /// Recreated on each write, so that a symbolic link with its name is not followed.
+    /// Recreates the file on each write, so that a symbolic link with its name is not followed.
     fn write(&self, data_dir: &Path) -> io::Result<()> {
         let (note, draft) = (data_dir.join(ADDRESS_FILE), data_dir.join(DRAFT_FILE));
         match fs::remove_file(&draft) {
@@ -86,10 +85,10 @@ impl Addresses {
     }
 }
 
-/// Returns the gRPC address to connect to: the configured one, else that of the service on the data
-/// folder, else the default.
+/// Returns the gRPC address to connect to: the configured one, else that of the service that uses
+/// the data folder, else the default.
 pub(crate) fn grpc_address(settings: &Settings) -> String {
-    // A service that listens on all interfaces is reachable by loopback.
+    // A service that listens on all interfaces is reachable on loopback.
     let from_here = |address: String| {
         let address = address.replace("//0.0.0.0:", "//127.0.0.1:");
         address.replace("//[::]:", "//[::1]:")

@@ -19,11 +19,6 @@ use crate::{
 };
 use bellwether_tui::api::{Api, CallError, CallErrorKind};
 
-/// Runs a command.
-///
-/// # Errors
-/// Returns an error if the service is unreachable or rejects the request, or the result is
-/// negative.
 pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Failure> {
     match command {
         Script::Get(arguments) => resources::get(arguments, connect(settings).await?).await,

@@ -35,8 +35,8 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
         metrics = ready.metrics.as_deref(),
         "serving"
     );
-    // The listeners are bound, and their loops start with the first poll below: a client that reads
-    // the line and connects immediately is served.
+    // The listeners are bound and start to accept below: a client that reads the line and connects
+    // immediately is served.
     writeln!(io::stdout(), "{}", ready.line())
         .map_err(|error| Failure::new(format!("cannot write the ready line: {error}")))?;
     Notifier::ready();
@@ -76,7 +76,6 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// Replaces the default actions of the signals.
     fn listen() -> Result<Self, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
 

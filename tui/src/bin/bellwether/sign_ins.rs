@@ -12,7 +12,7 @@ pub(crate) use self::{
 };
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
-/// Whether a sign-in is stored for this address, and no key is set explicitly.
+/// Whether a sign-in is stored for this address and no key is set explicitly.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
     let kept = TokenFile::of(settings).and_then(|kept| kept.get(address));
     settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::time;
 
-/// Sends nothing without a service manager.
+/// Notifies the service manager; does nothing without one.
 pub(crate) struct Notifier {
     /// Interval between watchdog pings; `None` if the manager has no watchdog.
     pulse: Option<Duration>,
@@ -22,7 +22,7 @@ impl Notifier {
         send(&[NotifyState::Ready]);
     }
 
-    /// Reports a reload, which [`Self::ready`] ends.
+    /// Reports the start of a reload; [`Self::ready`] reports its end.
     pub(crate) fn reloading() {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => send(&[NotifyState::Reloading, now]),

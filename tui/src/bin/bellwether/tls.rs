@@ -18,7 +18,6 @@ use crate::config::{ConfigError, Settings};
 
 pub(crate) const CERTIFICATES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// A custom verifier of the service's certificate; `None` for the default one.
 pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
 
 /// Returns the TLS configuration for connecting to a service: trusts the authorities and
@@ -62,7 +61,6 @@ fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     Ok(Arc::new(verifier))
 }
 
-/// Returns a warning if other users have access to the key of the client certificate.
 pub(crate) fn loose_key(settings: &Settings) -> Option<String> {
     Pair::of_caller(&settings.tls)?.loose()
 }

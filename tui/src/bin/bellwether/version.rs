@@ -21,7 +21,7 @@ fn describe() -> String {
         Some("true") => ", changed since",
         _ => "",
     };
-    // A build without git has a placeholder instead of the commit.
+    // Builds without git have a placeholder instead of the commit.
     let is_commit = commit.bytes().all(|it| it.is_ascii_hexdigit());
     let origin = if is_commit {
         format!("{} of {date}{changed}", commit.get(..12).unwrap_or(commit))

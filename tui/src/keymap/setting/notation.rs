@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::{Keys, chord};
 use crate::limits;
 
-/// Names of keys that are not a single character. Of several names for a key, the first is written.
+/// Names of keys other than single characters. If a key has several names, the first is displayed.
 const NAMED: [(&str, KeyCode); 22] = [
     ("enter", KeyCode::Enter),
     ("return", KeyCode::Enter),

@@ -35,7 +35,7 @@ pub(crate) struct EventBulk {
     named: Vec<String>,
     /// The undo of each id's change.
     before: Vec<StatusChange>,
-    /// Whether it sends no updates.
+    /// Whether updates are not sent.
     pub(crate) is_quiet: bool,
     pub(crate) found: Option<i64>,
     /// Number of ids processed, with or without success.
@@ -133,7 +133,7 @@ impl EventBulk {
         DoneEvents::new(groups, self.closes(), if sends { sent } else { 0 })
     }
 
-    /// Returns why an occurrence needs no change, if so.
+    /// Returns the reason if an occurrence needs no change.
     fn needless(&self, row: &EventRow) -> Option<&'static str> {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
@@ -295,7 +295,6 @@ impl EventBulk {
         !matches!(self.transition, EventTransition::Note(_))
     }
 
-    /// Returns the verb for the message about an empty selection.
     pub(crate) fn infinitive(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledge",

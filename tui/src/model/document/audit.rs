@@ -19,10 +19,9 @@ use crate::{
     theme::Token,
 };
 
-/// Lines shown of a change.
+/// Limit on the lines shown of a change.
 const LINES: usize = 40;
 
-/// Writes the restriction of the list.
 pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, the newest first.");
     for (kind, name) in asked.kinds.iter().zip(&asked.names) {
@@ -96,7 +95,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     }
 }
 
-/// Whether the entry is about a test message; its reason contains what was tested and the outcome.
+/// Whether the entry is about a test message; its reason describes the test and the outcome.
 fn is_test(row: &AuditEntry) -> bool {
     row.method.ends_with("/TestDestination") && row.kind == "delivery" && !row.reason.is_empty()
 }

@@ -13,7 +13,7 @@ use crate::{
     theme::Token,
 };
 
-/// Lines shown of the difference between two tests.
+/// Limit on the lines shown of the difference between two tests.
 const LINES: usize = 12;
 
 pub(super) fn request(into: &mut Document, form: &Form) {

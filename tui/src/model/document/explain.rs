@@ -301,7 +301,6 @@ fn folded(into: &mut Document, rule: &RuleExplanation) {
     );
 }
 
-/// Returns the first comparison that is false.
 fn failed(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
     if clause.result == Some(true) || clause.unknown {
         return None;

@@ -64,7 +64,6 @@ fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
     into.line(line);
 }
 
-/// Formats `open 38 min`, or how long it lasted.
 fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     let start = occurrence.start_time;
     let lasted = |end: i64| duration(end.saturating_sub(start).max(0));
@@ -88,7 +87,6 @@ fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     }
 }
 
-/// Describes who responds to it.
 fn holder(occurrence: &Occurrence) -> (Token, String) {
     let acknowledged = occurrence.acknowledged == Some(true);
     let mut history = occurrence.history.iter().rev();
@@ -105,7 +103,7 @@ fn holder(occurrence: &Occurrence) -> (Token, String) {
     }
 }
 
-/// Describes which receivers were notified and which were not, each by its newest message.
+/// Describes the receivers that were notified and those that were not, each by its newest message.
 fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(Token, String)> {
     let Some(found) = &explanation.value else {
         let words = match &explanation.failure {
@@ -181,7 +179,7 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
     }
 }
 
-/// Returns the kind of an entry; a decision has not notified anyone yet.
+/// Returns the kind of an entry. A decision has not notified anyone yet.
 fn kind_word(entry: &TimelineEntry) -> &str {
     if entry.text.starts_with("decided") {
         "decided"

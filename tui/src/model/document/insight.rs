@@ -18,7 +18,6 @@ use crate::{
 const NAME: usize = 24;
 const COLUMNS: [&str; 6] = ["sent", "acked", "soon", "unacted", "night", "skipped"];
 
-/// Returns the subject of the rows.
 pub(super) fn by(by: NoiseBy) -> &'static str {
     match by {
         NoiseBy::Unspecified | NoiseBy::Rule => "rule",
@@ -109,7 +108,8 @@ fn numbers(row: &NoiseRow) -> String {
     cells.concat()
 }
 
-/// The link of a row: the form of the resource, in which the noise is reduced, or the events of the name.
+/// Returns the link of a row: the form of the resource, where the noise can be reduced, or the
+/// events of the name.
 fn link(by: NoiseBy, name: &str) -> Option<Link> {
     let kind = match by {
         _ if name.is_empty() => return None,

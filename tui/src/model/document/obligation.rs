@@ -12,7 +12,6 @@ use crate::{
     theme::Token,
 };
 
-/// Writes the restriction of the list.
 pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
     let message = "Outstanding resolutions: receivers that were notified of the opening and not yet of the closing.";
     into.text(Token::Dim, 0, message);
@@ -50,7 +49,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
             span(Token::Link, &first.summary),
         ];
         into.linked(line, Link::Go(Route::Event(first.occurrence_id.clone())));
-        // Those of one decision have the same time, and arrive in random order.
+        // Entries of one decision have the same time and arrive in random order.
         let mut of_event: Vec<_> = of_event.iter().collect();
         of_event.sort_by_key(|row| {
             let decided = Reverse(millis(row.notify_time.as_ref()));

@@ -94,7 +94,6 @@ fn methods(into: &mut Document, found: &TestContactResponse) {
     }
 }
 
-/// Writes the messages of a rule, one per destination.
 pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
     for warning in &found.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
@@ -309,7 +308,7 @@ fn show_preview(into: &mut Document, preview: &RulePreview) {
     for warning in &preview.warnings {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
-    // In the default document, the rule's message is deeply nested.
+    // Values in the rule's message are deeply nested in the default document.
     let rendered = preview.rendered.as_ref().map_or(Value::Null, structure);
     let body = rendered.get("body").and_then(Value::as_str);
     let document = body.and_then(|body| serde_json::from_str::<Value>(body).ok());

@@ -11,7 +11,6 @@ use crate::{
     theme::Token,
 };
 
-/// Days in the chart.
 const DAYS: usize = 30;
 /// Width of names, in cells.
 const NAME: usize = 14;

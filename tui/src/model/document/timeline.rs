@@ -105,7 +105,7 @@ pub(super) fn write(
     sightings(into, model, occurrence);
 }
 
-/// Writes how often it was seen and when last; the times of the others are not stored.
+/// Writes the number of sightings and the last one; times of earlier ones are not stored.
 fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {

@@ -78,7 +78,6 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     into.field("id", Token::Text, &delivery.id);
 }
 
-/// Writes its state and its event.
 fn standing(into: &mut Document, model: &Model, delivery: &Delivery) {
     let resent = millis(delivery.retry_time.as_ref());
     let resent = resent.map_or_else(String::new, |ms| format!(", resent {}", model.moment(ms)));
@@ -143,7 +142,6 @@ pub(super) fn request(into: &mut Document, it: &RequestTranscript) {
     sent(into, &line, &it.headers, &it.body);
 }
 
-/// Writes the durations of the phases of an exchange.
 pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
     let opened = [
         ("name", &times.resolve),

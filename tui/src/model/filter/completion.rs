@@ -10,12 +10,11 @@ use bellwether_proto::{
 use super::FIELDS;
 use crate::data::{EventRow, Word as _};
 
-/// Limit on the proposals.
 const MOST: usize = 5;
 /// Prefixes that are not part of a field's name.
 const BEFORE: [&str; 1] = ["has:"];
 
-/// The word at the end of the text, and its possible replacements.
+/// The word at the end of the text, and its possible completions.
 pub(crate) struct Completion<'a> {
     pub(crate) typed: &'a str,
     pub(crate) words: Vec<String>,
@@ -23,7 +22,7 @@ pub(crate) struct Completion<'a> {
 
 /// Returns completions from the common fields and the rows held.
 pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Completion<'a>> {
-    // Quoted text is not completed.
+    // No completion within quotes.
     if text.matches('"').count() % 2 == 1 {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Filters of lists that are held completely, in the common filter language: words search the
-//! visible text, comparisons check columns and fields.
+//! Filters of lists that the console holds completely, in the common filter language: words search
+//! the visible text, comparisons check columns and fields.
 
 use std::collections::HashMap;
 
@@ -17,9 +17,9 @@ pub(crate) trait Fields {
 #[derive(Clone, Debug)]
 pub(crate) enum HeldFilter {
     All,
-    /// Rows that contain this text, in lower case.
+    /// Matches rows that contain this text, in lower case.
     Text(String),
-    /// Rows for which the condition is true, with its compiled regular expressions.
+    /// Matches rows for which the condition is true, with its compiled regular expressions.
     Clause(Clause, HashMap<String, Regex>),
 }
 
@@ -39,7 +39,7 @@ impl HeldFilter {
         let parsed = match filter::parse(text, Some(clock.now())) {
             Ok(parsed) => parsed,
             Err(fault) if text.contains(OPERATORS) => return Err(fault),
-            // Not a condition, such as an address or a channel; searched as text.
+            // Not a condition but, for example, an address or a channel; searched as text.
             Err(_) => return Ok(Self::Text(text.to_lowercase())),
         };
         if let Some(fault) = unknown(&parsed.clause, known) {
@@ -73,7 +73,7 @@ impl HeldFilter {
     }
 }
 
-/// Returns the first field that the list does not have, with a message.
+/// Returns an error for the first field that the list does not have.
 fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
     if filter::is_search(clause) {
         return None;

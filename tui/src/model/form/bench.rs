@@ -21,9 +21,9 @@ pub(crate) struct Bench {
     pub(crate) shown: usize,
     /// The test in flight, and the version tested.
     pub(crate) waiting: Option<(Ticket, u64)>,
-    /// The stored event to use; empty for the sample.
+    /// Id of the stored event to use; empty for the sample.
     pub(crate) event_id: String,
-    /// Whether it is shown instead of the form, if there is no room for both.
+    /// Whether it is shown instead of the form when there is no room for both.
     pub(crate) is_open: bool,
 }
 
@@ -148,7 +148,7 @@ impl Form {
     }
 
     /// Records the result of a test, and returns whether it was expected. On failure, focuses the
-    /// field concerned, unless something was typed since.
+    /// field concerned, unless the form was edited since.
     pub(crate) fn tested(
         &mut self,
         ticket: Ticket,

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::model::field::TextField;
 
-/// A condition being written.
+/// A condition being edited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClauseInput {
     pub(crate) line: TextField,
-    /// The condition of the last valid line.
+    /// The condition of the last valid text.
     clause: Option<filter::Clause>,
     fault: Option<String>,
-    /// A condition without a filter, as of a newer service; it is saved unchanged.
+    /// A condition that has no filter notation, such as one of a newer service; saved unchanged.
     unknown: Option<Value>,
 }
 
@@ -47,7 +47,7 @@ impl ClauseInput {
         written.or_else(|| self.unknown.clone())
     }
 
-    /// The condition in one line, for people.
+    /// Returns the condition on one line, for display.
     pub(crate) fn in_words(&self) -> String {
         match &self.unknown {
             Some(value) => value.to_string(),
@@ -56,10 +56,10 @@ impl ClauseInput {
         }
     }
 
-    /// A condition as it is typed on one line: as JSON, or as a filter.
+    /// Parses a condition typed on one line, as JSON or as a filter.
     ///
     /// # Errors
-    /// It is neither; a sentence for people.
+    /// Returns a message for display if it is neither.
     pub(super) fn typed(text: &str) -> Result<Self, String> {
         if text.starts_with('{') {
             let read = json::from_json::<v1::Clause>(text.as_bytes());
@@ -71,19 +71,19 @@ impl ClauseInput {
         Ok(Self::of(read.clause))
     }
 
-    /// What is wrong with it; that there is none only where one is needed.
+    /// Returns the error; an empty condition is one only if it is required.
     pub(super) fn error(&self, needed: bool) -> Option<String> {
         let is_missing = needed && self.clause.is_none() && self.unknown.is_none();
         let missing = || is_missing.then(|| "a condition is needed, as severity>=error".to_owned());
         self.fault.clone().or_else(missing)
     }
 
-    /// Whether the condition cannot be shown.
+    /// Whether the condition cannot be displayed.
     pub(crate) fn is_unknown(&self) -> bool {
         self.unknown.is_some() && self.clause.is_none() && self.line.text().is_empty()
     }
 
-    /// Reads the line after an edit. A line that is not a filter leaves the condition as it was.
+    /// Parses the text after an edit. An invalid filter leaves the condition unchanged.
     pub(super) fn follow(&mut self) {
         let text = self.line.text();
         if text.trim().is_empty() {

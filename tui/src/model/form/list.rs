@@ -72,7 +72,6 @@ pub(super) fn read_maps(text: &str) -> Result<Option<Value>, String> {
     read_lines(text, SHAPE, line)
 }
 
-/// Formats `event.severity, critical=P1, *=P3`.
 fn plain_map(value: &Value) -> Option<String> {
     let from = value.get("from").and_then(Value::as_str)?;
     let mut parts = vec![from.to_owned()];

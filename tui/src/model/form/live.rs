@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Live {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
-    /// The last response, kept until the next one.
+    /// The last response, shown until the next one.
     pub(crate) made: Option<Result<Made, Failure>>,
 }
 
@@ -64,7 +64,7 @@ impl Live {
     pub(super) fn typed(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
-        // An outdated number is misleading, so it is removed; messages stay until replaced.
+        // An outdated number is misleading and is removed; messages stay until replaced.
         self.made
             .take_if(|made| matches!(made, Ok(Made::Matching(_))));
     }

@@ -120,7 +120,7 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
     assert!(form.is_shown(section) && !form.is_shown(interval));
     assert!(form.filled(section).is_empty());
-    // Moving between fields stops at headings and skips collapsed fields.
+    // Moving between fields stops at headings, and skips collapsed fields.
     form.focus = section;
     form.step(true);
     assert_eq!(form.focus, at(&form, "#gather"));

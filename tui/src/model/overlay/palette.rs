@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Palette {
     pub(crate) field: TextField,
     pub(crate) cursor: usize,
-    /// Whether it lists only what can be done on this screen: the help.
+    /// Whether only actions available on this screen are listed: the help.
     pub(crate) here: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Palette {
 pub(crate) struct Item {
     pub(crate) title: String,
     pub(crate) keys: String,
-    /// Why it is currently unavailable.
+    /// The reason why it is unavailable.
     pub(crate) refusal: Option<String>,
     /// Heading of its section in the help.
     pub(crate) section: Option<&'static str>,
@@ -42,7 +42,7 @@ pub(crate) struct Item {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PaletteTarget {
     Act(Action),
-    /// Opens a page and takes an action there.
+    /// Opens a page and performs an action there.
     ActOn(Route, Action),
     Go(Route),
     Look(Theme),
@@ -52,7 +52,7 @@ pub(crate) enum PaletteTarget {
     Context(String),
     Filter(String),
     List(Route, String),
-    /// Silences the events that match a filter, until an end as typed.
+    /// Silences the events that match a filter until the typed end.
     Silence(String, String),
     /// Continues in the palette with this text.
     Type(String),

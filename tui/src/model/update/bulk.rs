@@ -250,7 +250,7 @@ fn abandon(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the change that waits for this response.
+/// Takes the bulk change that waits for this response.
 fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     let waits =
         |overlay: &mut Overlay| matches!(overlay, Overlay::Bulk(it) if it.waiting == Some(ticket));

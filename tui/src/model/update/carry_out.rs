@@ -9,7 +9,7 @@ use crate::{
     theme::Token,
 };
 
-/// Executes an action. The only place that sends writes.
+/// Executes an action. Apart from bulk changes, all writes are sent here.
 pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),

@@ -1,4 +1,4 @@
-//! Data of the overview's charts: statistics, and the most frequent open events.
+//! Data for the overview's charts: statistics, and the most frequent open events.
 
 use bellwether_proto::v1;
 
@@ -9,7 +9,6 @@ use crate::{
     model::{Model, message::Effect, reply_purpose::ReplyPurpose},
 };
 
-/// Groups shown in the overview.
 const GROUPS: i32 = 50;
 const NAME: &str = "name";
 const HOST: &str = "host";
@@ -49,7 +48,7 @@ pub(super) fn statistics(
     answer: Answer,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    // Another period was requested in the meantime.
+    // The period was changed in the meantime.
     if model.store.wall.waiting != Some(ticket) {
         return false;
     }
@@ -81,7 +80,7 @@ pub(super) fn noisiest(
     }
     let found = match message(answer) {
         Ok(found) => Some(found),
-        // An older service does not support it.
+        // Not supported by older services.
         Err(failure) if failure.kind == FailureKind::Unsupported => None,
         Err(failure) => return model.store.wall.set(Err(failure), model.now_ms),
     };

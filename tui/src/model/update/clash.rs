@@ -56,7 +56,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     })));
 }
 
-/// Applies the choice; the draft is kept until it is stored or discarded.
+/// Applies the choice. The draft is preserved until it is stored or discarded.
 pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
     let Clash {
         mine, theirs, etag, ..

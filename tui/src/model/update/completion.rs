@@ -7,9 +7,9 @@ use crate::{
     model::{Model, field::TextField, filter::completion::of_events, form::Input},
 };
 
-/// Limit on the proposals.
+/// Limit on the completions.
 const MOST: usize = 8;
-/// Beginnings of a tag before the name of a variable, longest first.
+/// Openings of a tag before the name of a variable, longest first.
 const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];
 /// Placeholder at the end of variables that accept any key.
 const ANY_KEY: &str = "KEY";
@@ -77,7 +77,7 @@ fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
     };
     let goes_on = |name: &String| name.len() > typed.len() && name.starts_with(typed);
     let words: Vec<String> = names.into_iter().filter(goes_on).take(MOST).collect();
-    // Only a tag with a single name certainly ends after it.
+    // Only a tag that consists of one name is certain to end after it.
     let end = match *opening {
         _ if !before.is_empty() => "",
         "{%" => "",
@@ -100,7 +100,7 @@ pub(super) fn complete(model: &mut Model) -> bool {
         let text = typed(model)?.text();
         let kept = &text[..text.len() - it.typed];
         let word = it.words.first()?;
-        // A key must still be typed.
+        // A key must follow.
         let end = if word.ends_with('.') { "" } else { it.end };
         Some(format!("{kept}{word}{end}"))
     });

@@ -1,5 +1,5 @@
-//! Confirmations of changes, with their effects. Only changes that can be undone, and that do not
-//! notify anyone of a closing, need none.
+//! Confirmations of changes, and their effects. A change needs none if it can be undone and does
+//! not notify anyone of a closing.
 
 use bellwether_proto::v1;
 
@@ -66,7 +66,6 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     ask(model, confirm);
 }
 
-/// Asks whether to delete the selected resource, with the rules that use it.
 pub(super) fn delete(model: &mut Model) {
     let name = model.resource_name().unwrap_or_default();
     let kind = model.page.route.kind();
@@ -187,17 +186,16 @@ pub(super) fn pause(model: &mut Model) {
     ask(model, confirm.line(Token::Text, words));
 }
 
-/// Sends the deliveries waiting for the destination of the test on the screen.
+/// Sends the deliveries that wait for the destination of the test on the screen.
 pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
         return model.say(Token::Info, "nothing waits for it");
     };
-    // The page with this key shows the number and the destination.
+    // The number and the destination are on the page that offers this key.
     let done = format!("sending the {} that wait for {name}", text::grouped(count));
     carry_out(model, writing(pause_call(&name, false), done), effects);
 }
 
-/// Asks whether to send a pending notification now.
 pub(super) fn release(model: &mut Model) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Pending, &name)) else {
@@ -248,7 +246,6 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     );
 }
 
-/// Creates the chosen silence, whose counts are on the screen; asks again if it is broad.
 pub(super) fn silence(
     model: &mut Model,
     scope: &SilenceScope,
@@ -269,7 +266,7 @@ pub(super) fn silence(
     ask(model, confirm.line(Token::Dim, after));
 }
 
-/// Adds what a preview found to the question whether to save.
+/// Adds the result of a preview to the confirmation of saving.
 pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: Answer) {
     match kind {
         Kind::Silence => {
@@ -287,7 +284,7 @@ pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: Answer) {
     }
 }
 
-/// Adds what a silence covers to the question; where it is broad, a Yes allows that.
+/// Adds the scope of a silence to the confirmation; for a broad one, Yes also allows that.
 fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     let scope = SilenceScope::of_form(found);
     let mut lines = scope.lines();
@@ -329,7 +326,6 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     self::change(model, &change, (verb, done, ""), effects);
 }
 
-/// Assigns the events to the caller, or unassigns them if the caller already has them.
 pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(caller) = &model.caller else { return };
     let own = caller.name.clone();
@@ -388,7 +384,7 @@ fn change(
     };
     let done = format!("{done} {}", model.name_events(&ids));
     let back = Back::of_change(model, &ids, change);
-    // An undo would notify the receivers of a closing again, or of another opening.
+    // An undo would notify the receivers of a closing again, or of a new opening.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,

@@ -1,4 +1,4 @@
-//! Copying: the id with one key, or other forms from a menu.
+//! Copying: the id with one key, other forms from a menu.
 
 use bellwether_proto::{json, text::percent_encoded, v1};
 use prost::Name;
@@ -47,7 +47,6 @@ fn put(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
     effects.push(Effect::Copy(wanted));
 }
 
-/// Opens the menu for copying.
 pub(super) fn choose(model: &mut Model) {
     let items = model.copyable();
     if items.is_empty() {
@@ -98,7 +97,7 @@ fn pretty<M: Name>(message: &M) -> String {
 }
 
 impl Model {
-    /// Returns the id or name of what is selected or shown; empty if there is none.
+    /// Returns the id or name of the selected or shown item; empty if there is none.
     fn id_here(&self) -> String {
         match &self.page.route {
             route if route.is_list() => self.selected().unwrap_or_default(),
@@ -155,7 +154,7 @@ impl Model {
         match (&self.page.route, &self.page.content) {
             (_, Content::Event { detail, .. }) => Some(What::Text(pretty(detail.value.as_ref()?))),
             (_, Content::Delivery(delivery)) => Some(What::Text(pretty(delivery.value.as_ref()?))),
-            // A list does not hold the whole event.
+            // The rows of a list are not complete events.
             (Route::Events, _) if !id.is_empty() => Some(What::Event(id.to_owned())),
             (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(What::Text),
             (Route::Deliveries, _) => {

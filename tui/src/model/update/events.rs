@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Prompts for a note on what is marked, selected or shown.
+/// Prompts for a note on the marked, selected or shown events.
 pub(super) fn annotate(model: &mut Model) {
     let ids = model.targets();
     match ids.len() {
@@ -27,7 +27,7 @@ pub(super) fn annotate(model: &mut Model) {
 
 pub(super) const NOBODY: &str = "-";
 
-/// Prompts for the assignee of what is marked, selected or shown.
+/// Prompts for the assignee of the marked, selected or shown events.
 pub(super) fn assign(model: &mut Model) {
     let ids = model.targets();
     let before: Vec<_> = ids

@@ -237,7 +237,6 @@ pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
     }
 }
 
-/// Moves the focus to the next or the previous field.
 pub(super) fn step(model: &mut Model, forward: bool) {
     if let Some(form) = model.page.form_mut() {
         form.step(forward);
@@ -263,7 +262,6 @@ pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
     report::test_form(model, &inquiry, effects);
 }
 
-/// Selects the next older test.
 pub(super) fn flip(model: &mut Model) {
     if let Some(form) = model.page.form_mut() {
         form.bench.flip();
@@ -291,7 +289,7 @@ pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     );
 }
 
-/// Returns the draft; shows the errors if there are any.
+/// Returns the draft, or shows its errors.
 fn draft(model: &mut Model) -> Option<Object> {
     let (now_ms, zone) = (model.now_ms, model.zone.clone());
     let form = model.page.form_mut()?;
@@ -322,7 +320,7 @@ pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::go(model, route, effects);
 }
 
-/// Asks whether to save the form, once the service finds nothing wrong with it.
+/// Asks whether to save the form, after the service has validated it.
 pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(draft) = draft(model) else { return };
     let is_up = model.is_up();
@@ -391,7 +389,7 @@ pub(super) fn looked_at(
     Some(ahead)
 }
 
-/// Leaves the form; asks first if there are changes.
+/// Leaves the form, after a confirmation if it has changes.
 pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(form) = model.page.form() else {
         return;
@@ -405,8 +403,8 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Quits the console; asks first if a form on the screen or in the history has unsaved changes.
-/// Quits immediately if requested again while the question is open.
+/// Quits the console, after a confirmation if a form on the screen or in the history has unsaved
+/// changes. A second request while the question is open quits immediately.
 pub(super) fn quit(model: &mut Model) {
     model.next_context = None;
     let pages = std::iter::once(&model.page).chain(&model.back);
@@ -428,7 +426,7 @@ pub(super) fn quit(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Switches to another service; asks first if unsaved changes would be lost.
+/// Switches to another service, after a confirmation if unsaved changes would be lost.
 pub(super) fn leave_for(model: &mut Model, context: String) {
     quit(model);
     model.next_context = Some(context);
@@ -477,7 +475,7 @@ pub(super) fn picked(model: &mut Model, chosen: Vec<String>) {
     }
 }
 
-/// Requests a validation when the pause after the last key is over.
+/// Requests a validation once the pause after the last key is over.
 pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, up) = (model.now_ms, model.is_up());
     let Some(form) = model.page.form_mut() else {
@@ -502,7 +500,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Requests the service's result for the form when the pause after the last key is over.
+/// Requests the service's result for the form once the pause after the last key is over.
 pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, is_up) = (model.now_ms, model.is_up());
     let is_wide = model.size.0 >= limits::FORM_SPLIT_COLUMNS;

@@ -24,7 +24,6 @@ const FIELDS: [(char, &str); 6] = [
 ];
 const DIMENSIONS: usize = 12;
 
-/// Opens the menu of fields.
 pub(super) fn choose(model: &mut Model) {
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Count events by".to_owned(),
@@ -34,7 +33,7 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// Returns the dimensions seen, then the common fields, each with its own letter.
+/// Returns the dimensions of events seen, then the common fields, each with a unique letter.
 fn items(model: &Model) -> Vec<MenuItem> {
     let mut taken: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
     let mut items = Vec::new();
@@ -82,7 +81,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     let open_only = &mut model.store.events.filter.open_only;
     *open_only = !*open_only;
-    // The list of events is read again when it is shown.
+    // Forces the list of events to be read again when shown.
     model.store.events.generation = crate::client::Ticket(0);
     model.store.event_groups.clear();
     read(model, effects);

@@ -26,7 +26,7 @@ fn expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
     all.into_iter().flatten()
 }
 
-/// The new address contains the key.
+/// The response contains the new address with its key.
 fn address(answer: Answer) -> Result<Taken, Failure> {
     let made: v1::RotateHeartbeatKeyResponse = message(answer)?;
     Ok(Taken::Key {
@@ -74,10 +74,10 @@ pub(super) fn ask_forget(model: &mut Model) {
     }));
 }
 
-/// Returns the deletion of the typed expectation.
+/// Creates the deletion of the typed expectation.
 ///
 /// # Errors
-/// Returns a message with the valid expectations if there is no such one.
+/// Returns a message that lists the expectations if it does not exist.
 pub(super) fn forgetting(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
     let heartbeat = model.store.object(Kind::Heartbeat, name);
     let mut all = heartbeat.into_iter().flat_map(expectations);

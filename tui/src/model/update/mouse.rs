@@ -1,4 +1,4 @@
-//! Clicks and the wheel, by position. Everything can also be done by keys.
+//! Clicks and the wheel, by position. Keys can do everything too.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 
@@ -19,7 +19,7 @@ pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effec
         MouseEventKind::ScrollUp if over => key(model, KeyCode::Up, effects),
         MouseEventKind::ScrollDown => navigate::move_by(model, WHEEL_ROWS, effects),
         MouseEventKind::ScrollUp => navigate::move_by(model, -WHEEL_ROWS, effects),
-        // Questions and forms are only answered by keys.
+        // Questions and forms accept keys only.
         MouseEventKind::Down(MouseButton::Left) if !over && model.page.list.typing.is_none() => {
             model.clear_notice();
             click(
@@ -89,7 +89,7 @@ fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Selects a row; opens it when it was selected before.
+/// Selects a row, or opens it if it is already selected.
 fn list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let index = model.page.list.top + below;
     if index >= model.rows().len() {
@@ -103,7 +103,7 @@ fn list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Moves the cursor to a line; follows its link if the cursor is already there.
+/// Moves the cursor to a line, or follows its link if the cursor is already there.
 fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let at = model.page.reading.top + below;
     let lines = document::current(model).lines;

@@ -1,4 +1,4 @@
-//! Navigation between pages, back and forward, and in the list on the screen.
+//! Navigation between pages, back and forward, and within the list on the screen.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     read::refresh(model, effects);
 }
 
-/// Opens a screen in the state in which it was left: filter, order and cursor.
+/// Opens a screen as it was left, with its filter, order and cursor.
 pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     if model.page.route == route {
         return;
@@ -48,7 +48,7 @@ pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effec
     read::refresh(model, effects);
 }
 
-/// Replaces the screen by another tab of it.
+/// Replaces the screen with another of its tabs.
 pub(super) fn go_beside(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     model.page = Page::new(route);
     read::refresh(model, effects);
@@ -74,7 +74,6 @@ pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Pushes a page on the history, and clears the forward history.
 pub(super) fn push(model: &mut Model, page: Page) {
     let before = std::mem::replace(&mut model.page, page);
     model.back.push(before);
@@ -87,7 +86,7 @@ pub(super) fn push(model: &mut Model, page: Page) {
 pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(page) = model.back.pop() {
         let left = std::mem::replace(&mut model.page, page);
-        // A form that was left is discarded: its draft must not reappear unexpectedly.
+        // A form that is left is discarded: its draft must not reappear unexpectedly.
         match &left.content {
             Content::Form(_) => {}
             Content::Report(report) => {
@@ -113,8 +112,8 @@ pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Closes a finished form and opens the page of its resource, or returns to where it was opened
-/// from.
+/// Closes a finished form and opens the page of its resource, or returns to the page from which it
+/// was opened.
 pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>) {
     back(model, effects);
     let Some(route) = then else { return };
@@ -131,7 +130,7 @@ pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut V
     }
 }
 
-/// Refreshes the data of a page that is shown again; typed text is kept.
+/// Refreshes the data of a page that is shown again; preserves typed text.
 fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
     if !matches!(model.page.route, Route::Form | Route::Report) {
         read::refresh(model, effects);
@@ -166,7 +165,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             go(model, route, effects);
             model.follow.push_back(action);
         }
-        // Those are questions, which are asked where the link is opened.
+        // These prompts are opened where the link is followed.
         Link::Restore(_) | Link::Shift(..) => {}
     }
 }
@@ -177,7 +176,7 @@ pub(super) fn next_link(model: &mut Model) {
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
     let mut cursor = model.page.reading.cursor;
     if model.is_on_links() {
-        // Here the cursor stops only at links.
+        // On these pages the cursor stops only at links.
         cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
     }
     let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
@@ -259,7 +258,8 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     }
 }
 
-/// Goes to the end. Of events pages are read until there are no more, unless a key comes before.
+/// Moves to the end of the list. Events are read page by page until there are no more or a key is
+/// pressed.
 pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
     move_by(model, isize::MAX / 2, effects);
     let reading = model.store.events.waiting.is_some();
@@ -306,12 +306,10 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     }
 }
 
-/// Checks a filter for the screen.
 pub(super) fn check(model: &Model, text: &str) -> Result<(), String> {
     check_on(model, &model.page.route, text)
 }
 
-/// Checks a filter for a list.
 pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
         Route::Events => filter::events(text, &model.reader()).map(drop),
@@ -351,7 +349,7 @@ impl Model {
         }
     }
 
-    /// The selected row's id in the list on the screen.
+    /// Returns the id of the selected row in the list on the screen.
     pub(crate) fn selected(&self) -> Option<String> {
         self.page.list.selected_in(&*self.rows())
     }

@@ -1,4 +1,4 @@
-//! Handling of news from the connection: its state, responses, and changes of occurrences.
+//! Handling of news from the connection: its state, responses, and changed occurrences.
 
 use std::collections::HashSet;
 
@@ -106,7 +106,7 @@ fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
 fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     match state {
         LinkState::Connecting => {
-            // While disconnected, the reason stays on the screen.
+            // The reason stays on the screen while disconnected.
             if let Connection::Down { retry_at_ms, .. } = &mut model.link {
                 *retry_at_ms = model.now_ms;
             }
@@ -116,7 +116,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             model.link = Connection::Up;
             model.pending.clear();
             forget_waits(model);
-            // The events, and resources used by links and forms, are read at the start.
+            // Events, and the resources that links and forms use, are read at the start.
             read::events_from_the_start(model, effects);
             if model.page.route != Route::Events {
                 read::refresh(model, effects);
@@ -179,7 +179,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         }
         ReplyPurpose::List(kind, before) => listed(model, kind, before, answer, effects),
         ReplyPurpose::One(kind) => store.replace(kind, resources::got(kind, answer), now),
-        // With another filter they were asked for again meanwhile.
+        // Requested again with another filter in the meantime.
         ReplyPurpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         ReplyPurpose::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
         ReplyPurpose::DeliveryCounts { of_all } => counted(model, ticket, of_all, answer),
@@ -364,13 +364,13 @@ fn deliveries_came(
     let oldest = rows.last().map(|row| row.id.clone()).unwrap_or_default();
     let is_last = kept.last().is_none_or(|row| row.id > oldest);
     if more && store.deliveries_between.is_empty() || is_last || next.is_empty() {
-        // The rows after the last one held.
+        // The page after the last row held.
         store.deliveries_next.clone_from(&next);
     }
-    // If there is a gap between the newest page and the rows held, it is read page by page.
+    // A gap between the newest page and the rows held is read page by page.
     let between = !is_last && !meets && !next.is_empty();
     store.deliveries_between = if between { next.clone() } else { String::new() };
-    // A row newer than the end of the newest page but not on it no longer matches the filter.
+    // A newer row that is not on the newest page no longer matches the filter.
     let is_whole = next.is_empty() && (!more || !is_last);
     let is_there = |row: &v1::Delivery| {
         if more {
@@ -380,7 +380,7 @@ fn deliveries_came(
         }
     };
     rows.extend(kept.into_iter().filter(is_there));
-    // Newer ones have larger ids.
+    // Newer deliveries have larger ids.
     rows.sort_by(|one, other| other.id.cmp(&one.id));
     let touched = store.deliveries.set(Ok(rows), now);
     if between {
@@ -389,7 +389,7 @@ fn deliveries_came(
     touched
 }
 
-/// Returns an error for a filter without results that names a field no event has.
+/// Returns an error for a filter without results if it names a field that no event has.
 fn unknown_field(warnings: &[String], is_empty: bool) -> Option<Failure> {
     let warning = warnings.first().filter(|_| is_empty)?;
     Some(Failure::new(FailureKind::Invalid, warning.clone()))
@@ -430,7 +430,7 @@ fn events(
     }
 }
 
-/// Records the total of a query, unless the list has another query since.
+/// Records the total of a query, unless the list has another query by now.
 fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
     let events = &mut model.store.events;
     let counted: Result<v1::CountEventsResponse, Failure> = message(answer);
@@ -452,7 +452,7 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
     match answer {
         Ok(_) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
-            // A check on a pause does not move the focus under a user's hands.
+            // A validation during a pause must not move the focus.
             let focus = form.focus;
             form.take_failure(&failure);
             form.focus = focus;

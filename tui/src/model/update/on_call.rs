@@ -61,7 +61,7 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
     }));
 }
 
-/// Asks whether to take the next step of a response now, which notifies people.
+/// Asks whether to take the next step of a response now, which notifies its contacts.
 pub(super) fn escalate(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let event = found.text("eventName");
@@ -107,7 +107,8 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
     format!(" from {} until {}", typed(start_ms), typed(end_ms))
 }
 
-/// Shows the address of the feed of a schedule or a contact. That is recorded, so it is asked.
+/// Shows the address of the feed of a schedule or a contact. The service records this, so it is a
+/// write with a confirmation.
 pub(super) fn feed(model: &mut Model) {
     let words =
         "Anyone who knows it can read the shifts without a key. It is recorded who requested it.";
@@ -146,7 +147,7 @@ fn ask_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, w
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// What the answer to a question makes.
+/// Converts the typed answer to a prompt into an action.
 ///
 /// # Errors
 /// Returns a message with the accepted form if the input is invalid.

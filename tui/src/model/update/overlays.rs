@@ -198,7 +198,7 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// Handles a key of a menu: an item's key, or Enter on the selected item.
+/// Handles a key of a menu: an item's key, or Enter for the selected item.
 fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
     let last = menu.items.len().saturating_sub(1);
     let at = match key.code {

@@ -1,4 +1,4 @@
-//! The data that a page reads when it is opened and refreshed.
+//! The data that a page reads when it is opened or refreshed.
 
 use bellwether_proto::v1;
 
@@ -122,7 +122,7 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Refreshes the overview or the on-call screen within a second, as something has changed.
+/// Refreshes the overview or the on-call screen within a second of a change.
 pub(super) fn soon(model: &mut Model) {
     let latest = model.now_ms - (limits::REFRESH_MS - limits::REFRESH_SOON_MS);
     let at_ms = match model.page.route {
@@ -187,9 +187,9 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the statistics, unless they are recent. Returns whether it does.
+/// Reads the statistics unless they are recent. Returns whether it reads them.
 fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
-    // While nothing happens, only time moves the charts.
+    // While nothing happens, only the passage of time moves the charts.
     let is_news = model.store.counted_revision != model.store.overview.revision;
     let wait_ms = if is_news {
         limits::COUNTED_MS
@@ -211,7 +211,7 @@ fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
 
 fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let asked = call(model, events::get(id), ReplyPurpose::Event, effects);
-    // Who was notified when stands on the timeline too.
+    // The timeline also shows when receivers were notified.
     let explained = call(
         model,
         events::explain(id),
@@ -328,8 +328,8 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.deliveries.waiting = Some(ticket);
 }
 
-/// Reads and follows the events that match the list's filter. Does nothing if it already does,
-/// unless `anew` is set.
+/// Reads and follows the events that match the list's filter. Does nothing if they are already
+/// followed, unless `anew` is set.
 pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let clause = match filter::events(&text, &model.reader()) {
@@ -393,7 +393,7 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.events.waiting = Some(ticket);
 }
 
-/// Requests the number of events of the query, if the first page does not contain it.
+/// Requests the number of events of the query, unless the first page contains it.
 pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
     let events = &model.store.events;
     let (count, generation) = (events.filter.count(), events.generation);
@@ -463,7 +463,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the next page between the newest deliveries and those held before.
+/// Reads the next page between the newest deliveries and older ones already read.
 pub(super) fn between(model: &mut Model, effects: &mut Vec<Effect>) {
     let page_token = model.store.deliveries_between.clone();
     deliveries_page(model, page_token, effects);

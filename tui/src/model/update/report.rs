@@ -45,7 +45,7 @@ pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Contact(name), effects);
 }
 
-/// Repeats the report, and cancels it if it is still running.
+/// Repeats the report; cancels it if it is still running.
 pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
@@ -56,7 +56,6 @@ pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Repeats the report without a confirmation.
 pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -77,7 +76,7 @@ pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens a picker of the events held: the sample, then the newest first.
+/// Opens a picker with the sample event, followed by the events held, newest first.
 pub(super) fn pick_event(model: &mut Model) {
     let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
         .filter_map(|at| model.store.events.get(at));
@@ -110,7 +109,7 @@ pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     again(model, effects);
 }
 
-/// Opens the noise report; the forms of its rows need the resources.
+/// Opens the noise report, and reads the resources for the forms of its rows.
 pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
     let counted = [Kind::Rule, Kind::Trigger, Kind::Destination, Kind::Contact];
     read::resources(model, &counted, effects);
@@ -118,7 +117,7 @@ pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, "Noise".to_owned(), inquiry, effects);
 }
 
-/// Counts by the next of what can be counted by.
+/// Counts by the next subject.
 pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -201,7 +200,7 @@ pub(super) fn other_document(model: &mut Model) {
     }
 }
 
-/// Returns the title and request of a test of a resource; `None` if it cannot be tested.
+/// Returns the title and request of a resource's test; `None` if it cannot be tested.
 fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     let name = object.name();
     let event_id = String::new();
@@ -219,7 +218,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
             let fields = if what.is_empty() {
                 json!({"name": name})
             } else {
-                // A test does not verify signatures, and the secret is not known here.
+                // A test verifies no signature, and the console does not know the secret.
                 json!({"mapping": kind::draft(object).without(&["signature"]).json})
             };
             let document = String::new();
@@ -245,7 +244,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     Some((format!("{word} of {what}{name}"), inquiry))
 }
 
-/// Opens the outstanding resolutions of what is selected or shown, or all of them.
+/// Opens the outstanding resolutions of the selected or shown object, or all of them.
 pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut asked = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
@@ -265,13 +264,13 @@ pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Obligations(asked), effects);
 }
 
-/// Opens the audit log of what is selected or shown, or the entire log.
+/// Opens the audit log of the selected or shown object, or the entire log.
 pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
     let (kind, name) = match &model.page.route {
         Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
         Route::Deliveries => ("delivery", model.selected()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
-        // Only the service writes these.
+        // Written by the service only.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)
         | Route::Object(Kind::Group | Kind::Pending | Kind::Response, _) => ("", None),
         Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),
@@ -301,8 +300,8 @@ fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<
 
 const RULES: usize = 6;
 
-/// Before a test that creates an event in this service, requests where it would be routed, for a
-/// confirmation. Returns `false` for any other report.
+/// Before a test that creates an event in this service, requests its routing for a confirmation.
+/// Returns `false` for any other report.
 fn asks_first(
     model: &mut Model,
     title: Option<&str>,
@@ -329,7 +328,7 @@ fn asks_first(
     true
 }
 
-/// Asks whether to create the event of a test, with those that would be notified.
+/// Asks whether to create the event of a test, and shows the receivers that would be notified.
 pub(super) fn question(
     model: &mut Model,
     asked: TestQuestion,
@@ -380,7 +379,7 @@ impl Model {
         lines
     }
 
-    /// Describes who might be notified, as far as known.
+    /// Describes the receivers that might be notified, as far as known.
     fn may_notify(&self) -> Vec<String> {
         let rules = self.store.of(Kind::Rule).rows().iter();
         let enabled: Vec<&str> = rules

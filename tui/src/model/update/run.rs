@@ -13,7 +13,7 @@ use crate::{
     theme::Token,
 };
 
-/// Runs an action if it is allowed, or shows why it is not.
+/// Runs an action if it is allowed; otherwise shows the reason.
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let entry = keymap::entry(action);
     if let Err(reason) = access::refusal(model, entry) {
@@ -22,7 +22,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
     act(model, action, effects);
 }
 
-/// Acknowledges the group under the cursor, or what is marked, selected or shown.
+/// Acknowledges the group under the cursor, or the marked, selected or shown events.
 fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.group().is_some() {
         return bulk::group(model, StatusChange::Acknowledged(true), effects);
@@ -30,7 +30,7 @@ fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     confirm::acknowledge(model, true, effects);
 }
 
-/// Sets the status of the group under the cursor, or of what is marked, selected or shown.
+/// Sets the status of the group under the cursor, or of the marked, selected or shown events.
 fn set(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     if model.group().is_some() {
         return bulk::group(model, StatusChange::Status(status), effects);
@@ -38,7 +38,7 @@ fn set(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     confirm::status(model, status, effects);
 }
 
-/// Assigns the group under the cursor, or what is marked, selected or shown, to the caller.
+/// Assigns the group under the cursor, or the marked, selected or shown events, to the caller.
 fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
     match &model.caller {
         Some(caller) if model.group().is_some() => {

@@ -22,7 +22,6 @@ use crate::{
     theme::Token,
 };
 
-/// Shows the deliveries of the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
     let (typed, clock) = (&model.page.list.filter, model.clock());
     let next = filter::delivery_tab(typed, &clock).map_or(0, |tab| tab + 1);
@@ -86,7 +85,7 @@ pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows a tab of an event from its first line.
+/// Shows a tab of an event, from its first line.
 pub(super) fn show_tab(model: &mut Model, wanted: Tab, effects: &mut Vec<Effect>) {
     let Content::Event { tab, .. } = &mut model.page.content else {
         return;
@@ -138,7 +137,6 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     }
 }
 
-/// Opens the picker of columns.
 pub(super) fn columns(model: &mut Model) {
     let Some(table) = model.store.table(&model.page.route) else {
         return;
@@ -164,7 +162,7 @@ pub(super) fn columns(model: &mut Model) {
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// Sets the columns of the list; none for the console's choice.
+/// Sets the columns of the list; none means the console's choice.
 pub(super) fn columns_chosen(model: &mut Model, chosen: Vec<String>) {
     let screen = model.page.route.screen();
     if chosen.is_empty() {
@@ -208,7 +206,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     model.say(Token::Info, words);
 }
 
-/// Shows or hides the selected item beside lists; shows a notice if the screen is too narrow.
+/// Shows or hides the selected item beside lists, or shows a notice if the screen is too narrow.
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;

@@ -31,7 +31,8 @@ pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     count(model, effects);
 }
 
-/// Silences the events that match a filter until an end, both as typed, once they are counted.
+/// Silences the events that match a filter until an end, both as typed, after they have been
+/// counted.
 pub(super) fn typed_out(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
     let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
     if let Some(choice) = SilenceChoice::new(vec![scope]) {
@@ -47,14 +48,14 @@ fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
     }
 }
 
-/// Requests what the selected or the next uncounted scope covers.
+/// Requests the events and messages in the selected or the next uncounted scope.
 fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = choice_mut(model) else {
         return;
     };
     let Some(at) = choice.uncounted() else { return };
     let mut fields = choice.scopes[at].fields.clone();
-    // A preview requires an end; any is valid.
+    // A preview requires an end; any will do.
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
     let body = json!({"silence": fields});
     let preview = Call::new("SilenceService", "PreviewSilence", body).long();
@@ -96,7 +97,7 @@ pub(super) fn counted(
     true
 }
 
-/// Handles a key: that of a scope or a length, or one for the end being typed.
+/// Handles a key for a scope or a length, or for the end being typed.
 pub(super) fn press(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,

@@ -1,4 +1,4 @@
-//! Lookup of keys in the list of actions, alone or within a sequence.
+//! Lookup of keys in the list of actions, single or within a sequence.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -17,7 +17,7 @@ fn moves(action: Action) -> bool {
 }
 
 impl Model {
-    /// Looks up a key, following those of an unfinished sequence. Returns whether it has a meaning.
+    /// Looks up a key after those of an incomplete sequence. Returns whether it has a meaning.
     pub(super) fn step(&mut self, key: KeyEvent) -> bool {
         let mut keys = std::mem::take(&mut self.begun);
         self.begun_until_ms = None;

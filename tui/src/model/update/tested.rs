@@ -10,7 +10,7 @@ use crate::{
     model::{Model, message::Effect, overlay::Consequence, write::Write},
 };
 
-/// Closes the event that a test created; the confirmation of the test covers that.
+/// Closes the event that a test created; confirming the test includes this.
 pub(super) fn close_created(
     model: &mut Model,
     tested: &v1::TestDestinationResponse,

@@ -1,4 +1,4 @@
-//! Properties of `update`: no key sequence writes without confirmation, or panics.
+//! Properties of `update`: no key sequence panics or writes without a confirmation.
 
 mod answers;
 mod counted;
@@ -296,7 +296,7 @@ fn idle_event_list_wakes_only_for_tab_counts_and_ages() {
     assert_eq!(model.wake_at_ms(), Some(minute));
 }
 
-/// Responds to the request for events among the effects with older rows; returns the next effects.
+/// Responds to the effects' request for events with older rows; returns the next effects.
 fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
     let ticket = effects.iter().find_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, call)) => {

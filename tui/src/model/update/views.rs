@@ -16,7 +16,7 @@ use crate::{
     theme::Token,
 };
 
-/// Views that the menu has keys for.
+/// Limit on the views in the menu, which have one key each.
 const OFFERED: usize = 30;
 
 pub(super) fn choose(model: &mut Model) {
@@ -60,7 +60,6 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         None if name.is_empty() => View::default(),
         None => return model.say(Token::Warning, format!("there is no view `{name}`")),
     };
-    // The view determines the columns.
     model.columns_of.remove(Route::Events.screen());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {

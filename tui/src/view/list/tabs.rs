@@ -18,7 +18,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
     match model.page.route {
         Route::Deliveries => states(model, pen, (x, y)),
-        // Half of the line is reserved for the state of the list.
+        // The other half of the line is for the state of the list.
         Route::Events => views(model, pen, (x, y), x.saturating_add(area.width / 2)),
         _ => on_call(&model.page.route, pen, (x, y)),
     }
@@ -46,7 +46,7 @@ pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16,
     x + 1
 }
 
-/// Draws the views of events as tabs, up to a column; nothing if there are none.
+/// Draws the views of events as tabs, up to a column.
 fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> u16 {
     let views = model.views();
     let views = views.iter().filter(|view| view.group_by.is_empty());

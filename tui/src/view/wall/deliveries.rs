@@ -75,8 +75,7 @@ impl Wall<'_> {
     }
 }
 
-/// Draws a row of bars with its name before it and its sum after it, or above it if the row is
-/// high.
+/// Draws a row of bars between its name and its sum; if the row is high, both are above it.
 fn bar(
     pen: &mut Pen<'_>,
     area: Rect,

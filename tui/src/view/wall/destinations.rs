@@ -110,7 +110,7 @@ impl Wall<'_> {
         }
     }
 
-    /// Draws delivered messages, and below them failed attempts.
+    /// Draws delivered messages, with failed attempts below them.
     fn through(pen: &mut Pen<'_>, place: Rect, fared: &DeliveryStatistics) {
         let (good, bad) = (numbers(&fared.delivered), numbers(&fared.failed_attempts));
         let sums = good.iter().zip(&bad).map(|(one, other)| one + other);

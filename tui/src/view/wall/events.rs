@@ -190,7 +190,7 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
         let y = plot.y + plot.height / 2;
         pen.put(inside.x, y, peak.len(), Token::Dim, &half);
     }
-    // The worst severities are at the bottom, where they compare best.
+    // The worst severities are at the bottom, where they are easiest to compare.
     let series = columns.iter().map(|(severity, values)| Series {
         style: fill(pen, (*severity).into()),
         shade: shade(*severity),
@@ -229,7 +229,6 @@ fn whole(number: f64) -> i64 {
     number.round() as i64
 }
 
-/// Formats a number at an axis.
 fn scale(number: f64) -> String {
     match number {
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),

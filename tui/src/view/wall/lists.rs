@@ -15,7 +15,7 @@ impl Wall<'_> {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
         let missed = wall::missed(self.model, self.overview);
-        // Details take a line each.
+        // Details take a separate line.
         let space = usize::from(inside.height).saturating_sub(2) / 2;
         let shown = if missed.len() * 2 <= usize::from(inside.height) {
             missed.len()
@@ -51,7 +51,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Draws the most frequent events, hosts and rules.
     pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Noisiest");
         let rows = wall::loudest(self.model);

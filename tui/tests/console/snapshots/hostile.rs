@@ -1,4 +1,4 @@
-//! Hostile text from external sources, and what every screen that shows it must satisfy.
+//! Hostile text from external sources, and checks for every screen that shows it.
 
 use bellwether_proto::cloud;
 use ratatui::buffer::Buffer;
@@ -21,7 +21,7 @@ const TEXTS: [&str; 8] = [
     "a̶̧̛͕͎̩̺̰̬̖̫͎̤͓͇̙̎̈́̂͐͒̎̑̊͌̉̚͠͝b",
 ];
 
-/// What is pressed on it.
+/// Keys to press for each scene.
 pub(super) const SCENES: [&str; 22] = [
     "1",
     "2",
@@ -47,8 +47,8 @@ pub(super) const SCENES: [&str; 22] = [
     "3jjjjjjjjjj<Enter>",
 ];
 
-/// Starts a service with hostile text everywhere except in the names of definitions, where it is
-/// refused.
+/// Starts a service with hostile text everywhere except in names of definitions, where it is
+/// rejected.
 pub(super) async fn service() -> Service {
     let service = Service::refused_with(TEXTS[1]).await;
     let wide = "宽".repeat(80);
@@ -69,7 +69,7 @@ pub(super) async fn service() -> Service {
         });
         service.create("Rule", &rule).await;
     }
-    // The service refuses control characters in names.
+    // The service rejects control characters in names.
     let events = texts.iter().enumerate().map(|(number, text)| cloud::Event {
         name: text.replace(char::is_control, ""),
         r#type: (*text).to_owned(),

@@ -7,22 +7,21 @@ use super::*;
 pub(super) enum Setting {
     /// A service with sample data of every kind.
     Stocked,
-    /// A new service.
     Empty,
     /// The stocked service in a read-only console.
     ReadOnly,
-    /// The stocked service, with the edited resource changed by another client.
+    /// The stocked service; another client has changed the edited resource.
     Changed,
     /// A service that rejects the key.
     Refused,
-    /// A service that becomes unavailable after it was loaded.
+    /// A service that becomes unreachable after loading.
     Lost,
 }
 
 pub(super) struct Scene {
     pub(super) name: String,
     pub(super) keys: String,
-    /// Text that shows that the scene is ready, if being idle is not enough.
+    /// Text that shows that the scene is ready, if idleness does not suffice.
     pub(super) shows: Option<&'static str>,
 }
 

@@ -13,13 +13,13 @@ const NONE: Modifier = Modifier::empty();
 /// Style of the header.
 const BAR: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 
-/// Returns whether a cell is part of a chart or bar, whose colours combine two meanings and which
-/// is told apart by shade without colours.
+/// Whether a cell is part of a chart or bar, whose colours combine two meanings; without colours,
+/// shades distinguish them.
 fn is_plot(symbol: &str) -> bool {
     "▁▂▃▄▅▆▇█▀░▒▓".contains(symbol) && symbol.trim() != ""
 }
 
-/// Returns the letter of a style in the terminal theme, in which all meanings differ.
+/// Returns the letter of a style in the terminal theme, in which all styles differ.
 fn letter(cell: &Cell) -> char {
     if is_plot(cell.symbol()) {
         return 'p';
@@ -90,7 +90,7 @@ pub(super) fn grid(buffer: &Buffer) -> String {
     out
 }
 
-/// Reduces each measured figure to one cell regardless of its number of digits, as in the text of a
+/// Reduces each measured figure to one cell, regardless of its digits, as in the text of a
 /// snapshot.
 fn steady(mut cells: Vec<(&str, char)>) -> Vec<(&str, char)> {
     for unit in MEASURED {
@@ -113,7 +113,7 @@ fn steady(mut cells: Vec<(&str, char)>) -> Vec<(&str, char)> {
     cells
 }
 
-/// How a drawn line is shown without colours.
+/// Returns the ASCII form of a line-drawing character; `None` for other text.
 fn in_signs(line: &str) -> Option<&'static str> {
     Some(match line {
         "─" => "-",

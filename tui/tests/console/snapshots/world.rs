@@ -60,8 +60,8 @@ impl World {
             world.send(number).await;
         }
         world.enable().await;
-        // Two messages are sent for each event; one message of each of the first two events then
-        // waits, because its destination is paused.
+        // Each event has two messages. For each of the first two events, one message waits, because
+        // its destination is paused.
         for events in 1..=4 {
             world.send(35 + events).await;
             world.settle(events, (events - 1).min(2)).await;
@@ -73,7 +73,7 @@ impl World {
 
     pub(super) fn options(&self) -> Options {
         let mut options = self.real.options(self.proxy.address);
-        // With an age of minutes, a short delay does not change the text.
+        // With an age of minutes, small delays do not change the text.
         let now_ms = self.clock.now_ms() + 10 * 60_000;
         let start = Instant::now();
         options.now = Now::new(move || {
@@ -120,7 +120,7 @@ impl World {
         named.unwrap()
     }
 
-    /// Creates two triggers, and receivers that accept, refuse and are paused.
+    /// Creates two triggers, and receivers that accept, reject and are paused.
     async fn join(&mut self, receivers: &str) {
         let disks = json!({"contains": {"field": "summary", "value": "disk"}});
         let full = json!({"query": {"clause": disks}});
@@ -253,7 +253,7 @@ impl World {
         }
     }
 
-    /// Sends an event about a full disk, a second after the previous one.
+    /// Sends an event about a full disk, one second after the previous one.
     async fn send(&mut self, number: usize) {
         self.clock.advance(Duration::from_secs(1));
         let severities = ["CRITICAL", "ERROR", "WARNING", "INFO"];
@@ -315,7 +315,7 @@ fn without_figures(line: &str, unit: &str) -> String {
     before + unit + &without_figures(after, unit)
 }
 
-/// Replaces the random parts of ids and keys by letters of the same width.
+/// Replaces the random parts of ids and keys with letters of the same width.
 fn steady(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;

@@ -105,7 +105,6 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
 }
 
 impl Settings {
-    /// Applies the settings of a context.
     pub(super) fn enter(&mut self, name: &str) -> Result<(), ConfigError> {
         let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
             let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();

@@ -10,7 +10,6 @@ use super::{ConfigError, contexts, setting, views};
 pub(super) const KEYS_SECTION: &str = "keys";
 
 pub(crate) struct Values {
-    /// Settings by key, in the order of the file.
     pub(crate) settings: Vec<(String, Value)>,
     pub(crate) contexts: Option<Value>,
     pub(crate) views: Option<Value>,

@@ -58,7 +58,6 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn section(&mut self, place: Option<&str>, section: &DeTable<'_>) {
-        // In the order of the file rather than by name.
         let mut rows: Vec<_> = section.iter().collect();
         rows.sort_by_key(|(name, _)| name.span().start);
         for (name, value) in rows {

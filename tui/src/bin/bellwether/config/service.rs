@@ -31,7 +31,6 @@ use super::{
 
 const PING_EVERY: Duration = Duration::from_secs(60);
 const ATTEMPTS_MAX: usize = 50;
-/// Limit on concurrent attempts.
 const IN_FLIGHT_MAX: usize = 10_000;
 
 const CA_FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -66,7 +65,6 @@ struct Ping {
     every: Option<Duration>,
 }
 
-/// The export of traces, as far as configured.
 #[derive(Debug, Clone, Default)]
 struct TraceSettings {
     endpoint: String,
@@ -560,7 +558,6 @@ impl Ping {
     }
 }
 
-/// Parses a secret; the error does not repeat the value.
 fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
     let text = unit::text_or_empty(value).ok();
     Ok(Secret::new(text.ok_or("expected a text")?))

@@ -143,7 +143,7 @@ fn durations_sizes_and_lists_are_parsed() {
     assert_eq!(config.delivery.schedule, milliseconds);
 }
 
-/// Subject, file, start of the error, and a part of it.
+/// Test case, file, start of the error, and another part of it.
 const REFUSED: [(&str, &str, &str, &str); 22] = [
     (
         "link",
@@ -552,7 +552,7 @@ fn context_selects_a_service_by_name() {
         (lab.connect.as_deref(), lab.read_only),
         (Some("http://lab:8481"), false)
     );
-    // A flag overrides it, and without a context none of its settings apply.
+    // A flag overrides the context; without a context, none of its settings apply.
     let own = entered(Some("prod"), Some("http://127.0.0.1:2")).unwrap();
     assert_eq!(own.connect.as_deref(), Some("http://127.0.0.1:2"));
     let none = entered(None, None).unwrap();

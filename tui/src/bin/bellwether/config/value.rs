@@ -106,7 +106,6 @@ fn one_of(words: &[String]) -> String {
     }
 }
 
-/// Returns the error for an invalid value.
 pub(crate) fn refuse(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {value}")
 }

@@ -9,9 +9,8 @@ use super::setting;
 use super::{ConfigError, VARIABLE_PREFIX, Variables};
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// Suffix of a variable that names a file with the value, as is usual for secrets of containers.
+/// Suffix of a variable that names a file with the value, as is usual for container secrets.
 const FILE_SUFFIX: &str = "_FILE";
-/// Returns the variable of a setting.
 pub(super) fn name(key: &str) -> String {
     let key = key.replace('.', "_").to_uppercase();
     format!("{VARIABLE_PREFIX}{key}")
@@ -91,8 +90,8 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     )))
 }
 
-/// Whether the variable is one that Kubernetes sets in every container for a Service whose name
-/// begins with `bellwether`.
+/// Whether the variable is one that Kubernetes sets in containers for a Service whose name begins
+/// with `bellwether`.
 #[cfg(feature = "embedded")]
 fn is_of_kubernetes(name: &str) -> bool {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());

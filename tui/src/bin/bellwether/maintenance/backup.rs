@@ -95,7 +95,6 @@ fn tell(
     }
 }
 
-/// The source of a backup.
 enum Reached {
     Service(Box<Service>),
     Folder(Box<Reader>),

@@ -36,7 +36,6 @@ impl Progress {
             return;
         }
         *drawn = Some(Instant::now());
-        // A failure to draw the bar is harmless.
         drop(write!(io::stderr(), "\r{}", line(self.what, done, total)));
         drop(io::stderr().flush());
     }

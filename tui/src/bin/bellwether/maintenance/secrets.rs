@@ -10,10 +10,6 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Runs a `secrets` command.
-///
-/// # Errors
-/// Returns an error if the store is in use or missing, or its key file cannot be read or written.
 pub(crate) async fn run(
     command: SecretsCommand,
     settings: &Settings,

@@ -23,11 +23,6 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Runs a `store` command.
-///
-/// # Errors
-/// Returns an error if no database is configured, it is unreachable, or its state does not allow
-/// the command.
 pub(crate) async fn run(
     command: StoreCommand,
     settings: &Settings,

@@ -23,7 +23,6 @@ const LOG_FILE: &str = "console.log";
 /// Time that the operator's shell waits for the service to drain. Interrupted work resumes at the
 /// next start, as after a crash.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
-/// Any free loopback port.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Starts a service, opens the console, and drains the service when the operator leaves.
@@ -91,7 +90,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
             ready.rest.unwrap_or_default(),
             ready.grpc.unwrap_or_default(),
         );
-        // The message appears in the terminal after the console has closed.
+        // Visible after the console has closed.
         let message =
             format!("bellwether: the usual ports are taken; REST is at {rest}, gRPC at {grpc}");
         drop(writeln!(io::stderr(), "{message}"));

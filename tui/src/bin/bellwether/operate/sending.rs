@@ -13,7 +13,7 @@ use crate::{
 const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
-/// Returns how a shell reaches the service at this gRPC address. The REST address is known if the
+/// Returns the shell access to the service at this gRPC address. The REST address is known if the
 /// service runs on this machine and its data folder is readable. `bellwether` commands use the
 /// token of a sign-in automatically.
 pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shell {

@@ -24,11 +24,12 @@ pub(super) fn json(value: &Value) -> String {
     output::escaped(&format!("{value:#}\n"))
 }
 
-/// Formats a YAML document. Uses JSON syntax if a text has control or bidirectional characters,
-/// since only quoted texts can be escaped.
+/// Formats a YAML document. Texts with control or bidirectional characters are written in JSON
+/// syntax, since only quoted texts can be escaped.
 ///
 /// # Errors
-/// Returns an error if the value is not representable in YAML, which no JSON value is.
+/// Returns an error if the value cannot be represented in YAML, which is not the case for any JSON
+/// value.
 pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(value);
     let mut text =
@@ -42,8 +43,8 @@ pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Formats a value in a line: texts unquoted, others as JSON. Control and bidirectional characters
-/// are escaped.
+/// Formats a value on one line: texts unquoted, others as JSON. Control and bidirectional
+/// characters are escaped.
 pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -51,7 +51,7 @@ impl ApplyRequest {
         }
     }
 
-    /// Estimates how the documents would change notifications, if requested.
+    /// Estimates the effect of the documents on notifications, if requested.
     async fn impact(
         &self,
         api: &mut Api,
@@ -109,7 +109,7 @@ pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Resul
         impact::check(impact, &arguments.impact)?;
     }
     let differs = changes.iter().any(|change| !shown::is_unchanged(change));
-    // The differences are already printed; only the exit code remains.
+    // The differences have been printed; only the exit code remains.
     if differs {
         Err(Failure::silent())
     } else {

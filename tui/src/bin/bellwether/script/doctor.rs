@@ -19,10 +19,7 @@ use crate::{
     output, version,
 };
 
-/// Prints the description, including what could not be determined.
-///
-/// # Errors
-/// Returns an error if standard output is closed.
+/// Prints the description, and the parts that could not be determined.
 pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
     let mut text = String::new();
     let parts = [
@@ -34,7 +31,6 @@ pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
         ("service", service(settings).await),
     ];
     for (name, part) in parts {
-        // Writing to a string does not fail.
         let _ = writeln!(text, "{name}: {part}");
     }
     output::write(&output::escaped(&text))

@@ -112,7 +112,6 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     }
 }
 
-/// Reads a file named by the caller, which may be a pipe of the shell.
 pub(super) fn text(file: &Path) -> io::Result<String> {
     let content = plain_file::whole(&fs::File::open(file)?, FILE_BYTES_MAX)?;
     plain_file::text(content)

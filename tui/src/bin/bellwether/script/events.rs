@@ -15,7 +15,6 @@ use crate::{
     output,
 };
 
-/// Page size of list requests.
 const PAGE: u32 = 1_000;
 
 fn query(filter: Option<&str>, status: StatusChoice) -> Value {
@@ -104,7 +103,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
                 }
             }
         };
-        // If no message was received since the last attempt, reconnecting would not help.
+        // Reconnecting does not help if no message was received since the last attempt.
         if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut heard) {
             return Err(failed(ended));
         }

@@ -17,7 +17,6 @@ use crate::{
     output, ready, tls,
 };
 
-/// Timeout of a probe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {

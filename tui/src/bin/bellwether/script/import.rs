@@ -48,7 +48,6 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     }
 }
 
-/// Reads a regular file of another product.
 fn text(file: &Path) -> Result<String, Failure> {
     let text = plain_file::read_text(file, FILE_BYTES_MAX);
     text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))

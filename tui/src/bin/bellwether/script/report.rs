@@ -1,4 +1,4 @@
-//! `report`: how much of what was sent was noise.
+//! `report`: the share of noise among sent messages.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     output,
 };
 
-/// Timeout of a report by event name, which reads every stored delivery of its span.
+/// Timeout of a report by event name, which reads every delivery stored in the period.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Failure> {

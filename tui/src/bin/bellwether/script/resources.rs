@@ -61,7 +61,7 @@ fn name_secrets(value: &mut Value, path: &[&str]) {
         }
         Value::Object(fields) => {
             for (name, value) in fields {
-                // The type is already in the path.
+                // The path already contains the type.
                 let below = [path, &[name]].concat();
                 let path = if name == "type" { path } else { &below };
                 name_secrets(value, path);

@@ -9,7 +9,6 @@ use crate::{
     failure::Failure,
 };
 
-/// Timeout for evaluating a trigger or sending a test.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
 };
 
-/// Tokens that expire within this time are renewed.
+/// Time before expiry at which tokens are renewed.
 const SOON: SignedDuration = SignedDuration::from_secs(60);
 
 /// Returns the token of the sign-in at this address; `None` if there is none.

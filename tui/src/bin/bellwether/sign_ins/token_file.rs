@@ -20,7 +20,7 @@ use crate::{config::Settings, failure::Failure};
 
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const SERVICES_MAX: usize = 100;
-/// Timeout for the lock of another command, and the polling interval.
+/// Timeout for the lock held by another command, and the polling interval.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
@@ -93,7 +93,7 @@ impl SignIn {
     }
 }
 
-/// Times in RFC 3339, such as `2027-01-31T00:00:00Z`.
+/// Serializes times in RFC 3339, such as `2027-01-31T00:00:00Z`.
 mod moment {
     use jiff::Timestamp;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
@@ -108,7 +108,7 @@ mod moment {
     }
 }
 
-/// Reads the expiry from a token; only the service verifies the token.
+/// Reads a token's expiry without verifying the token, which is up to the service.
 fn end_of(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Claims {
@@ -124,13 +124,12 @@ struct Content {
     sign_ins: BTreeMap<String, SignIn>,
 }
 
-/// The file.
 pub(crate) struct TokenFile(PathBuf);
 
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
 impl TokenFile {
-    /// The file of the user.
+    /// Returns the user's token file.
     ///
     /// # Errors
     /// Returns an error if the user has no home folder.
@@ -141,10 +140,6 @@ impl TokenFile {
         })
     }
 
-    /// Returns the sign-in at this address.
-    ///
-    /// # Errors
-    /// Returns an error if the file is unreadable.
     pub(crate) fn get(&self, address: &str) -> Result<Option<SignIn>, Failure> {
         Ok(self.read()?.sign_ins.remove(&entry(address)))
     }

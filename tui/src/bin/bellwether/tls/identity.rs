@@ -62,7 +62,6 @@ impl Pair {
         })
     }
 
-    /// Returns a warning if other users have access to the key.
     pub(super) fn loose(&self) -> Option<String> {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Permissions::at(&self.key.1)?;

@@ -35,7 +35,7 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 pub(crate) struct ServerTls {
     shown: watch::Sender<Secured>,
     files: Files,
-    /// State of the files before the last load.
+    /// State of the files at the last load.
     taken: Look,
 }
 
@@ -83,8 +83,8 @@ impl ServerTls {
         self.shown.subscribe()
     }
 
-    /// Reloads renewed files until shutdown; immediately when notified by `renewal`. If the new
-    /// ones are unusable, the old ones stay in use, and the log reports it once.
+    /// Reloads changed files until shutdown, or immediately on `renewal`. If the new files are
+    /// unusable, the old ones stay in use, and this is logged once.
     pub(crate) async fn follow(&self, renewal: &Notify, shutdown: CancellationToken) {
         let (mut taken, mut refused) = (self.taken, None);
         loop {

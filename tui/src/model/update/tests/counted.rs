@@ -1,5 +1,5 @@
-//! Tests of how often open events are counted, which is expensive for the service if there are
-//! many.
+//! Tests of how often open events are counted: if there are many, counting is expensive for the
+//! service.
 
 use super::*;
 
@@ -24,7 +24,6 @@ fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
     calls
 }
 
-/// Returns the interval between two counts, in seconds.
 fn pause(took_ms: i64) -> i64 {
     let mut model = model(Role::Viewer);
     let mut begun = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests of events in another order, and counted by a field.
+//! Tests of other sort orders of events, and of events counted by a field.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of calls that fail partially, and calls that report progress.
+//! Tests of calls that fail partially, and of calls that report progress.
 
 use super::answers::wire;
 use super::*;
@@ -69,7 +69,7 @@ fn long_trigger_test_shows_progress_and_ends_with_its_page() {
     let shown = screen(&model);
     assert!(shown.contains("12 of 60 so far"), "{shown}");
     assert!(shown.contains("25 %"), "{shown}");
-    // A longer test cancels the previous one, and leaving the page cancels the longer one.
+    // Starting a longer test cancels the previous one, and so does leaving the page.
     let longer = sent(&mut model, "+");
     assert_eq!(abandoned(&longer), Some(first));
     let second = begun(&longer).unwrap();

@@ -1,4 +1,4 @@
-//! A property of lists: a selected row stays selected while it exists, whatever changes.
+//! A property of lists: a selected row stays selected as long as it exists, whatever else changes.
 
 use super::*;
 use crate::model::{overlay::PaletteTarget, sort};
@@ -114,7 +114,7 @@ proptest! {
         for step in steps {
             let before = match &step {
                 Step::Select(_) => None,
-                // This reads the events again, as another list.
+                // Reading the events starts another list.
                 Step::Read(_) if on_events => continue,
                 // On the first row, the list of events is live.
                 _ if on_events && model.page.list.index == 0 => None,

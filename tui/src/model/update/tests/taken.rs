@@ -1,4 +1,4 @@
-//! Tests of copies, recent filters, and matches of a search.
+//! Tests of copying, recent filters, and matches of a search.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn copy_menu_selects_the_format_by_key() {
         assert_eq!(copied(&mut model, keys), [wanted], "{keys}");
         assert!(model.overlay.is_none(), "{keys}");
     }
-    // The list does not hold the whole event, so it is requested.
+    // Rows of the list are not complete events, so the event is requested.
     let json: Value = serde_json::from_str(&copied(&mut model, "2Yj")[0]).unwrap();
     assert_eq!(json["occurrences"][0]["id"], "e0:1");
     let json: Value = serde_json::from_str(&copied(&mut model, "5Yj")[0]).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of views of events, and of what is shown beside a list.
+//! Tests of views of events, and of the panel beside a list.
 
 use super::*;
 

@@ -22,7 +22,6 @@ const NODE_NAME: &str = "bellwether";
 /// Placeholder URL for validating a schema name.
 const SOME_URL: &str = "postgres://bellwether@localhost/bellwether";
 
-/// The database, as far as configured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Database {
     pub(super) url: Option<String>,

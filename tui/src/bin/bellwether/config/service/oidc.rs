@@ -7,7 +7,6 @@ use toml::Value;
 use super::unit;
 use crate::config::{ConfigError, value::Read};
 
-/// The OpenID Connect provider, as far as configured.
 #[derive(Debug, Clone)]
 pub(super) struct Oidc {
     pub(super) issuer: String,

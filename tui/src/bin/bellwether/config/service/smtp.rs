@@ -20,7 +20,6 @@ pub(super) struct Smtp {
     pub(super) oauth: SmtpOAuth,
 }
 
-/// The OAuth 2 settings of the mail server, as far as configured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SmtpOAuth {
     pub(super) token_url: String,

@@ -51,7 +51,6 @@ pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
     }
 }
 
-/// Parses the name of an installation.
 pub(crate) fn tenant(value: &Value) -> Read<String> {
     let text = crate::config::value::text(value)?;
     if text.chars().count() > TENANT_CHARACTERS_MAX {
@@ -96,7 +95,7 @@ pub(crate) fn size<N: TryFrom<u64>>(value: &Value) -> Read<N> {
         .ok_or_else(|| refuse("a size in bytes such as 65536 or \"64MiB\"", value))
 }
 
-/// Parses a list; in a flag or variable, its items are separated by commas.
+/// Parses a list. In a flag or variable, items are separated by commas.
 pub(crate) fn list<T>(value: &Value, item: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
     match value {
         Value::Array(values) => values.iter().map(item).collect(),

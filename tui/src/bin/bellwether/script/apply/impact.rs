@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::answer;
 use crate::{cli::script::ImpactArguments, failure::Failure};
 
-/// Timeout of the replay.
 pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) fn request(asked: &Value, days: u32) -> Value {
@@ -70,7 +69,6 @@ fn change(counted: &Value) -> Option<String> {
     (now != before).then(|| format!("{} instead of {before}", many(now, "message")))
 }
 
-/// Formats a count with its noun.
 fn many(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

@@ -11,7 +11,7 @@ use crate::{failure::Failure, script::document};
 
 const VERSION: u32 = 1;
 
-/// Documents, with the stored state that they were compared with.
+/// Documents and the stored state that they were compared with.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
@@ -97,10 +97,6 @@ impl Plan {
         self.owner.as_deref()
     }
 
-    /// Returns the documents of the plan.
-    ///
-    /// # Errors
-    /// Returns an error if this version does not know the kind of a document.
     pub(super) fn documents(&self) -> Result<Vec<Document>, Failure> {
         let planned = self.documents.iter().enumerate();
         let document = |(at, planned): (usize, &Planned)| {

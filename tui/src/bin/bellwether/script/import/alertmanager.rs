@@ -18,9 +18,6 @@ use super::{
 use crate::failure::Failure;
 
 /// Converts the file and adds its documents.
-///
-/// # Errors
-/// Returns an error if the file is not a valid Alertmanager configuration.
 pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure> {
     let mut fields = Fields::of("", file)?;
     if !fields.has("route") {

@@ -9,7 +9,7 @@ const TARGETS_MAX: usize = 20;
 const ROUNDS_MAX: i64 = 10;
 const WAIT_MAX_SECONDS: i64 = 86_400;
 const ACK_SECONDS: std::ops::RangeInclusive<i64> = 60..=604_800;
-/// Default wait after the last step before the next round.
+/// Default pause in seconds between the last step and the next round.
 const PAUSE_SECONDS: i64 = 300;
 
 pub(super) struct Policy<'a> {
@@ -18,7 +18,6 @@ pub(super) struct Policy<'a> {
     pub(super) description: String,
     pub(super) steps: Vec<Step>,
     pub(super) rounds: i64,
-    /// Time from the last step to the next round.
     pub(super) pause_seconds: Option<i64>,
     pub(super) ack_timeout_seconds: Option<i64>,
 }

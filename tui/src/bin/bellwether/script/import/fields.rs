@@ -7,7 +7,6 @@ use crate::failure::Failure;
 
 const UNKNOWN: &str = "has no counterpart";
 
-/// An object and its unread fields.
 pub(super) struct Fields {
     pub(super) path: String,
     rest: Map<String, Value>,
@@ -44,7 +43,6 @@ impl Fields {
         self.rest.remove(name).filter(|value| !value.is_null())
     }
 
-    /// Whether the field exists and is not null.
     pub(super) fn has(&self, name: &str) -> bool {
         self.rest.get(name).is_some_and(|value| !value.is_null())
     }
@@ -66,10 +64,6 @@ impl Fields {
         self.take(name).map(|value| text(&path, value)).transpose()
     }
 
-    /// Takes a boolean.
-    ///
-    /// # Errors
-    /// Returns an error if it has another type.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
         match self.take(name) {
             None => Ok(None),
@@ -98,19 +92,11 @@ impl Fields {
         }
     }
 
-    /// Takes a list of texts.
-    ///
-    /// # Errors
-    /// Returns an error if the list or an item has another type.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>, Failure> {
         let items = self.list(name)?.into_iter();
         items.map(|(path, item)| text(&path, item)).collect()
     }
 
-    /// Takes a list of objects.
-    ///
-    /// # Errors
-    /// Returns an error if the list or an item has another type.
     pub(super) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Failure> {
         let items = self.list(name)?.into_iter();
         items.map(|(path, item)| Self::of(&path, item)).collect()
@@ -125,10 +111,6 @@ impl Fields {
         Self::of(&path, self.take(name).unwrap_or_default())
     }
 
-    /// Takes an object of texts.
-    ///
-    /// # Errors
-    /// Returns an error if the object or a field has another type.
     pub(super) fn pairs(&mut self, name: &str) -> Result<Vec<(String, String)>, Failure> {
         let object = self.object(name)?;
         let path = object.path;

@@ -21,10 +21,7 @@ pub(super) struct File {
     pub(super) content: Value,
 }
 
-/// Reads the files with the extension `json`, sorted by path.
-///
-/// # Errors
-/// Returns an error if a file is unreadable, or there are none.
+/// Reads the files with the extension `json`, sorted by path. It is an error if there are none.
 pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
     let mut paths = Vec::new();
     gather(folder, 0, &mut paths)?;

@@ -29,8 +29,8 @@ pub(super) struct Imported {
 }
 
 impl Imported {
-    /// Creates an empty result for a product, with the values of secrets or with the names of
-    /// variables.
+    /// Creates an empty result for a product. `with_secrets` includes the values of secrets rather
+    /// than names of variables.
     pub(super) fn new(owner: &'static str, with_secrets: bool) -> Self {
         Self {
             owner,
@@ -65,7 +65,6 @@ impl Imported {
         self.documents.push((kind, body));
     }
 
-    /// Reports a part of the file that has no counterpart.
     pub(super) fn leave_out(&mut self, path: &str, why: &str) {
         let line = (path.to_owned(), why.to_owned());
         if self.reported.insert(line.clone()) {
@@ -102,19 +101,17 @@ impl Imported {
         json!({"fromEnv": name})
     }
 
-    /// The paths that are reported as left out.
     #[cfg(test)]
     pub(super) fn left_out(&self) -> Vec<String> {
         self.left_out.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// The documents, each after its kind.
+    /// Returns the documents, each preceded by its kind.
     #[cfg(test)]
     pub(super) fn documents(&self) -> Value {
         json!(self.documents)
     }
 
-    /// The lines of the report.
     #[cfg(test)]
     pub(super) fn report(&self) -> Vec<String> {
         let parts = self.left_out.iter().chain(&self.notes);
@@ -167,7 +164,7 @@ fn base_name(kind: &str, wanted: &str) -> String {
     }
 }
 
-/// Returns the folded name and its skeleton; the service rejects names that look alike.
+/// Returns the case-folded name and its skeleton: the service rejects names that look alike.
 fn looks(name: &str) -> [String; 2] {
     let mut skeleton = String::new();
     for c in name.chars() {

@@ -22,8 +22,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Names of folders, of the member with the entity in a file, and the reason for leaving out the
-/// other members.
+/// Names of folders, of the member of a file that contains the entity, and the reason for leaving
+/// out other members.
 const KINDS: [(&str, &str, &str); 4] = [
     (
         "users",
@@ -42,7 +42,8 @@ const KINDS: [(&str, &str, &str); 4] = [
     ),
     ("escalations", "escalation", "has no counterpart"),
 ];
-/// Fields that only Opsgenie needs: identities, who may edit, and languages of its pages.
+/// Fields without meaning outside Opsgenie: identities, edit permissions, and languages of its
+/// pages.
 pub(super) const IGNORED: [&str; 8] = [
     "id",
     "_parent",
@@ -63,7 +64,6 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
     ("sunday", Weekday::Sunday),
 ];
 
-/// Entities that others refer to.
 #[derive(Default)]
 struct Known {
     people: People,
@@ -73,9 +73,6 @@ struct Known {
 }
 
 /// Converts the files and adds their documents.
-///
-/// # Errors
-/// Returns an error if a file is not an export of Opsgenie.
 pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
     let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
     for file in files {
@@ -185,7 +182,7 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
     for mut contact in user.objects("userContacts")? {
         let method = contact.text("contactMethod")?.unwrap_or_default();
         let to = contact.text("to")?;
-        // Exports have the flag beside the address, answers of the REST API inside `status`.
+        // Exports have the flag beside the address, REST responses inside `status`.
         let mut status = contact.object("status")?;
         let is_enabled = [contact.flag("enabled")?, status.flag("enabled")?];
         if is_enabled.contains(&Some(false)) {
@@ -410,7 +407,7 @@ fn read_restrictions(
     fields.take("type");
     let mut all = fields.objects("restrictions")?;
     if fields.has("restriction") {
-        // A list for weekly restrictions, an object for a daily one.
+        // A list for weekly restrictions, an object for daily ones.
         let is_list = fields.is_list("restriction");
         if is_list {
             all.extend(fields.objects("restriction")?);
@@ -450,7 +447,6 @@ fn read_restrictions(
         let period = if first.is_some() { 7 * 1_440 } else { 1_440 };
         let span = (days * 1_440 + minutes(end) - minutes(start)).rem_euclid(period);
         if span == 0 && first.is_none() {
-            // The whole day.
             continue;
         }
         restrictions.push(Restriction {

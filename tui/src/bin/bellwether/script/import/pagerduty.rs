@@ -19,7 +19,7 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Members of responses with entities, in the plural and the singular.
+/// Members of responses that contain entities, in plural and singular.
 const KINDS: [(&str, &str); 4] = [
     ("users", "user"),
     ("schedules", "schedule"),
@@ -27,8 +27,8 @@ const KINDS: [(&str, &str); 4] = [
     ("services", "service"),
 ];
 const PAGING: [&str; 5] = ["limit", "offset", "total", "more", "next_cursor"];
-/// Fields that only PagerDuty needs: identities, addresses of pages, colours, and lists that repeat what others
-/// have.
+/// Fields without meaning outside PagerDuty: identities, page addresses, colours, and lists that
+/// repeat other fields.
 pub(super) const IGNORED: [&str; 23] = [
     "id",
     "type",
@@ -55,7 +55,6 @@ pub(super) const IGNORED: [&str; 23] = [
     "alert_creation",
 ];
 
-/// Entities that others refer to.
 #[derive(Default)]
 struct Known {
     people: People,
@@ -65,9 +64,6 @@ struct Known {
 }
 
 /// Converts the files and adds their documents.
-///
-/// # Errors
-/// Returns an error if a file is not a response of PagerDuty.
 pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
     let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
     for file in files {
@@ -81,7 +77,7 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
             for mut entity in found {
                 let id = entity.text("id")?;
                 let id = id.ok_or_else(|| wrong(&entity.at("id"), "is required"))?;
-                // A list has fewer fields of a schedule than the response for a single schedule.
+                // Lists omit some fields of a schedule that the response for a single schedule has.
                 let is_whole = entity.has("schedule_layers");
                 if is_whole || !into.contains_key(&id) {
                     into.insert(id, entity);

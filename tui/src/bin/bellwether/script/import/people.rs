@@ -10,12 +10,11 @@ const VARIABLE_CHARACTERS_MAX: usize = 500;
 
 pub(super) struct Person<'a> {
     pub(super) path: &'a str,
-    /// Keys by which other parts of the files refer to the person: the id and unique names.
+    /// Keys that other parts of the files use for the person: the id and unique names.
     pub(super) keys: Vec<String>,
     pub(super) name: &'a str,
     pub(super) time_zone: Option<String>,
     pub(super) mail: Option<String>,
-    /// Template variables for phone numbers and similar fields.
     pub(super) variables: Map<String, Value>,
 }
 

@@ -21,29 +21,25 @@ const INTERVAL_MAX: i64 = 1_000;
 const MONDAY: Date = Date::constant(2000, 1, 3);
 const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/// The turns of an on-call rotation.
 pub(super) struct Rotation {
-    /// Its path in the files.
     pub(super) path: String,
     pub(super) name: String,
-    /// Time of the first hand-off.
     pub(super) start: Timestamp,
     /// Length of a turn, in seconds.
     pub(super) turn_seconds: i64,
-    /// Time from which it applies; `None` for the first hand-off.
+    /// Time from which the rotation applies; `None` if from the first hand-off.
     pub(super) from: Option<Timestamp>,
-    /// Time at which it ends; `None` for never.
+    /// Time at which the rotation ends; `None` if never.
     pub(super) end: Option<Timestamp>,
-    /// The contacts of each turn; empty for no one.
+    /// The contacts of each turn; an empty turn notifies no one.
     pub(super) slots: Vec<Vec<String>>,
-    /// Times to which it is limited; empty for always.
+    /// Times to which the rotation is limited; empty if always on.
     pub(super) restrictions: Vec<Restriction>,
 }
 
 /// A daily or weekly span.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restriction {
-    /// The first day of a weekly span; `None` for a daily one.
     pub(super) weekday: Option<Weekday>,
     pub(super) start: Time,
     pub(super) seconds: i64,
@@ -156,7 +152,8 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         .collect()
 }
 
-/// Returns the local time of the first hand-off: where a rotation applies before it, some whole cycles earlier.
+/// Returns the local time of the first hand-off, moved back by whole cycles if the rotation applies
+/// earlier.
 fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
     let start = Zoned::new(rotation.start, zone.clone()).datetime();
     let turns = i64::try_from(rotation.slots.len()).unwrap_or(1);
@@ -167,13 +164,13 @@ fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
     if ahead <= 0 || cycle <= 0 {
         return start;
     }
-    // Cycles of days are of local days.
+    // Cycles of whole days follow local days.
     let cycles = ahead / cycle + 1;
     let back = jiff::Span::new().try_seconds(cycles.saturating_mul(cycle));
     back.map_or(start, |back| start.saturating_sub(back))
 }
 
-/// Why a rotation cannot be a layer.
+/// Returns the reason if a rotation cannot be a layer.
 fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
     if rotation.end.is_some_and(|end| end <= now) {
         return Some("it is over");
@@ -201,7 +198,7 @@ fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
 
 type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
 
-/// Splits a rotation with shifts of some hours into one layer per shift of a day.
+/// Splits a rotation with shifts of a few hours into one layer per shift of the day.
 fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
     let turn = rotation.turn_seconds;
     let parts = usize::try_from(DAY / turn).ok()?;
@@ -348,7 +345,7 @@ mod tests {
                     Some("2999-01-01T01:00:00"),
                 ),
             ),
-            // It applies five days before the first hand-off that is given: three cycles.
+            // It applies from five days (three cycles) before the given first hand-off.
             (
                 at("2025-12-31T08:00:00Z"),
                 None,

@@ -1,4 +1,4 @@
-//! Exports whose fields are changed one by one: each is used, or reported.
+//! Changes each field of sample exports: every field must be used or reported.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{folder::File, imported::Imported, opsgenie, pagerduty};
 use crate::failure::Failure;
 
-/// What an export makes: the documents and the report, or the error.
+/// The result of an import: documents and report, or the error.
 type Made = Result<(String, Vec<String>), String>;
 
 type Import = fn(Vec<File>, &mut Imported) -> Result<(), Failure>;
@@ -26,7 +26,7 @@ fn made(import: Import, files: &BTreeMap<String, Value>) -> (Made, Vec<String>) 
     (made.map_err(|failure| failure.to_string()), left_out)
 }
 
-/// Calls `see` with the path of each leaf of a value, as reports write it, and its pointer.
+/// Calls `see` for each leaf of a value, with its path as in reports and its pointer.
 fn leaves(value: &Value, path: &str, pointer: &str, see: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::Object(fields) => {
@@ -55,7 +55,7 @@ fn changed(value: &Value) -> Value {
     match value {
         Value::Bool(flag) => json!(!flag),
         Value::Number(number) => json!(number.as_i64().unwrap_or_default() + 7),
-        // Another time, still of that form; else another text.
+        // Another time in the same format; otherwise another text.
         Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => {
             json!(text.replacen("202", "203", 1))
         }
@@ -64,7 +64,7 @@ fn changed(value: &Value) -> Value {
     }
 }
 
-/// Whether a path is in, or below, what was reported as left out.
+/// Whether a path, or a parent of it, was reported as left out.
 fn is_reported(path: &str, left_out: &[String]) -> bool {
     left_out.iter().any(|reported| {
         let rest = path.strip_prefix(reported.as_str());
@@ -83,9 +83,9 @@ fn every_export_field_is_imported_or_reported() {
             opsgenie_files,
             opsgenie::import,
             &opsgenie::IGNORED,
-            // Names beside ids in references, what the form of a restriction shows anyway, a unit that is
-            // not one of Opsgenie's, a turn of half a day that is made of windows, and what the
-            // notes on the third rule and on integrations report.
+            // Names next to ids in references, types implied by the form of a restriction, an
+            // unknown unit, a half-day turn that is made of windows, and fields covered by the
+            // notes on the third rule and on integrations.
             &[
                 "recipient.name",
                 "user.username",
@@ -106,9 +106,9 @@ fn every_export_field_is_imported_or_reported() {
             pagerduty_files,
             pagerduty::import,
             &pagerduty::IGNORED,
-            // Lists have less of a schedule than the response with only that schedule. The turn of one person has
-            // no length, a start some whole cycles later is the same rotation, and notes report on
-            // notifications of hand-offs and on services that are disabled.
+            // Lists omit fields of a schedule. A turn with one person has no length, moving the
+            // start by whole cycles gives the same rotation, and notes cover hand-off notifications
+            // and disabled services.
             &[
                 "schedules.json",
                 "restrictions[0].type",

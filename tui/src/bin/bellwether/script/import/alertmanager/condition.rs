@@ -13,7 +13,7 @@ const VALUES_MAX: usize = 500;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Always,
-    /// True for no alert.
+    /// Matches no alert.
     Never,
     Where(Clause),
 }
@@ -65,7 +65,7 @@ impl Condition {
             Self::Always => Self::Never,
             Self::Never => Self::Always,
             Self::Where(Clause::Not(inner)) => Self::Where(*inner),
-            // Negated one by one, as a person would write it.
+            // Negated one by one, as in a hand-written filter.
             Self::Where(Clause::Or(clauses)) => {
                 Self::all(clauses.into_iter().map(|clause| Self::Where(clause).not()))
             }
@@ -73,7 +73,7 @@ impl Condition {
         }
     }
 
-    /// Converts the condition to a filter text, or to a query if it is too long for a text.
+    /// Converts the condition to a filter text, or to a query if the text would be too long.
     ///
     /// # Errors
     /// Returns the reason if it has no equivalent.
@@ -189,7 +189,6 @@ fn count(clause: &Clause) -> usize {
     }
 }
 
-/// Returns a condition that the field equals a text.
 pub(super) fn equals(field: &str, text: &str) -> Condition {
     Condition::Where(Clause::Equals(
         field.to_owned(),

@@ -14,9 +14,6 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// Parses a field such as `1h30m`, in milliseconds.
-///
-/// # Errors
-/// Returns an error if it is not a duration.
 pub(super) fn field(fields: &mut Fields, name: &str) -> Result<Option<u64>, Failure> {
     let Some(text) = fields.text(name)? else {
         return Ok(None);

@@ -11,10 +11,6 @@ use crate::failure::Failure;
 
 const EQUAL_MAX: usize = 8;
 
-/// Converts the inhibition rules and adds their documents.
-///
-/// # Errors
-/// Returns an error if a rule is invalid.
 pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), Failure> {
     for mut rule in fields.objects("inhibit_rules")? {
         let names = ["source_matchers", "source_match", "source_match_re"];

@@ -15,7 +15,7 @@ const WINDOWS_MAX: usize = 50;
 const EXCEPT_MAX: usize = 10;
 /// Time zone of an interval without `location`.
 const ZONE: &str = "UTC";
-/// Days to search for the first occurrence: leap years are at most 8 years apart.
+/// Days to search for the first occurrence: up to 8 years lie between leap years.
 const FIRST_DAYS_MAX: usize = 366 * 9;
 
 const WEEKDAYS: [(&str, &str, Weekday); 7] = [
@@ -62,9 +62,6 @@ pub(super) struct Times<'a> {
 }
 
 /// Converts the named time intervals and adds their calendars.
-///
-/// # Errors
-/// Returns an error if an interval is invalid.
 pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Intervals, Failure> {
     let mut named = BTreeMap::new();
     for list in ["time_intervals", "mute_time_intervals"] {
@@ -173,7 +170,6 @@ impl Intervals {
     }
 }
 
-/// Combines calendars into one that is active in all of `active` and none of `muted`.
 fn joined(
     times: &Times<'_>,
     active: &[Calendar],

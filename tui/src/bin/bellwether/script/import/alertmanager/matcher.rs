@@ -18,7 +18,7 @@ use crate::failure::Failure;
 pub(super) const ALERT: &str = "metadata.alertname";
 const NAME: &str = "alertname";
 const SEVERITY: &str = "severity";
-/// The field with the original label if it is not the name of a severity.
+/// The field with the original label value if that is not the name of a severity.
 const SENT_SEVERITY: &str = "metadata.severity";
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 /// Severity of an alert without the label, unless `senders.alert_severity` is set.
@@ -37,7 +37,7 @@ const REGEX_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
     text: MatcherText,
-    /// The regular expression for the whole value; `None` for a text.
+    /// The regular expression for the whole value; `None` if matched literally.
     regex: Option<Regex>,
 }
 
@@ -124,8 +124,8 @@ impl Matcher {
         self.signed(found)
     }
 
-    /// The label becomes the event's severity, and is kept as metadata if it is not the name of
-    /// one.
+    /// Condition on the event's severity; a label that is not the name of a severity is stored as
+    /// metadata.
     fn severity(&self) -> Condition {
         let hit = |word: &&str| self.holds(word) == self.text.is_equal;
         let words: Vec<_> = SEVERITIES.into_iter().filter(hit).collect();
@@ -163,7 +163,6 @@ impl Matcher {
         }
     }
 
-    /// Reports a matcher on a label that events do not have.
     fn check(&self, path: &str, imported: &mut Imported) {
         if REPLICAS.contains(&self.text.name.as_str()) {
             let label = &self.text.name;
@@ -184,9 +183,6 @@ impl Matcher {
 
 /// Reads the matchers of a route or inhibition: the list of this name, and the deprecated objects
 /// of texts and regular expressions.
-///
-/// # Errors
-/// Returns an error if a matcher is invalid.
 pub(super) fn read(
     fields: &mut Fields,
     [list, texts, patterns]: [&str; 3],
@@ -233,7 +229,8 @@ fn lines(fields: &mut Fields, name: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Returns the condition that all required matchers match, and no excluded list matches as a whole.
+/// Returns the condition that all required matchers match, and that none of the excluded lists
+/// matches as a whole.
 pub(super) fn condition(required: &[Matcher], excluded: &[Vec<Matcher>]) -> Condition {
     let known: BTreeMap<_, _> = required.iter().filter_map(Matcher::only_value).collect();
     // The required values decide some of the excluded matchers.

@@ -14,7 +14,6 @@ use super::{
 use crate::failure::Failure;
 
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=30_000;
-/// Suffix of the lists of integrations.
 const LIST: &str = "_configs";
 const PRESETS: [(&str, &str); 9] = [
     ("discord", "discord"),
@@ -41,9 +40,6 @@ pub(super) struct Destination {
 }
 
 /// Converts the receivers and adds their destinations.
-///
-/// # Errors
-/// Returns an error if a receiver is invalid.
 pub(super) fn read(
     fields: &mut Fields,
     global: &mut Fields,
@@ -336,7 +332,7 @@ impl Writer<'_> {
         let channel = config.text("channel")?;
         let mut token = secret(config, "app_token")?;
         let url = secret(config, "api_url")?;
-        // Credentials for Slack are a bot token; an incoming webhook needs none.
+        // With credentials, the receiver uses a bot token; an incoming webhook needs none.
         let mut http = config.object("http_config")?;
         let mut authorization = http.object("authorization")?;
         token = token.or(secret(&mut authorization, "credentials")?);

@@ -23,13 +23,11 @@ use crate::failure::Failure;
 const DEPTH_MAX: usize = 32;
 const ROUTES_MAX: usize = 5_000;
 const GROUP_BY_MAX: usize = 10;
-/// Limits of times, in milliseconds: the longest wait, the interval, and the longest repeat
-/// interval.
+/// Limits in milliseconds: the longest wait, interval and repeat interval.
 const WAIT_MAX_MS: u64 = 3_600_000;
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 10_000..=86_400_000;
 const REPEAT_MAX_MS: u64 = 31_536_000_000;
 
-/// Options that a route inherits from its parent.
 #[derive(Debug, Clone)]
 struct Options {
     receiver: String,
@@ -46,7 +44,7 @@ struct Given<T> {
 }
 
 impl<T: Clone> Given<T> {
-    /// Returns a default of Alertmanager.
+    /// Wraps a default of Alertmanager.
     fn default(value: T) -> Self {
         Self {
             path: "route".to_owned(),
@@ -54,7 +52,7 @@ impl<T: Clone> Given<T> {
         }
     }
 
-    /// Returns the value of a route, or else that of its parent.
+    /// Returns the route's value, or else its parent's.
     fn or(path: String, value: Option<T>, around: &Self) -> Self {
         value.map_or_else(|| around.clone(), |value| Self { path, value })
     }
@@ -71,9 +69,6 @@ struct Route {
 }
 
 /// Converts the routes and adds their triggers and rules.
-///
-/// # Errors
-/// Returns an error if a route is invalid.
 pub(super) fn read(
     fields: &mut Fields,
     receivers: &BTreeMap<String, Receiver>,
