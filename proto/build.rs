@@ -1,4 +1,4 @@
-//! Compiles the `.proto` files with protox, so that no `protoc` has to be installed.
+//! Compiles the `.proto` files with protox, which needs no installed `protoc`.
 
 use std::{error::Error, fs, path::PathBuf};
 
@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.join("descriptors.bin"),
         compiler.encode_file_descriptor_set(),
     )?;
-    // For tests. As a dev-dependency, protox would give `cargo test` other features than `cargo build`.
+    // For tests. If protox were a dev-dependency, `cargo test` would use other features than `cargo
+    // build`.
     let mut kinds = protox::Compiler::new(["src/json/tests"])?;
     kinds.include_imports(true).open_file("kinds.proto")?;
     fs::write(out.join("kinds.bin"), kinds.encode_file_descriptor_set())?;

@@ -12,8 +12,8 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::{limits, share_of::ShareOf};
 
-/// A body in memory. Retains the request's in-flight permit until the connection has taken the last
-/// chunk.
+/// A body in memory. Retains the request's in-flight permit until the connection has received the
+/// last chunk.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A body of these bytes, which holds on to the request's permit.
+    /// Creates a body that retains the request's permit.
     pub(crate) fn new(rest: Bytes, permit: Option<Permit<ShareOf>>) -> Self {
         Self {
             rest,

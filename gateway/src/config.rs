@@ -24,16 +24,16 @@ pub struct Config {
     pub header_timeout: Duration,
     /// Time that requests in flight have to finish at shutdown.
     pub drain: Duration,
-    /// Concurrent connections, if the system allows that many. Above it, an unauthenticated
+    /// Concurrent connections, if the system allows that many. Above the limit, an unauthenticated
     /// connection is closed, or else the new one.
     pub max_connections: usize,
     /// Concurrent requests; further ones are rejected with 503.
     pub max_in_flight: usize,
-    /// Other origins whose pages may call.
+    /// Other origins whose pages may send requests.
     pub origins: Origins,
     /// Host names of the gateway; an empty list accepts all.
     pub hosts: Hosts,
-    /// Trusted proxies, whose forwarded client addresses are used.
+    /// Trusted proxies; client addresses forwarded by them are used.
     pub proxies: Proxies,
     /// Settings for senders of other dialects.
     pub senders: SenderSettings,

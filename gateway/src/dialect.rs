@@ -85,14 +85,13 @@ impl Default for Settings {
     }
 }
 
-/// The protocol of one kind of sender.
 #[derive(Debug)]
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     pub(crate) bodies: Bodies,
-    /// Whether a body with these headers is JSON, in which malformed texts are repaired.
+    /// Whether a body with these headers is JSON, in which malformed text is repaired.
     pub(crate) is_json: fn(&HeaderMap) -> bool,
-    /// Finds the key, for senders that put it into the body.
+    /// Finds the key, for senders that send it in the body.
     pub(crate) key_in_body: Option<FindKey>,
     pub(crate) endpoints: &'static [Endpoint],
     pub(crate) fault: fn(&FaultContext<'_>, &Fault) -> Answer,
@@ -101,14 +100,14 @@ pub(crate) struct Dialect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bodies {
     Usual,
-    /// At most that many bytes, if less than for other requests.
+    /// At most this many bytes, if less than for other requests.
     Small(usize),
     Batches,
 }
 
 impl Bodies {
-    /// Returns the limit in bytes, given the one for other requests. If that was configured below
-    /// its default, it applies to all.
+    /// Returns the limit in bytes, given the general one. A general limit that was configured below
+    /// its default applies to all.
     pub(crate) fn limit_bytes(self, usual: usize) -> usize {
         match self {
             Self::Usual => usual,
@@ -220,7 +219,7 @@ impl Refused {
     }
 }
 
-/// The events of a list whose items are independent: an invalid one does not affect the others.
+/// Events of a list with independent items: an invalid one does not affect the others.
 #[derive(Debug, Default)]
 struct Batch {
     events: Vec<Event>,
@@ -305,7 +304,7 @@ pub(crate) struct FaultContext<'a> {
 pub(crate) struct Fault {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
-    /// Each single error; empty if `message` is the only one.
+    /// Each error; empty if `message` is the only one.
     pub(crate) each: Vec<String>,
 }
 
@@ -331,7 +330,7 @@ impl Fault {
         }
     }
 
-    /// Returns the error for rejected events, by the backend or before; `None` if there are none.
+    /// Returns the error for events rejected by the backend or earlier; `None` if there are none.
     pub(crate) fn refused(refused: &Refused, outcome: &Outcome) -> Option<Self> {
         let result = &outcome.result;
         let here = refused.fault();

@@ -18,7 +18,7 @@ pub(crate) const ICON: &str = include_str!("docs/favicon.svg");
 pub(crate) const ICON_LINK: &str =
     "<link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">";
 
-/// Renders the page, which needs no other resource except the icon.
+/// Renders the page, which loads no other resource except the icon.
 pub(crate) fn page(document: &Value) -> String {
     let mut main = String::new();
     write_main(document, &mut main).expect(INFALLIBLE);

@@ -3,8 +3,8 @@
 /// Separates the etag of a resource from the hash of the response.
 const HASH_MARK: char = '.';
 
-/// Returns the tag of a response, without quotes: the etag of the resource in it, if any, and the
-/// hash of the response.
+/// Returns the tag of a response, without quotes: the etag of the resource in it, if any, followed
+/// by a hash of the response.
 pub(crate) fn of(resource: Option<&str>, hash: u64) -> String {
     match resource.map(bare) {
         Some(resource) => format!("{resource}{HASH_MARK}{hash:016x}"),
@@ -22,7 +22,7 @@ pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
     tags.filter(|tag| !tag.is_empty())
 }
 
-/// Removes the weak prefix and the quotes, which callers use inconsistently.
+/// Removes the weak prefix and the quotes, which clients use inconsistently.
 pub(crate) fn bare(tag: &str) -> &str {
     let tag = tag.trim();
     let tag = tag.strip_prefix("W/").unwrap_or(tag);

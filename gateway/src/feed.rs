@@ -1,4 +1,4 @@
-//! The shifts of a schedule or a contact as an iCalendar file, for the calendars of people.
+//! The shifts of a schedule or a contact as an iCalendar file, for users' calendars.
 
 use icalendar::{Calendar, Component, Event, Parameter, Property};
 use serde_json::Value;
@@ -6,12 +6,11 @@ use serde_json::Value;
 /// Refresh interval suggested to calendar applications.
 const REFRESH: &str = "PT1H";
 
-/// What a feed is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FeedOf {
-    /// A schedule: its events name the contacts.
+    /// A schedule; its events name the contacts.
     Schedule,
-    /// A contact: its events name the schedules.
+    /// A contact; its events name the schedules.
     Contact,
 }
 
@@ -73,14 +72,14 @@ fn event(of: FeedOf, entry: &Value) -> Event {
     event.done()
 }
 
-/// Returns a 64-bit number of the wire, which is a text in JSON.
+/// Returns a 64-bit number, which is a text in JSON.
 fn sequence(revision: &Value) -> String {
     let text = revision.as_str().map(str::to_owned);
     text.or_else(|| Some(revision.as_u64()?.to_string()))
         .unwrap_or_else(|| "0".to_owned())
 }
 
-/// Returns a time of the wire as iCalendar writes it, in UTC and to the second.
+/// Formats a time for iCalendar, in UTC and to the second.
 fn stamp(time: &Value) -> String {
     let at = time
         .as_str()

@@ -1,4 +1,4 @@
-//! Reports list entries that were not forwarded in the response, so that none is dropped silently.
+//! Adds list entries that were not forwarded to the response, so that none is dropped silently.
 //!
 //! An entry that does not fit its message cannot be forwarded. It is rejected here, and reported as
 //! if the backend had rejected it.
@@ -68,7 +68,7 @@ impl LeftOut {
     }
 }
 
-/// Merges the entries rejected here with those that the backend rejected, in the order of the list.
+/// Merges the entries rejected here with those rejected by the backend, in the order of the list.
 fn refuse(
     mut answer: EventStatusResult,
     refused: Vec<Refused>,

@@ -26,7 +26,7 @@ pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
 pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
 /// Concurrent unauthenticated connections. Above it, the oldest are closed.
 pub(crate) const UNAUTHENTICATED: usize = 1_024;
-/// Concurrent unauthenticated connections per address (IPv6: per /64 network).
+/// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
 pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
 /// Concurrent requests on unauthenticated connections. Above it, the oldest connections are closed.
 pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;

@@ -1,5 +1,5 @@
-//! Pages for browsers: the overview and the targets of links in messages, as HTML without scripts
-//! or other resources except the icon.
+//! Browser pages: the overview and the targets of links in messages, as HTML without scripts,
+//! loading only the icon.
 
 use std::fmt::Write as _;
 
@@ -103,7 +103,7 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
     )
 }
 
-/// Renders the page on which a contact acknowledges: one button, or a confirmation.
+/// Renders the page for an acknowledgement by a contact: a button, or a confirmation.
 pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     let (name, by) = (text(&found["eventName"]), text(&found["acknowledgedBy"]));
     let severity = text(&found["severity"]);
@@ -152,7 +152,7 @@ pub(crate) fn welcome(entry: Entry) -> String {
     whole("Bellwether", &out.html)
 }
 
-/// Renders an error page, with a form for a key if `entry` is set.
+/// Renders an error page, with a key form if `entry` is set.
 pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
     let helps = entry.is_some();
     let mut out = Page::new(entry.unwrap_or_default());

@@ -26,7 +26,6 @@ type Requests = Family<(OperationLabel, CodeLabel), Counter>;
 type OperationLabel = [(&'static str, Arc<str>); 1];
 type CodeLabel = [(&'static str, u16); 1];
 
-/// The metrics. The set of operations is fixed.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -81,7 +80,7 @@ impl Metrics {
             registry.register(name, help, counter.clone());
         }
         // A series that appears with its first value shows no increase, so common ones start at
-        // zero. Other statuses are mostly caused by the caller.
+        // zero. Other statuses are mostly caused by clients.
         for operation in &metrics.operations {
             for code in [200, 429, 500, 503, 504] {
                 let labels = ([("operation", Arc::clone(operation))], [("code", code)]);

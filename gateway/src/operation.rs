@@ -1,4 +1,4 @@
-//! The operations: how the request of each method is built from path, query and body.
+//! The operations: how to build the request of each method from path, query and body.
 
 use http::Method;
 
@@ -9,7 +9,7 @@ use bellwether_proto::json::{
 
 use crate::route::Template;
 
-/// Below this path, existing senders add JSON fields that are unknown here and ignored.
+/// Below this path, existing senders add unknown JSON fields, which are ignored.
 const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 
 /// A method with one of its HTTP bindings.
@@ -173,7 +173,7 @@ impl Operation {
                 .map_err(|error| format!("the method's name is no path: {error}"))?,
             method: http_method,
             is_additional: false,
-            // A heartbeat whose failure is misspelled would count as a good beat.
+            // A misspelled failure of a heartbeat would otherwise count as a good beat.
             lenient: list.is_some(),
             list,
             template,
@@ -192,7 +192,7 @@ impl Operation {
         }
     }
 
-    /// Returns the message type of the body for the documentation: a DELETE accepts its fields in a
+    /// Returns the message type of the body for the documentation: a DELETE accepts fields in a
     /// body, but new clients should not use that.
     pub(crate) fn described_body(&self) -> Option<MessageId> {
         self.body_message()
@@ -255,8 +255,8 @@ fn body_rule(
     captures: usize,
 ) -> Result<BodyRule, String> {
     match rule.body.as_str() {
-        // Clients can send an `etag` in the body of a DELETE; ignoring it would delete a changed
-        // resource.
+        // Clients can send an `etag` in the body of a DELETE; if ignored, a changed resource would
+        // be deleted.
         "" if *method == Method::DELETE => Ok(BodyRule::Optional),
         "" => Ok(BodyRule::None),
         // All fields are in the path, so the body is optional.

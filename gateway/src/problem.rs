@@ -166,8 +166,8 @@ impl Problem {
         problem
     }
 
-    /// Converts an error that tonic generated for a failed call. Their codes are often misleading,
-    /// and their messages are technical.
+    /// Converts an error that tonic generated for a failed call. Its codes are often misleading and
+    /// its messages technical.
     fn of_transport(status: &Status, body_limit_bytes: usize) -> Option<Self> {
         const TOO_LARGE: &str = "Error, decoded message length too large";
         const LOCAL: [&str; 6] = [

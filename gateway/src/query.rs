@@ -1,4 +1,4 @@
-//! Reads query parameters into fields of the request.
+//! Converts query parameters to fields of the request.
 
 use bellwether_proto::json::{
     plan::{Cardinality, Kind, Plan},
@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::{limits, operation::Operation, route};
 
-/// Reads a query string into wire bytes, recording a violation for each invalid parameter.
+/// Converts a query string to wire bytes, and records a violation for each invalid parameter.
 pub(crate) fn read(
     plan: &Plan,
     operation: &Operation,
@@ -53,8 +53,8 @@ pub(crate) fn read(
             continue;
         }
         seen |= 1 << index;
-        // In addresses for scripts, a flag without a value is set, such as `?start`. Elsewhere, such as in
-        // `?force=true`, the value is required.
+        // On paths for scripts, a flag without a value is true, such as `?start`. On other paths,
+        // the value is required, such as in `?force=true`.
         let is_flag = operation.is_silent && field.kind == Kind::Bool && !pair.contains('=');
         let value = if is_flag { "true".into() } else { value };
         if let Err(description) = read::read_text_field(plan, field, &value, &mut out) {

@@ -81,7 +81,7 @@ pub(crate) struct Handler {
     under_way: Arc<Pool<ShareOf>>,
     /// Memory for bodies, in KiB.
     memory: Arc<Pool<ShareOf>>,
-    /// The same for bodies that have to be read before the key is known.
+    /// Memory for bodies that must be read before the key is known, in KiB.
     strange_memory: Arc<Pool<ShareOf>>,
     openapi: Bytes,
     docs: Bytes,
@@ -98,7 +98,7 @@ enum RequestTarget<'p> {
     Problem(Problem),
 }
 
-/// The headers of a request that affect the form of its response.
+/// The request headers that affect the form of the response.
 struct AcceptHeaders(HeaderMap);
 
 impl AcceptHeaders {
@@ -113,7 +113,7 @@ impl AcceptHeaders {
     }
 }
 
-/// Properties of a request known on arrival.
+/// Properties of a request that are known on arrival.
 #[derive(Clone, Copy)]
 struct Exchange<'a> {
     request_id: &'a HeaderValue,
@@ -160,7 +160,7 @@ impl Handler {
             cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
             recognised: Recognised::default(),
             under_way,
-            // One client may use a quarter, which is enough for at least one body.
+            // A client may use a quarter, which is enough for at least one body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
             strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
             openapi: document.to_string().into(),

@@ -1,4 +1,4 @@
-//! Routes a method and a path to an operation, using the raw path before decoding.
+//! Routes a method and a raw (still encoded) path to an operation.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl Template {
 pub(crate) enum RouteMatch<'p> {
     /// The index of an operation, and the captured segments, still encoded.
     Operation(usize, Vec<&'p str>),
-    /// The path exists, but not with this method; contains the allowed ones in order.
+    /// The path exists, but not with this method; contains the allowed methods in order.
     WrongMethod(Vec<Method>),
     Nothing,
 }
@@ -83,7 +83,6 @@ type Methods = BTreeMap<MethodName, usize>;
 type MethodName = Box<str>;
 
 impl Router {
-    /// Adds an operation.
     pub(crate) fn add(
         &mut self,
         method: &Method,
@@ -108,8 +107,8 @@ impl Router {
     }
 
     /// Finds the operation for a method and a raw path. Literal segments take precedence over
-    /// captures. The text after the last colon is a verb if one of that name exists there, under
-    /// any method, and part of the segment otherwise (`%3A` is never a verb). HEAD is treated as
+    /// captures. The text after the last colon is a verb if any method has a verb of that name
+    /// there, and part of the segment otherwise (`%3A` never starts a verb). HEAD is treated as
     /// GET.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         let wanted = if *method == Method::HEAD {

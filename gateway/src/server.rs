@@ -74,7 +74,7 @@ impl Gateway {
         })
     }
 
-    /// Serves only TLS. The ALPN protocols of the configuration must be `h2` and `http/1.1`.
+    /// Serves only TLS. The configuration must support the ALPN protocols `h2` and `http/1.1`.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
@@ -86,7 +86,7 @@ impl Gateway {
         Arc::clone(&self.handler.metrics) as _
     }
 
-    /// Serves this page at `/metrics` instead of the gateway's own; `None` serves none.
+    /// Serves this page at `/metrics` instead of the gateway's default; `None` serves none.
     #[must_use]
     pub fn with_metrics(mut self, page: Option<Arc<Page>>) -> Self {
         self.handler.metrics_page = page;

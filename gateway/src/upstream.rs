@@ -35,18 +35,18 @@ pub type Answered = Result<(MetadataMap, Bytes), Status>;
 
 /// A backend in the same process that handles some calls without HTTP, as encoded messages.
 pub trait Direct: fmt::Debug + Send + Sync {
-    /// Whether it handles calls of that method.
+    /// Whether it handles calls of this method.
     fn takes(&self, path: &str) -> bool;
 
-    /// Handles a call as the services would.
+    /// Handles a call in the same way as the services.
     fn call(
         &self,
         metadata: MetadataMap,
         message: Bytes,
     ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>>;
 
-    /// Checks whether the key in the metadata is known; else returns the error of a call with that
-    /// key.
+    /// Checks whether the key in the metadata is known; otherwise returns the error of a call with
+    /// it.
     fn identify(
         &self,
         metadata: MetadataMap,
@@ -112,7 +112,7 @@ impl Upstream {
         Ok(Self(Kind::Remote(channel)))
     }
 
-    /// Calls services in this process, without a socket.
+    /// Calls services in this process without a socket.
     pub fn in_process(routes: Routes) -> Self {
         Self(Kind::InProcess {
             routes: routes.prepare(),
@@ -120,7 +120,8 @@ impl Upstream {
         })
     }
 
-    /// Calls services like [`Upstream::in_process`], or without HTTP if `direct` handles the call.
+    /// Calls services as [`Upstream::in_process`] does, but without HTTP if `direct` handles the
+    /// call.
     pub fn in_process_with(routes: Routes, direct: Arc<dyn Direct>) -> Self {
         Self(Kind::InProcess {
             routes: routes.prepare(),
@@ -154,8 +155,8 @@ impl Upstream {
         }
     }
 
-    /// Checks whether the backend knows the key in the metadata. A remote backend is sent
-    /// `GetCaller`, which counts as a call of that client.
+    /// Checks whether the backend knows the key in the metadata. For a remote backend, this sends
+    /// `GetCaller`, which counts as a call of the client.
     ///
     /// # Errors
     /// Returns the error of a call with that key.
@@ -164,7 +165,7 @@ impl Upstream {
         metadata: MetadataMap,
         timeout: Duration,
     ) -> Result<(), Status> {
-        // Codes for an invalid key or an unreachable backend; others do not concern the key.
+        // Codes for an invalid key or an unreachable backend; other codes do not concern the key.
         const REFUSED: [Code; 4] = [
             Code::Unauthenticated,
             Code::Unavailable,
@@ -186,7 +187,7 @@ impl Upstream {
         }
     }
 
-    /// Returns the reason why the backend is not serving, according to its health service; `None`
+    /// Returns the reason why the backend is not serving, as reported by its health service; `None`
     /// if it is.
     pub(crate) async fn why_not_ready(&self) -> Option<&'static str> {
         if self.serves("").await {
@@ -199,7 +200,7 @@ impl Upstream {
         })
     }
 
-    /// Queries the backend's health service for a service; an empty name means all.
+    /// Queries the backend's health service for a service; an empty name means the whole backend.
     async fn serves(&self, service: &str) -> bool {
         const SERVING: u64 = 1;
         let check = PathAndQuery::from_static("/grpc.health.v1.Health/Check");

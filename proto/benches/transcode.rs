@@ -1,4 +1,5 @@
-//! Measures JSON to wire bytes and back, for a batch of events, against the reference.
+//! Benchmarks the conversion of a batch of events from JSON to wire bytes and back, against the
+//! reference.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -62,7 +63,7 @@ fn reference_read(descriptor: &MessageDescriptor, json: &str) -> Vec<u8> {
         .encode_to_vec()
 }
 
-/// The shortest of several runs: what the machine can do when nothing disturbs it.
+/// Returns the shortest of several runs, the one with the least disturbance.
 fn best<T>(mut run: impl FnMut() -> T) -> Duration {
     let time = |()| {
         let start = Instant::now();

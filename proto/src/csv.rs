@@ -47,8 +47,8 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Whether a spreadsheet could interpret a text as a formula. Leading invisible characters do not
-/// prevent that.
+/// Whether a spreadsheet could interpret a text as a formula, even after leading invisible
+/// characters.
 fn is_formula(text: &str) -> bool {
     let is_skipped = |c: char| !FORMULA.contains(&c) && (is_hidden(c) || c.is_whitespace());
     text.trim_start_matches(is_skipped).starts_with(FORMULA)

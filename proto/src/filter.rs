@@ -1,4 +1,4 @@
-//! The filter language for conditions over events: parser, with a position for every error, and
+//! The filter language for conditions over events: a parser that reports positions of errors, and a
 //! printer.
 //!
 //! `severity>=error host=db-* (summary~"disk.*full" or has:ticket) -env=lab since=2h`

@@ -1,7 +1,7 @@
-//! Canonical proto3 JSON of the wire messages, converted by tables built from the descriptors.
+//! Canonical proto3 JSON of the wire messages, converted with tables built from the descriptors.
 //!
-//! [`from_json`] and [`to_json`] convert typed messages, [`wire_from_json`] and [`wire_to_json`]
-//! messages that are known by name and stay wire bytes. The modules below are for callers that
+//! [`from_json`] and [`to_json`] convert typed messages; [`wire_from_json`] and [`wire_to_json`]
+//! convert messages known by name, which stay wire bytes. The modules below are for callers that
 //! compile tables of other descriptors or assemble a message from several parts.
 
 pub mod descriptor;
@@ -34,7 +34,7 @@ pub enum Error {
     /// The text is not JSON, or does not fit the message; lists every invalid field.
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    /// The bytes are not a valid message of the type, or are nested too deep.
+    /// The bytes are not a valid message of the type, or are nested too deeply.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
@@ -60,7 +60,7 @@ pub fn from_json<M: Name + Default>(json: &[u8]) -> Result<M, Error> {
 /// Writes a message as canonical JSON.
 ///
 /// # Errors
-/// Returns an error if the message is nested too deep to be read again, or contains malformed
+/// Returns an error if the message is nested too deeply to be read again, or contains malformed
 /// bytes.
 pub fn to_json<M: Name>(message: &M) -> Result<Vec<u8>, Error> {
     wire_to_json(&M::full_name(), &message.encode_to_vec())

@@ -190,7 +190,7 @@ impl LeftOut {
         self.unreadable.extend(why);
     }
 
-    /// Returns the number of records that are not stored, and the reasons; `failed` events were
+    /// Returns the number of records that were not stored, and the reasons; `failed` events were
     /// rejected with `message`.
     pub fn response(&self, failed: usize, message: &str) -> LogsResponse {
         let mut why = Vec::new();

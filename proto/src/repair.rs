@@ -1,4 +1,4 @@
-//! Repairs malformed texts of senders, so that one of them does not invalidate the rest.
+//! Repairs malformed text from senders, so that one text does not invalidate the rest.
 //!
 //! A byte order mark is skipped; invalid UTF-8 and lone surrogates become U+FFFD.
 

@@ -54,7 +54,7 @@ pub fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{2800}' | '\u{1d159}')
 }
 
-/// Returns the characters of a text, each with how it is rendered in its position: joiners and
+/// Returns the characters of a text, each with its visibility in that position: joiners and
 /// variation selectors are plain where a script or an emoji needs them.
 pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
     let mut chars = text.chars().peekable();
@@ -125,7 +125,7 @@ fn selects(before: Option<char>, selector: char) -> bool {
 }
 
 /// Makes a text safe to display: invisible characters and excess marks are escaped, such as
-/// `\u{1b}`. Newlines and tabs are retained if `is_block`.
+/// `\u{1b}`. Newlines and tabs are preserved if `is_block`.
 pub fn visible(text: &str, is_block: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for (c, seen) in seen(text) {
@@ -139,7 +139,8 @@ pub fn visible(text: &str, is_block: bool) -> String {
     shown
 }
 
-/// Returns the longest prefix of a text of at most `bytes_max` bytes that ends between characters.
+/// Returns the longest prefix of a text that has at most `bytes_max` bytes and ends between
+/// characters.
 pub fn start(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {

@@ -49,7 +49,7 @@ impl AlertQuery {
             Some("false" | "0") => Ok(false),
             Some(_) => Err(format!("`{name}` has to be `true` or `false`")),
         };
-        // Events are processed when they are stored, so the value does not matter.
+        // Events are processed when they are stored, so the value is irrelevant.
         flag("unprocessed")?;
         let receiver = find(pairs, "receiver").filter(|it| !it.is_empty());
         Ok(Self {
@@ -61,10 +61,9 @@ impl AlertQuery {
         })
     }
 
-    /// Returns a condition that every requested alert meets, to narrow the search.
     pub(crate) fn clause(&self) -> Option<Clause> {
         let plain = self.matchers.iter().filter(|it| !it.is_regex());
-        // A matcher that no event can meet needs no clause: no alert passes it later.
+        // A matcher that matches no event needs no clause: no alert passes it later.
         let clauses = plain.filter_map(|it| it.clause().ok().flatten());
         matcher::all(clauses.collect())
     }
@@ -128,7 +127,7 @@ impl Alert {
             .collect();
         let alerts = events.into_iter().filter_map(|mut event| {
             let occurrence = event.occurrences.pop()?;
-            // An event deleted meanwhile has no route.
+            // An event deleted in the meantime has no route.
             let route = routes.remove(&occurrence.id)?;
             Some(Self::new(event, occurrence, route, &silence_id, now_ms))
         });
@@ -145,8 +144,8 @@ impl Alert {
         let mut labels = label::of_dimensions(event.dimensions);
         labels.insert(NAME.to_owned(), event.name);
         let fields = occurrence.metadata_fields.unwrap_or_default();
-        // The original label, which is missing among the dimensions if an earlier version stored
-        // the event or the settings exclude it.
+        // The original label. The dimensions lack it if an earlier version stored the event, or the
+        // settings exclude it.
         labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
             let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
             text(&fields, SEVERITY).map_or_else(|| word(severity), str::to_owned)

@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-/// Field of the label as it was sent, a dimension; without it, the metadata has it.
+/// Field of the label as received: a dimension, or else in the metadata.
 const SENT: &str = "dimensions.severity";
 const SENT_EARLIER: &str = "metadata.severity";
 
@@ -30,7 +30,7 @@ pub(crate) struct Matcher {
     pub(super) name: String,
     pub(super) value: String,
     pub(super) is_equal: bool,
-    /// The anchored regular expression; `None` for a text.
+    /// The anchored regular expression; `None` for a literal match.
     regex: Option<Regex>,
 }
 
@@ -144,8 +144,8 @@ impl Matcher {
         }))
     }
 
-    /// Returns a clause for a matcher of the severity: of the label as it was sent, or of the
-    /// event's severity if there was none.
+    /// Returns a clause for a matcher of the severity: of the label as received, or else of the
+    /// event's severity.
     fn severities(&self) -> Result<Option<Clause>, String> {
         let is_any = self.is_regex() && matches!(self.value.as_str(), ".*" | ".+");
         let is_none = self.value.is_empty() && !self.is_regex();
@@ -190,7 +190,7 @@ impl Matcher {
                     return None;
                 };
                 let name = label(&equals.field)?;
-                // Any text is valid for the label as it was sent.
+                // The label as received can be any text.
                 if equals.field == SEVERITY {
                     return Self::new(&name, &severity(value)?, false, true).ok();
                 }
@@ -252,7 +252,6 @@ impl Matcher {
     }
 }
 
-/// Parses a conjunction of matchers.
 pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Matcher>, String> {
     let matchers: Vec<_> = texts
         .take(limits::MATCHERS + 1)
@@ -287,7 +286,6 @@ pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
     }
 }
 
-/// Compiles an anchored regular expression.
 pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
     let whole = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&whole)

@@ -1,5 +1,4 @@
-//! The OpenAPI description of Alertmanager's paths; for the schemas it refers to Alertmanager's own
-//! document.
+//! The OpenAPI description of Alertmanager's paths; schemas refer to Alertmanager's document.
 
 use std::collections::BTreeMap;
 

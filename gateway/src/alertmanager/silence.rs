@@ -179,9 +179,9 @@ impl Shown {
         Self { silence, matchers }
     }
 
-    /// Whether the silence passes the filter: each matcher of the filter either equals one of the
-    /// silence's, or accepts the value that one of them requires of the label. Without a matcher of
-    /// that label, the value is empty.
+    /// Whether the silence passes the filter. Each matcher of the filter must either equal a
+    /// matcher of the silence, or match the label value that the silence requires, which is empty
+    /// if it has no matcher for that label.
     pub(crate) fn is_of(&self, filter: &[Matcher]) -> bool {
         filter.iter().all(|wanted| {
             let mut own = self

@@ -1,6 +1,6 @@
 //! Converts an alert in the common format of Prometheus, Alertmanager and Grafana to an event.
 //!
-//! The event is the same for all ways of delivery.
+//! The event does not depend on how the alert was delivered.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -33,7 +33,7 @@ const KEPT: [&str; 9] = [
     "valueString",
 ];
 
-/// Members of the enclosing document that are stored with each alert.
+/// Members of the enclosing document to store with each alert.
 const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
 
 type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
@@ -59,8 +59,8 @@ pub(super) fn batch(
     batch
 }
 
-/// Converts an alert to an event with the time of receipt: its own times are by the sender's clock
-/// and are stored separately.
+/// Converts an alert to an event with the time of receipt. The alert's times are by the sender's
+/// clock and are stored separately.
 ///
 /// # Errors
 /// Returns an error with the path of the invalid member.
@@ -129,7 +129,7 @@ fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> Strin
             draft.dimension(key, &**value);
         }
     }
-    // An event needs a dimension: without other labels, the name of the alert.
+    // An event needs a dimension; without other labels, it is the name of the alert.
     if draft.is_about_nothing() {
         draft.dimension(NAME, name(labels));
     }

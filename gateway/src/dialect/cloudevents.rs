@@ -130,7 +130,7 @@ fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
     })
 }
 
-/// There are formats other than JSON, identified only by the header.
+/// Formats other than JSON exist, and are identified only by the header.
 fn unknown_format() -> Fault {
     Fault::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -157,7 +157,7 @@ fn binary<'a>(
 ) -> Result<Value<'a>, Fault> {
     let mut document = ObjectAsVec::default();
     for name in headers.keys() {
-        // The data is only in the body, never in a header.
+        // Data is in the body, never in a header.
         if let Some(attribute) = name.as_str().strip_prefix(PREFIX)
             && !["data", "data_base64"].contains(&attribute)
         {

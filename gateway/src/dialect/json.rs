@@ -11,7 +11,7 @@ use crate::limits;
 pub(super) use bellwether_proto::json::isolate::List;
 use bellwether_proto::json::isolate::isolate;
 
-/// A value that borrows its texts from the body.
+/// Borrows its texts from the body.
 pub(super) use serde_json_borrow::Value;
 
 /// The largest integer up to which a double represents every integer exactly.
@@ -39,7 +39,6 @@ pub(super) fn with_list<T>(
     read(&body(&isolated.body)?, &broken.collect())
 }
 
-/// Parses a body.
 pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     if bytes.is_empty() {
         return Err(Fault::invalid("the body is empty: send JSON"));
@@ -106,7 +105,6 @@ impl JsonPath {
 }
 
 impl<'a> Object<'a> {
-    /// Converts a value.
     pub(super) fn of(value: &'a Value<'a>, place: impl Into<JsonPath>) -> Result<Self, Fault> {
         let place = place.into();
         match value {
@@ -131,10 +129,6 @@ impl<'a> Object<'a> {
         self.get(name).map(as_text)
     }
 
-    /// Returns a member as text.
-    ///
-    /// # Errors
-    /// Returns an error if it is missing or blank.
     pub(super) fn required_text(&self, name: &str) -> Result<Cow<'a, str>, Fault> {
         match self.text(name) {
             Some(text) if !text.trim().is_empty() => Ok(text),
@@ -169,7 +163,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Returns a text unchanged, and the JSON of anything else; `null` is empty.
+/// Returns text unchanged, and other values as JSON; `null` is empty.
 fn as_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
@@ -195,7 +189,7 @@ fn wrong(path: &str, wanted: &str, found: &Value<'_>) -> Fault {
     Fault::invalid(format!("{subject} has to be {wanted}, and is {found}"))
 }
 
-/// Converts a JSON value to the wire. Values nested too deep for the backend, and integers that a
+/// Converts a JSON value to the wire. Values nested too deeply for the backend, and integers that a
 /// double cannot represent, become text.
 pub(super) fn wire(value: &Value<'_>) -> WireValue {
     wire_at(value, 0)

@@ -1,4 +1,4 @@
-//! The OpenAPI description of the senders' paths; the bodies are documented by the other products.
+//! The OpenAPI description of the senders' paths; other products document the bodies.
 
 use std::collections::BTreeMap;
 

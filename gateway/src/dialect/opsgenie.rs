@@ -1,6 +1,6 @@
 //! Opsgenie's alert and heartbeat API, version 2, as far as senders use it.
 //!
-//! An alert is identified by its alias, whichever kind of identifier a request uses.
+//! An alert is identified by its alias, whatever kind of identifier a request uses.
 
 mod action;
 mod alert;
@@ -226,7 +226,6 @@ fn captured<'a>(incoming: &Incoming<'a>) -> &'a str {
     incoming.captures.first().map_or("", |id| &**id)
 }
 
-/// Builds the response that contains data.
 fn answer(
     status: StatusCode,
     data: &serde_json::Value,
@@ -241,7 +240,6 @@ fn answer(
     Answer::json(status, &body)
 }
 
-/// Parses a body, which may be missing.
 fn optional_body<'a>(incoming: &Incoming<'a>) -> Result<Value<'a>, Fault> {
     match incoming.body {
         [] => Ok(Value::Object(ObjectAsVec::default())),

@@ -40,7 +40,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-/// Name of every event of this dialect; the dimension distinguishes them.
+/// Name of all events of this dialect; the dimension distinguishes them.
 const NAME: &str = "pagerduty";
 const DEDUP_KEY: &str = "dedup_key";
 const CHANGE: &str = "change";
@@ -83,7 +83,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         ));
     }
     let payload = match message.object("payload") {
-        // Members that are not required can have any type.
+        // Optional members can have any type.
         Err(_no_object) if !is_trigger => {
             draft.keep_members(&message, &["payload"]);
             None
@@ -112,7 +112,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![draft.finish()], success))
 }
 
-/// Copies the payload; members required of a trigger are optional for other actions.
+/// Copies the payload. Members required of a trigger are optional for other actions.
 fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut Vec<String>) {
     for name in ["summary", "source", "severity"] {
         if is_trigger {

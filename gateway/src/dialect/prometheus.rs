@@ -1,4 +1,4 @@
-//! The part of Alertmanager's API that Prometheus and `amtool` use to send alerts.
+//! The part of Alertmanager's API with which Prometheus and `amtool` send alerts.
 
 use http::{Method, StatusCode};
 use jiff::Timestamp;

@@ -5,7 +5,7 @@ use bellwether_proto::{cloud, severity};
 /// Severity of an event, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// For developers only.
+    /// Relevant to developers only.
     Debug = 1,
     /// Informational; no action needed.
     Info = 2,

@@ -1,4 +1,4 @@
-//! Tables for the pure functions: translated requests and error responses.
+//! Table tests for the pure functions: translated requests and error responses.
 
 mod alerts;
 mod cloudevents;
@@ -18,7 +18,6 @@ use serde_json::{Map, Value};
 
 use super::*;
 
-/// A request to translate.
 struct Ask {
     captures: Vec<String>,
     query: &'static str,
@@ -68,14 +67,13 @@ impl Ask {
         }
     }
 
-    /// Translates it with the endpoint at that path.
+    /// Translates the request with the endpoint at this path.
     fn read(&self, path: &str) -> Result<Translated, Fault> {
         let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
         let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
         (endpoint.read)(&self.incoming())
     }
 
-    /// Translates it to a single event.
     fn event(&self, path: &str) -> Event {
         let mut events = self.read(path).unwrap().events;
         assert_eq!(events.len(), 1);
@@ -83,7 +81,7 @@ impl Ask {
     }
 }
 
-/// Returns the response if everything was accepted.
+/// Returns the response if all events are accepted.
 fn answer(reading: Translated, outcome: &Outcome) -> Answer {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
@@ -209,7 +207,7 @@ fn literal_segments_win_and_aliases_may_contain_slashes() {
 
 const PING: &str = "/v2/heartbeats/{id}/ping";
 
-/// Real bodies, to be mutated.
+/// Real bodies to mutate.
 fn bodies() -> Vec<&'static [u8]> {
     vec![
         include_bytes!("../../tests/dialect/alertmanager.json"),

@@ -6,7 +6,7 @@ use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
 use super::{INFALLIBLE, anchor, escaped, whole};
 
-/// Renders a topic as a page, which needs no other resource except the icon.
+/// Renders a topic as a page, which loads no other resource except the icon.
 pub(crate) fn page(topic: &Topic) -> String {
     let title = escaped(topic.title());
     let mut main = format!("<h1>{title}</h1>");

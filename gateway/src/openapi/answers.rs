@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::operation::{BodyRule, Operation};
 
-/// The only operation with idempotency keys, which returns its first response again for the same
-/// key.
+/// The only operation with idempotency keys. For a repeated key, it returns its first response
+/// again.
 const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
 const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
@@ -17,11 +17,11 @@ const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-poli
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
-    /// Those with a body.
+    /// Operations with a body.
     Body,
-    /// Those whose path or body names a resource.
+    /// Operations whose path or body names a resource.
     Named,
-    /// Those with a method other than GET.
+    /// Operations with a method other than GET.
     Changing,
 }
 
@@ -41,7 +41,7 @@ const fn failure(status: u16, when: When, description: &'static str) -> FailureA
     }
 }
 
-/// Possible errors by status. 405 is missing, as it belongs to a path without an operation for the
+/// Possible errors by status, except 405, which occurs only on paths without an operation for the
 /// method.
 const FAILURES: [FailureAnswer; 14] = [
     failure(

@@ -1,4 +1,4 @@
-//! Limits of fields, beyond their types, as JSON schema keywords.
+//! Limits of fields, in addition to their types, as JSON schema keywords.
 
 use bellwether_proto::{
     json::{
@@ -10,8 +10,8 @@ use bellwether_proto::{
 use serde_json::{Value, json};
 
 /// Pattern of a name: no leading or trailing blank, no reserved ASCII characters. Letters of all
-/// scripts are allowed, which not every regular expression engine can name, so the pattern excludes
-/// instead.
+/// scripts are allowed; since not every regular expression engine can name them, the pattern lists
+/// excluded characters instead.
 const NAME: &str = r"^[^\x00-\x20!-,/:-@\[-^`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]*[^\x00-\x20!-,/:-@\[-^`{-\x7f])?$";
 
 pub(super) fn count(schema: &mut Value, field: &FieldPlan) {

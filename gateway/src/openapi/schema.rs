@@ -19,9 +19,9 @@ const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 enum Use {
     /// Only in responses, to which a newer service may add fields.
     Answer,
-    /// In requests that are rejected for unknown fields.
+    /// In requests that reject unknown fields.
     Strict,
-    /// In requests whose unknown fields are ignored.
+    /// In requests that ignore unknown fields.
     Lenient,
 }
 
@@ -127,7 +127,7 @@ fn members(plan: &Plan, fields: &[&FieldPlan], chosen: Option<&FieldPlan>, how: 
 }
 
 /// Returns one object per field of a required oneof. Code generators create a type for each, but
-/// ignore a list of names beside the properties.
+/// ignore a list of names next to the properties.
 fn variants(plan: &Plan, message: &MessagePlan, group: usize, how: Use) -> Value {
     let is_common = |field: &&FieldPlan| field.oneof != Some(group);
     let (common, chosen): (Vec<_>, Vec<_>) = message.fields.iter().partition(is_common);

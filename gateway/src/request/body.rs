@@ -23,7 +23,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Nothing yet, of what all requests share, in KiB.
+    /// Creates an empty reservation from the shared memory, in KiB.
     pub(super) fn new(all: &Arc<Pool<ShareOf>>, share_of: ShareOf) -> Self {
         Self {
             taken: all.permit(Some(share_of)),

@@ -146,7 +146,7 @@ impl Handler {
         body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    /// A permit among the requests under way.
+    /// Acquires an in-flight permit.
     pub(super) fn admit(&self, share_of: ShareOf) -> Result<Permit<ShareOf>, Problem> {
         let mut permit = self.under_way.permit(Some(share_of));
         permit.take(1).map_err(|full| {
@@ -184,7 +184,7 @@ impl Handler {
         }
     }
 
-    /// Returns the list of a response as CSV; `None` if it has no list for that.
+    /// Returns the list of a response as CSV; `None` if the operation has no list for that.
     fn table(&self, operation: &Operation, json: &[u8]) -> Option<String> {
         if operation.csv.is_empty() {
             return None;

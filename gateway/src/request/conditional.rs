@@ -15,8 +15,8 @@ use super::Reply;
 use crate::etag;
 
 /// Adds an `ETag` to a response, and returns 304 if it matches `If-None-Match`. The tag begins with
-/// `stored`, the etag of the returned resource, so that it is valid for `If-Match`, and ends with a
-/// hash of the response, parts of which can change without the resource.
+/// `stored`, the etag of the returned resource, so that it is valid for `If-Match`. It ends with a
+/// hash of the response, which can change without the resource.
 pub(super) fn tagged(reply: Reply, asked: &HeaderMap, stored: Option<&str>) -> Reply {
     let mut hasher = DefaultHasher::new();
     reply.body.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Copies HTTP headers to gRPC metadata and back; only the listed ones.
+//! Copies the listed HTTP headers to gRPC metadata and back.
 
 use bellwether_process::listen::{FORWARDED_FOR, REQUEST_ID};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
@@ -23,7 +23,7 @@ const PASSED_BACK: [&str; 5] = [
 ];
 
 /// Passes the names of the client certificate to a backend in this process; a remote backend
-/// ignores it.
+/// ignores the header.
 const CLIENT_CERTIFICATE: HeaderName = HeaderName::from_static("x-client-certificate");
 
 pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> MetadataMap {

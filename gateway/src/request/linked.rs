@@ -1,5 +1,4 @@
-//! Pages for browsers: the overview and the targets of links in messages. A signed link needs no
-//! key.
+//! Browser pages: the overview and the targets of links in messages. A signed link needs no key.
 
 use std::borrow::Cow;
 
@@ -37,7 +36,6 @@ pub(super) enum Linked {
     Event,
     Group,
     Acknowledgement,
-    /// The feed of a schedule or a contact, by name.
     Feed(FeedOf),
 }
 
@@ -145,8 +143,8 @@ impl Handler {
         }
     }
 
-    /// Handles the acknowledgement link of a contact. GET changes nothing, since mail scanners
-    /// follow links.
+    /// Handles a contact's acknowledgement link. GET changes nothing, since mail scanners follow
+    /// links.
     async fn acknowledging(
         &self,
         id: &str,
@@ -187,7 +185,6 @@ impl Handler {
         }
     }
 
-    /// The shifts of a schedule or a contact as an iCalendar file.
     async fn feed(
         &self,
         (of, name): (FeedOf, &str),
@@ -252,7 +249,7 @@ impl Handler {
         Ok((asking.await?, None))
     }
 
-    /// Reads a form with a key in it, or without one from a signed-in user.
+    /// Reads a form, with a key or from a signed-in user.
     async fn form(
         &self,
         request: Request<Incoming>,
@@ -274,7 +271,7 @@ impl Handler {
         Ok(form)
     }
 
-    /// Returns what a key may see, after performing the requested action.
+    /// Returns the page that a key may see, after performing the requested action.
     async fn with_key(
         &self,
         what: Linked,

@@ -1,11 +1,10 @@
-//! Pages that the gateway serves without the backend.
+//! Pages that need no call to the backend's API.
 
 use bellwether_process::metrics;
 use bellwether_proto::reference::Topic;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
-    /// Liveness.
     Healthz,
     /// Readiness, including the backend.
     Readyz,

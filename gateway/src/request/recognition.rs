@@ -1,7 +1,7 @@
 //! Checks the key of a request before reading its body.
 //!
 //! The backend is asked whether it knows the key, and the result is cached for a minute. It only
-//! decides about shares of this gateway's resources; the backend authorizes each call itself.
+//! determines shares of this gateway's resources; the backend authorizes each call.
 
 use std::{
     collections::HashMap,
@@ -58,7 +58,7 @@ impl Recognised {
 }
 
 impl Handler {
-    /// Identifies the caller by the metadata, and marks the connection as authenticated.
+    /// Identifies the client by the metadata, and marks the connection as authenticated.
     ///
     /// # Errors
     /// Returns the backend's error for an unknown or missing key.

@@ -142,8 +142,8 @@ impl Handler {
             fresh: &fresh,
             settings: &self.config.senders,
         };
-        // A key in the body, and what needs none, is read on the allowance for unauthenticated
-        // clients.
+        // If the key is in the body, or none is needed, the body uses the allowance for
+        // unauthenticated clients.
         let mut share_of = ShareOf::at(sending.exchange.peer);
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
         if is_key_first {
@@ -175,8 +175,8 @@ impl Handler {
                 HeaderMap::new(),
             )?);
         }
-        // The backend is called even if the body is invalid, so that a client without a valid key
-        // learns nothing about it.
+        // The backend is called even if the body is invalid, so that errors do not reveal anything
+        // without a valid key.
         let reading = match reading {
             Ok(reading) => reading,
             Err(fault) => {
@@ -187,7 +187,7 @@ impl Handler {
         self.hand_over(reading, metadata, sending).await
     }
 
-    /// Reads and decompresses the body of a request. The memory is reserved until it is dropped.
+    /// Reads and decompresses the body of a request. Its memory is reserved until it is dropped.
     async fn sent(
         &self,
         sending: &Sending<'_>,
@@ -354,7 +354,7 @@ impl Handler {
         }
     }
 
-    /// Calls a method. Returns the response and the metadata that a client may see.
+    /// Calls a method. Returns the response and the metadata that the client may see.
     async fn ask<M: Message + Default>(
         &self,
         method: &'static str,
@@ -377,8 +377,7 @@ impl Handler {
     }
 }
 
-/// Builds the successful response, or an error if an event was rejected that the response cannot
-/// report.
+/// Builds the response, which is an error if it cannot report rejected events.
 fn finish(
     (success, refused): (Success, &Refused),
     outcome: &Outcome,

@@ -1,4 +1,4 @@
-//! Browser sessions: a cookie with a token in place of a key.
+//! Browser sessions: a cookie with a token instead of a key.
 
 use http::{HeaderMap, header};
 
@@ -7,7 +7,7 @@ pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
 }
 
 /// Whether the browser reports a request from the same origin. All browsers do over TLS or from
-/// this machine; the `Origin` header is not sent, since URLs can be credentials.
+/// this machine. The `Origin` header is not sent, since URLs can be credentials.
 pub(super) fn is_of_this_page(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")
@@ -21,8 +21,8 @@ pub(super) enum Cookie {
 }
 
 impl Cookie {
-    /// Returns the name. Browsers accept the prefix `__Host-` only over TLS, and only from this
-    /// host.
+    /// Returns the cookie's name. Browsers accept the prefix `__Host-` only over TLS, and only from
+    /// this host.
     fn name(self, page: &str) -> &'static str {
         match (self, page.starts_with("https:")) {
             (Self::Session, true) => "__Host-bellwether",

@@ -30,7 +30,7 @@ pub(super) enum SignInStep {
     End,
 }
 
-/// The state of a sign-in, stored in the browser.
+/// The state of a pending sign-in, stored in the browser.
 #[derive(Debug, PartialEq, Eq)]
 struct Away {
     state: String,
@@ -206,7 +206,7 @@ impl Handler {
     }
 }
 
-/// Returns the path if it is one of the pages, else `/`, to prevent open redirects.
+/// Returns the path if it is one of the pages, otherwise `/`, to prevent open redirects.
 fn page_of(path: &str) -> String {
     let is_page = Linked::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if is_page { path } else { "/" };

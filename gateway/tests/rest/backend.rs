@@ -1,4 +1,4 @@
-//! A fake backend: takes every call, remembers it and answers as configured.
+//! A fake backend that records every call and responds as configured.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,6 @@ use tonic::{
     service::Routes,
 };
 
-/// A call that reached the backend.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) path: String,
@@ -36,7 +35,7 @@ impl Call {
     }
 }
 
-/// What the backend does with a call.
+/// The behaviour of the backend for a call.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Answer(Bytes),
@@ -45,7 +44,6 @@ pub(crate) enum Act {
     Panic,
 }
 
-/// The backend's memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
     calls: Arc<Mutex<Vec<Call>>>,
@@ -54,7 +52,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// What the next call is answered; without any, calls are answered with the empty message.
+    /// Sets the response to the next call. Without one, calls return the empty message.
     pub(crate) fn next(&self, act: Act) {
         self.acts.lock().unwrap().push_back(act);
     }
@@ -67,7 +65,7 @@ impl Recorder {
         self.calls.lock().unwrap().clone()
     }
 
-    /// How many calls hang; a call that was cancelled hangs no longer.
+    /// Returns the number of hanging calls, without cancelled ones.
     pub(crate) fn hanging(&self) -> usize {
         self.hanging.load(SeqCst)
     }
@@ -105,7 +103,7 @@ impl Recorder {
     }
 }
 
-/// One service of the test server; `N` only carries its name.
+/// A service of the test server; `N` only carries its name.
 struct Recorded<N> {
     recorder: Recorder,
     name: std::marker::PhantomData<fn() -> N>,
@@ -226,7 +224,7 @@ impl UnaryService<Bytes> for OneCall {
     }
 }
 
-/// Counts a call that hangs, as long as it is not dropped.
+/// Counts a hanging call until it is dropped.
 struct Hanging(Arc<AtomicUsize>);
 
 impl Hanging {

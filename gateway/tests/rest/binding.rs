@@ -1,4 +1,4 @@
-//! How path, query, body and `If-Match` become one request.
+//! Building one request from path, query, body and `If-Match`.
 
 use bellwether_proto::{cloud, v1};
 
@@ -259,7 +259,7 @@ async fn empty_body_is_rejected_when_a_body_is_required() {
     let answer = world.call("PUT", TRIGGER, "").await;
     assert_eq!(answer.status, 400);
     assert!(world.backend.calls().is_empty());
-    // Here the path says it all.
+    // The path contains all fields.
     let answer = world.post("/v1/notification/deliveries/d:retry", "").await;
     assert_eq!(answer.status, 200);
     let request: v1::RetryDeliveryRequest = world.backend.calls()[0].decode();

@@ -1,4 +1,4 @@
-//! What the gateway accepts, and for how long.
+//! Size limits and timeouts of requests.
 
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ async fn header_timeout_closes_the_connection() {
         let mut socket = TcpStream::connect(world.addr).await.unwrap();
         socket.write_all(start.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
-        // An error is a closed connection too.
+        // An error also means that the connection was closed.
         let closed = tokio::time::timeout(Duration::from_secs(60), socket.read_to_end(&mut rest));
         assert!(closed.await.is_ok(), "{start:?} holds the connection");
     }
@@ -155,7 +155,7 @@ async fn new_connection_over_the_cap_evicts_an_unauthenticated_one() {
     let mut first = TcpStream::connect(world.addr).await.unwrap();
     assert_eq!(world.get("/healthz").await.status, 200);
     let mut rest = [0; 16];
-    // An error is a closed connection too.
+    // An error also means that the connection was closed.
     let closed = tokio::time::timeout(Duration::from_secs(60), first.read(&mut rest)).await;
     assert!(matches!(closed, Ok(Ok(0) | Err(_))), "the first one stays");
 }

@@ -1,4 +1,4 @@
-//! The gateway from outside: REST requests over real sockets, a recorded backend behind it.
+//! The gateway from outside: REST requests over real sockets, in front of a fake backend.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

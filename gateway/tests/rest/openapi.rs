@@ -1,4 +1,4 @@
-//! The interface as `/openapi.json` reports it, beside what the gateway does.
+//! Compares `/openapi.json` with the gateway's behaviour.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,10 +53,10 @@ async fn openapi_has_every_path_and_no_dangling_reference() {
     }
 }
 
-/// Every answer of the gateway that reports on a failure, in addition to those of gRPC codes.
+/// Error statuses of the gateway that no gRPC code maps to.
 const OF_ITS_OWN: [u16; 3] = [413, 415, 431];
 
-/// Statuses that an operation cannot give, whatever the backend says.
+/// Whether an operation cannot return a status, whatever the backend responds.
 fn is_left_out(method: &str, path: &str, operation: &Value, status: u16) -> bool {
     let has_body = operation["requestBody"].is_object() || method == "delete";
     match status {
@@ -170,7 +170,7 @@ async fn openapi_documents_field_constraints_and_roles() {
         schema("bellwether.v1.Trigger")["required"],
         json!(["name", "type"])
     );
-    // Of what is only answered, what every answer has.
+    // In response schemas, fields that are always present are required.
     let page = schema("bellwether.v1.ListTriggersResponse");
     assert_eq!(page["required"], json!(["totalSize"]));
     let destination = schema("bellwether.v1.DestinationType")["oneOf"]

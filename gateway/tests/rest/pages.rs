@@ -1,4 +1,4 @@
-//! The pages that the gateway answers itself.
+//! Pages that the gateway serves without calling the backend's API.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::{backend::Act, world::World};
 #[tokio::test]
 async fn readiness_follows_the_backend_health_service() {
     let world = World::new().await;
-    // A health answer is one enum field: 1 is serving, 2 is not.
-    // Of the service as a whole, and of what only reads.
+    // A health response is one enum field: 1 is serving, 2 is not. One for the service as a whole,
+    // one for its read-only part.
     let (serving, not_serving) = (vec![8, 1], vec![8, 2]);
     for (whole, reading, status, why) in [
         (&serving, &serving, 200, ""),
@@ -27,7 +27,7 @@ async fn readiness_follows_the_backend_health_service() {
             assert!(answer.message().starts_with(why), "{}", answer.message());
             assert_eq!(answer.header("retry-after"), "1");
         } else {
-            // The second answer is left over.
+            // Consumes the second response.
             world.get("/readyz").await;
         }
         let call = world.backend.calls().pop().unwrap();
@@ -104,7 +104,7 @@ async fn every_operation_and_type_in_the_docs_has_an_anchor() {
     }
 }
 
-/// The picture beside the title and the service's own pages are all that a page leads to.
+/// Checks that a page refers only to its icon and to pages of the service.
 fn assert_needs_nothing_outside(page: &str, path: &str) {
     for outside in ["<img", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{path}: {outside}");

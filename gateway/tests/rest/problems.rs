@@ -1,4 +1,4 @@
-//! What a client sees of everything that goes wrong.
+//! Error responses as clients see them.
 
 use bellwether_gateway::Upstream;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A backend in another process: the same answers, whatever the transport makes of them.
+//! A backend in another process: responses do not depend on the transport.
 
 use std::time::Duration;
 

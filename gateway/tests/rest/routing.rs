@@ -1,10 +1,10 @@
-//! Which method and path lead to which operation.
+//! Routing of methods and paths to operations.
 
 use bellwether_proto::v1;
 
 use crate::world::World;
 
-/// Method, path and what they lead to.
+/// Method, path and the expected operation.
 const OPERATIONS: &str = "
     POST /v1/notification/triggers bellwether.v1.TriggerService/CreateTrigger
     GET /v1/notification/triggers bellwether.v1.TriggerService/ListTriggers

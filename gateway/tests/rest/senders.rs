@@ -1,4 +1,4 @@
-//! Senders that speak another dialect: what reaches the backend, and what they are answered.
+//! Senders of other dialects: the calls to the backend, and the responses.
 
 use std::io::Write as _;
 
@@ -27,7 +27,6 @@ const LOGS: &[u8] = include_bytes!("../dialect/otlp.bin");
 const STRUCTURED: &str = "application/cloudevents+json";
 const PROTOBUF: &str = "application/x-protobuf";
 
-/// A request that a sender sends.
 struct Ask {
     method: &'static str,
     path: &'static str,
@@ -78,7 +77,7 @@ fn logs(body: impl Into<Bytes>) -> Ask {
     }
 }
 
-/// One good request of every path, with what is answered to success.
+/// Returns one valid request per path, each with the status of its successful response.
 fn requests() -> Vec<(Ask, u16)> {
     vec![
         (ask("/v1/intake/alertmanager", ALERTMANAGER), 200),
@@ -242,7 +241,7 @@ async fn event_rejected_by_the_backend_is_a_client_error() {
             "{}: {text}",
             request.path
         );
-        // The response to logs has their number; all others that it failed.
+        // A response to logs has the number of rejected records; all others report a failure.
         let expected = if request.path == "/v1/logs" { 200 } else { 400 };
         assert_eq!(answer.status, expected, "{}", request.path);
     }
@@ -296,7 +295,7 @@ async fn repeated_cloudevent_has_the_same_idempotency_key_and_response() {
     let again = cloudevent().send(&world).await;
     assert_eq!(again.status, 204, "{:?}", again.body);
     assert_eq!(key_of(world.backend.calls().pop().unwrap()), Some(key));
-    // A key of the sender's own is its own affair.
+    // For an idempotency key chosen by the sender, the conflict is reported.
     world.backend.next(used());
     let own = cloudevent()
         .with("idempotency-key", "mine")

@@ -1,4 +1,4 @@
-//! What passes between client and backend, and how serving ends.
+//! Traffic between client and backend, and shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::{backend::Act, world::World};
 
 const LIST: &str = "/v1/notification/triggers";
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(crate) async fn eventually(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -100,7 +100,7 @@ async fn shutdown_completes_in_flight_requests() {
     let mut socket = TcpStream::connect(world.addr).await.unwrap();
     let head = "POST /v1/data-receiver/events HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{";
     socket.write_all(head.as_bytes()).await.unwrap();
-    // Once the metrics show the first byte of the body, the request is under way.
+    // The request is in flight once the metrics count the first byte of its body.
     while !String::from_utf8_lossy(&world.get("/metrics").await.body)
         .contains("body_bytes_total 1\n")
     {}

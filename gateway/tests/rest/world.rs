@@ -1,4 +1,4 @@
-//! A gateway on a free port with a recorded backend behind it, and a client for it.
+//! A gateway on a free port in front of a fake backend, and a client for it.
 
 use std::{net::SocketAddr, sync::Mutex, time::Duration};
 
@@ -18,7 +18,6 @@ use tonic::transport::Server;
 
 use crate::backend::Recorder;
 
-/// A running gateway.
 pub(crate) struct World {
     pub(crate) backend: Recorder,
     pub(crate) addr: SocketAddr,
@@ -34,7 +33,6 @@ impl Drop for World {
     }
 }
 
-/// An answer of the gateway.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -55,7 +53,7 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// The fields of all violations, in order.
+    /// Returns the fields of all violations, in order.
     pub(crate) fn violated(&self) -> Vec<String> {
         let json = self.json();
         let details = json["details"].as_array().cloned().unwrap_or_default();
@@ -95,7 +93,7 @@ impl World {
         Self::over(config, backend, upstream).await
     }
 
-    /// A gateway that reaches its backend over a socket, as if it ran in another process.
+    /// Starts a gateway that calls its backend over a socket, as if it ran in another process.
     pub(crate) async fn remote(config: Config) -> Self {
         let backend = Recorder::default();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -118,7 +116,7 @@ impl World {
         world
     }
 
-    /// Ends the backend's process.
+    /// Stops the backend.
     pub(crate) fn kill_backend(&self) {
         if let Some(process) = self.process.lock().unwrap().take() {
             process.shutdown_background();

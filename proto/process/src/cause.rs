@@ -1,4 +1,4 @@
-//! Finds the cause within a chain of library errors that a user can act on.
+//! Finds the cause in a chain of library errors that a user can act on.
 
 use std::{error::Error, io};
 
@@ -41,12 +41,12 @@ pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
     is_of_webpki(wrong, "CaUsedAsEndEntity")
 }
 
-/// Whether the error is that variant of `webpki`, which rustls passes on as text only.
+/// Whether the error is this variant of `webpki`, which rustls passes on as text only.
 fn is_of_webpki(wrong: &CertificateError, name: &str) -> bool {
     matches!(wrong, CertificateError::Other(OtherError(error)) if error.to_string() == name)
 }
 
-/// Returns the TLS alert in the text of an HTTP/2 error, which carries no source.
+/// Returns the TLS alert in the text of an HTTP/2 error that has no source.
 pub fn alert(words: &str) -> Option<rustls::Error> {
     const TOLD: [AlertDescription; 7] = [
         AlertDescription::CertificateRequired,

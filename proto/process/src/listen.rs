@@ -43,9 +43,9 @@ pub use streams::Streams;
 
 /// Pause after a failed `accept`, so that a shortage of descriptors can pass.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Time for a client to read the alert after a failed TLS handshake.
+/// Time for a client to read the TLS alert after a failed handshake.
 const REFUSED_TIME: Duration = Duration::from_secs(1);
-/// Bytes to drain from such a client.
+/// Limit on bytes drained from such a client.
 const REFUSED_BYTES: u64 = 64 * 1024;
 
 /// A service that handles the requests of every connection.
@@ -75,7 +75,7 @@ pub trait Serve: Clone + Send + Sync + 'static {
 /// Limits and timeouts of a listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Concurrent connections, if the system allows that many. Above it, an unauthenticated
+    /// Concurrent connections, if the system allows that many. Above the limit, an unauthenticated
     /// connection is closed, or else the new one.
     pub connections: usize,
     /// Limits of unauthenticated connections.
@@ -92,7 +92,7 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-/// The current TLS configuration; a connection uses the one that is current when it begins.
+/// The current TLS configuration; a connection uses the one that was current when it began.
 pub type Tls = watch::Receiver<Secured>;
 
 /// A TLS configuration, replaced on renewal.
@@ -128,7 +128,7 @@ impl Listener {
     }
 
     /// Serves until `shutdown` is cancelled, then waits for requests in flight, for at most
-    /// [`Limits::drain`], and returns. Idle connections do not delay it. With `tls` nothing is
+    /// [`Limits::drain`], and returns. Idle connections do not delay it. With `tls`, nothing is
     /// served unencrypted.
     ///
     /// # Cancel safety
@@ -150,7 +150,7 @@ impl Listener {
                 accepted = self.accept(&quota) => accepted,
             };
             let Ok(accepted) = accepted else {
-                // A connection that ends meanwhile does not shorten the pause.
+                // A connection that ends in the meantime does not shorten the pause.
                 tokio::select! {
                     () = shutdown.cancelled() => break,
                     () = time::sleep(ACCEPT_PAUSE) => continue,
@@ -260,6 +260,6 @@ async fn let_read(mut stream: TcpStream) {
         let mut rest = (&mut stream).take(REFUSED_BYTES);
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
     };
-    // The connection is closed even if the client did not finish in time.
+    // The connection is closed even if the client was too slow.
     drop(time::timeout(REFUSED_TIME, reading).await);
 }

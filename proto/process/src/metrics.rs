@@ -53,8 +53,8 @@ impl fmt::Debug for Key {
 }
 
 impl Page {
-    /// Creates a page of these sources, in their order; with `key`, only clients that present it
-    /// may read it.
+    /// Creates a page of these sources, in order. With `key`, only clients that present the key may
+    /// read it.
     pub fn new(sources: Vec<Arc<dyn Source>>, key: Option<String>) -> Self {
         Self {
             sources,

@@ -1,4 +1,4 @@
-//! Reads files that other users could have replaced: only regular ones, up to a size, and without
+//! Reads files that other users could have replaced: only regular files, up to a size, and without
 //! blocking.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Verifies servers by authorities and by pinned certificates.
+//! Verifies servers with authorities and with pinned certificates.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use rustls::{
 
 use crate::cause;
 
-/// Verifies servers by authorities. Self-signed certificates of `openssl req -x509` are CA
-/// certificates, which rustls rejects as end-entity certificates; one that the installation lists
-/// explicitly is accepted.
+/// Verifies servers with authorities. Self-signed certificates of `openssl req -x509` are CA
+/// certificates, which rustls rejects as end-entity certificates; those listed explicitly are
+/// accepted.
 #[derive(Debug)]
 pub struct Verifier {
     by_authorities: Arc<WebPkiServerVerifier>,

@@ -17,9 +17,9 @@ pub enum Clause {
     Equals(String, Literal),
     /// The field equals any of the literals.
     In(String, Vec<Literal>),
-    /// The field is the literal or above it.
+    /// The field equals the literal or is above it.
     GreaterAndEquals(String, Literal),
-    /// The field is the literal or below it.
+    /// The field equals the literal or is below it.
     LessAndEquals(String, Literal),
     /// The field's text contains the text.
     Contains(String, String),

@@ -1,4 +1,4 @@
-//! Field names of other products and their names in this one.
+//! Field names of other products, with their names in this one.
 
 const LABELS: [&str; 6] = [
     "labels.",

@@ -13,7 +13,7 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) pieces: Vec<Piece>,
-    /// Whether any of it is quoted, so that it has no special meaning.
+    /// Whether any part is quoted, so that the word has no special meaning.
     pub(super) quoted: bool,
     /// Whether there is a colon outside quotes.
     pub(super) has_colon: bool,

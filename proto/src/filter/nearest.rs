@@ -1,4 +1,4 @@
-//! Suggests the field that a misspelled one probably meant.
+//! Suggests a field for a misspelled one.
 
 /// Minimum similarity for a suggestion, from 0 to 1.
 const LIKENESS_MIN: f64 = 0.6;

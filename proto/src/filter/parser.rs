@@ -378,7 +378,7 @@ pub(super) fn literal(
         _ => {}
     }
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    // A number that would print differently, such as `007`, is text.
+    // A number that would be printed differently, such as `007`, is text.
     Ok(match number {
         Some(number) if number.to_string() == text => Literal::Number(number),
         _ => as_text(),

@@ -25,7 +25,7 @@ pub fn part(field: &str, text: &str) -> String {
     format!("{}={}", name(field), value(text))
 }
 
-/// Quotes a value if it would be read as something else.
+/// Quotes a value if it would otherwise be parsed as something else.
 pub fn value(text: &str) -> String {
     word(text, is_plain(text))
 }
@@ -161,7 +161,7 @@ fn value_of(field: &str, value: &Literal) -> String {
     }
 }
 
-/// Returns a field name, quoted if it would be read as something else.
+/// Returns a field name, quoted if it would otherwise be parsed as something else.
 fn name(field: &str) -> String {
     let is_taken = MOMENTS.contains(&field) || alias(field) != field;
     word(field, is_plain_search(field) && !is_taken)

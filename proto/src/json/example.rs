@@ -8,7 +8,7 @@ const MOMENT: &str = "2027-01-04T08:00:00Z";
 const DURATION: &str = "60s";
 const TEXT: &str = "text";
 
-/// Returns an example of a message; `None` if it contains itself infinitely.
+/// Returns an example of a message; `None` if the message contains itself infinitely.
 pub fn message(plan: &Plan, id: MessageId) -> Option<Value> {
     nested(plan, id, &mut Vec::new())
 }
@@ -65,7 +65,7 @@ fn value(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<V
     })
 }
 
-/// Returns the example in the options of a field; for a list, of one entry.
+/// Returns the example from the options of a field; for a list, one entry.
 pub fn given(field: &FieldPlan) -> Option<Value> {
     let text = &*field.takes.example;
     match field.kind {

@@ -1,7 +1,7 @@
 //! Isolates malformed entries of a list, so that the rest of a body can be parsed.
 //!
-//! A number out of the range of a double, a lone surrogate or too much nesting makes a JSON parser
-//! reject the whole text, although its structure is clear.
+//! A number out of the range of a double, a lone surrogate, or nesting that is too deep makes a
+//! JSON parser reject the whole text, although its structure is clear.
 
 use std::ops::Range;
 

@@ -7,14 +7,14 @@ use crate::json::limits;
 pub struct Violation {
     /// Path of the field with JSON names, such as `events[3].severity`; empty for the whole body.
     pub field: String,
-    /// The description; continues a sentence that begins with the field's name.
+    /// The description; completes a sentence that begins with the field's name.
     pub description: String,
 }
 
 /// The violations of a request, up to [`limits::VIOLATIONS`].
 ///
-/// Readers add a violation without a path and prepend the segments on their way out, so that valid
-/// requests pay nothing for paths.
+/// Readers add a violation without a path and prepend segments on their way out, so that valid
+/// requests do not pay for paths.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Violations {
     list: Vec<Violation>,

@@ -34,7 +34,7 @@ pub fn write(
 struct Writer<'a, 'o> {
     plan: &'a Plan,
     out: &'o mut Vec<u8>,
-    /// A stack: the fields of each open message are above those of its enclosing message.
+    /// A stack: the fields of an open message are above those of its enclosing message.
     found: Vec<PresentField<'a>>,
     depth: usize,
 }
@@ -70,8 +70,8 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes the members of a message. Fields can be on the wire in any order and split, so they
-    /// are collected first and then written in the order of their numbers.
+    /// Writes the members of a message. Fields can be on the wire in any order and in parts, so
+    /// they are collected first and then written in the order of their numbers.
     fn fields(&mut self, id: MessageId, bytes: &'a [u8], first: bool) -> Result<(), Malformed> {
         let message = &self.plan.messages[id];
         let base = self.scan(message, bytes)?;

@@ -1,4 +1,4 @@
-//! Counts the values of a request before it is decoded: an empty value takes two bytes on the wire
+//! Counts the values of a request before decoding it: an empty value takes two bytes on the wire
 //! and many more in memory.
 
 use prost::{
@@ -127,7 +127,7 @@ mod tests {
                 ..ResourceLogs::default()
             }],
         };
-        // Resource and scope; for each record: itself, its body, the list, ten values and five
+        // Resource and scope; for each record: the record, its body, the list, ten values and five
         // pairs.
         assert_eq!(values(&request.encode_to_vec()), 2 + 3 * (3 + 10 + 5));
         assert_eq!(values(&[0xff; 30]), 0);

@@ -1,4 +1,4 @@
-//! The topics can be parsed and agree with the descriptors.
+//! Tests that the topics can be parsed and agree with the descriptors.
 
 use std::collections::BTreeMap;
 

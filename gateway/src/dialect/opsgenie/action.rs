@@ -1,5 +1,5 @@
-//! The actions of a request, and later requests for their outcome. Request ids are not stored, so an
-//! id encodes the request itself.
+//! The actions of a request, and later queries for their outcome. Request ids are not stored, so an
+//! id encodes the request.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::StatusCode;
@@ -55,7 +55,7 @@ impl Action {
         Self::RemoveDetails,
     ];
 
-    /// Returns the name of the action, and its description once it is done.
+    /// Returns the name of the action, and its description in the past tense.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Create => ("Create", "Created alert"),

@@ -21,7 +21,7 @@ use crate::dialect::{
     quoted,
 };
 
-/// Name of every alert of this dialect; the dimension distinguishes them.
+/// Name of all events of this dialect; the dimension distinguishes them.
 const NAME: &str = "opsgenie";
 const ALIAS: &str = "alias";
 
@@ -221,7 +221,7 @@ pub(super) fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translat
     })
 }
 
-/// Checks the identifier type. All types refer to the alias, but an unknown one is an error.
+/// Checks the identifier type. All types refer to the alias, but an unknown type is an error.
 fn check_identifier(query: &str) -> Result<(), Fault> {
     const KINDS: [&str; 3] = ["id", "alias", "tiny"];
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));

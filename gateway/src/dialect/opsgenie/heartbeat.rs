@@ -8,7 +8,7 @@ use crate::dialect::{
     Answer, Fault, Incoming, Severity, Success, Translated, draft::Draft, json::Object,
 };
 
-/// Name of every heartbeat; the dimension distinguishes them.
+/// Name of all heartbeats; the dimension distinguishes them.
 const HEARTBEAT: &str = "opsgenie-heartbeat";
 const DIMENSION: &str = "heartbeat";
 

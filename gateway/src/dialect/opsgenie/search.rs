@@ -10,8 +10,8 @@ use crate::dialect::{Fault, Incoming, Outcome, Success, Translated};
 const LIST_USUAL: i32 = 20;
 const LIST_MAX: i32 = 100;
 
-/// Searches for events of that name, using `status` and the words of an Opsgenie query. `data` builds
-/// the data of the response.
+/// Searches for events with a name, using `status` and the words of an Opsgenie query. `data`
+/// builds the data of the response.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every path is read by a function that can fail"

@@ -37,7 +37,7 @@ fn event_action_sets_the_event_state() {
         assert_eq!(event.name, "pagerduty");
         assert_eq!(dimensions(&event), ["dedup_key=db-1/disk"]);
     }
-    // A resolve has only the key.
+    // A resolve contains only the key.
     let resolve = json!({"routing_key": "k", "event_action": "resolve", "dedup_key": "db-1/disk"});
     let event = Ask::body(resolve.to_string()).event(ENQUEUE);
     assert_eq!(state(&event), (0, 3, None));
@@ -92,7 +92,7 @@ fn extra_fields_are_kept_except_the_routing_key() {
 #[test]
 fn change_events_are_closed_and_distinct() {
     let body = json!({"routing_key": "k", "payload": {
-        // From a Python client of PagerDuty.
+        // Sent by a Python client of PagerDuty.
         "summary": "deployed", "source": "ci", "timestamp": "2026-01-31T08:00:00+00:00Z",
     }});
     let ask = Ask::body(body.to_string());

@@ -41,13 +41,13 @@ impl Activity {
         self.visit.known(client);
     }
 
-    /// Exempts the connection from the idle timeout of unauthenticated ones: its stream may be
-    /// silent.
+    /// Exempts the connection from the idle timeout of unauthenticated ones, since its stream may
+    /// be silent.
     pub fn may_be_silent(&self) {
         self.may_be_silent.store(true, Relaxed);
     }
 
-    /// Records that part of a body was sent or received.
+    /// Records that a part of a body was sent or received.
     pub fn note(&self) {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(now_ms, Relaxed);

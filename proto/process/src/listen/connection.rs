@@ -52,7 +52,7 @@ pub(super) async fn serve<Io, S>(
             let under_way = activity.begin();
             async move {
                 // The response is built only when the task first runs, so that calls on an evicted
-                // connection cost little.
+                // connection are cheap.
                 if activity.visit().away().is_cancelled() {
                     return Err(SentAway);
                 }
@@ -103,7 +103,7 @@ pub(super) async fn serve<Io, S>(
                 activity.note();
                 connection.as_mut().graceful_shutdown();
             }
-            // One millisecond more, so that the limit has certainly passed.
+            // One millisecond longer, so that the limit has certainly passed.
             () = time::sleep(look + Duration::from_millis(1)) => {}
         }
     }

@@ -49,7 +49,7 @@ impl Allowance {
     }
 }
 
-/// Returns the address that represents all addresses of the same holder: for IPv6 its /64 network.
+/// Returns the address that represents all addresses of one holder: for IPv6, its /64 network.
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -240,8 +240,8 @@ impl Visit {
         self.quota.allowance
     }
 
-    /// Marks the connection as authenticated. It stays unauthenticated while that client uses its
-    /// full share of connections.
+    /// Marks the connection as authenticated, unless that client already uses its full share of
+    /// connections.
     pub(super) fn known(&self, client: &str) {
         if self.is_known() {
             return;
@@ -354,7 +354,7 @@ mod tests {
         let visits: Vec<_> = (0..5).map(arrive).collect();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
         assert!(!other.away().is_cancelled());
-        // Authenticating makes room for another unauthenticated client.
+        // Authentication makes room for another unauthenticated client.
         visits[2].known("ada");
         let next = quota.arrive(address(1)).unwrap();
         assert_eq!(gone(&visits), [true, true, false, false, false]);

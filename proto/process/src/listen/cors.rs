@@ -5,13 +5,13 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 /// Seconds for which a browser may cache a preflight response.
 const REMEMBERED_SECONDS: &str = "3600";
 
-/// Origins whose pages may call.
+/// Origins whose pages may send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Origins {
     /// Only the service's own origin.
     #[default]
     None,
-    /// All origins: keys are sent in a header and never in a cookie, so a page has to supply one.
+    /// All origins. Keys are sent in a header and never in a cookie, so a page must supply one.
     All,
     /// The listed origins, such as `https://console.example.net`.
     These(Vec<String>),

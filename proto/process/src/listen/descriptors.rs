@@ -9,8 +9,8 @@ const LISTENERS: usize = 2;
 /// else.
 const KEPT: (usize, usize) = (64, 1_024);
 
-/// Returns the connections that one listener may have. Raises the soft descriptor limit as far as
-/// the system allows and reserves a quarter for the store and for deliveries.
+/// Returns the number of connections that one listener may have. Raises the soft descriptor limit
+/// as far as the system allows, and reserves a quarter for the store and for deliveries.
 #[cfg(unix)]
 pub(super) fn for_connections() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

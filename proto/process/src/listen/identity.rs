@@ -23,8 +23,8 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
-/// The host names of a service. A page that points its own name to this machine (DNS rebinding)
-/// uses another one.
+/// The host names of a service. A page that resolves its name to this machine (DNS rebinding) uses
+/// another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hosts(Vec<String>);
 
@@ -46,8 +46,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a request addresses this service. IP addresses and `localhost` always do: a page of
-    /// a foreign origin cannot use them as its own name.
+    /// Whether a request addresses this service. IP addresses and `localhost` always do, since a
+    /// page of a foreign origin cannot use them as its name.
     pub fn hold<B>(&self, request: &Request<B>) -> bool {
         if self.0.is_empty() {
             return true;
@@ -78,8 +78,8 @@ fn is_called(host: &str, name: &str) -> bool {
     }
 }
 
-/// Describes an invalid host header; `None` if it is valid. HTTP/1.1 requires exactly one `host`,
-/// and two parsers could choose different ones of several.
+/// Returns the error in a host header; `None` if it is valid. HTTP/1.1 requires exactly one `host`:
+/// of several, two parsers could choose different ones.
 pub fn host_fault<B>(request: &Request<B>) -> Option<&'static str> {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     match (request.version(), hosts) {

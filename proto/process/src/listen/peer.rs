@@ -11,13 +11,13 @@ use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_parser::extensions::GeneralName;
 
-/// The addresses that a request was forwarded for, the nearest last.
+/// The addresses on whose behalf the request was forwarded, nearest last.
 pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 const HOPS_MAX: usize = 32;
 const NAMES_MAX: usize = 32;
 
-/// The other end of a connection.
+/// The remote end of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// The address of the connection.

@@ -1,4 +1,4 @@
-//! Owns the tasks of a connection's HTTP/2 streams, so that they end with it.
+//! Owns the tasks of a connection's HTTP/2 streams, so that they end with the connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -20,7 +20,7 @@ pub struct CodeRequest<'a> {
 }
 
 impl CodeRequest<'_> {
-    /// Returns the address to which the browser is sent.
+    /// Returns the address to open in the browser.
     ///
     /// # Errors
     /// Returns an error if the endpoint is not an acceptable address.

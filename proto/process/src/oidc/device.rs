@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Fault, Provider, check_address, read};
 
-/// Maximum lifetime of a code, whatever the provider reports.
+/// Limit on the lifetime of a code, whatever the provider reports.
 const LIFE_MAX: Duration = Duration::from_secs(3600);
 /// Default polling interval, and its bounds.
 const INTERVAL: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ pub enum CompileError {
     /// The bytes are not a descriptor set.
     #[error("the descriptor set cannot be read")]
     Unreadable(#[from] prost::DecodeError),
-    /// Something in it is unsupported; contains what and where.
+    /// Something in it is unsupported; describes it and its location.
     #[error("{0}")]
     Unsupported(String),
 }

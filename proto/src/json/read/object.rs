@@ -1,7 +1,7 @@
 //! Reads the members of a JSON object: the fields of a message, or the entries of a map.
 //!
-//! The caller passes the reader of a member's value as `value`, which returns whether there was one
-//! (`null` is none).
+//! The caller passes the reader of a member's value as `value`, which returns whether there was a
+//! value (`null` is none).
 
 use std::ops::Range;
 
@@ -71,8 +71,8 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reports that the main list of the body is missing: a sender of something else would assume
-/// success otherwise.
+/// Reports that the main list of the body is missing. Otherwise, a client that sends something else
+/// would assume success.
 fn missing(sink: &mut Sink<'_>, list: &str) {
     let members = || sink.ignored.list().iter().map(|unknown| &*unknown.field);
     let found = match nearest(list, members()) {
@@ -101,7 +101,7 @@ fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
     }
 }
 
-/// Finds the field of a name, or returns the name.
+/// Deserializes a member name to the index of its field, or to the name if it is unknown.
 struct FieldName<'p> {
     message: &'p MessagePlan,
 }

@@ -202,7 +202,7 @@ fn is_number(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Converts a floating-point number; those that JSON cannot express are text.
+/// Converts a floating-point number; values that JSON cannot express are text.
 fn double(token: Token<'_>) -> Result<f64, String> {
     let value = match token {
         #[expect(clippy::cast_precision_loss, reason = "JSON numbers are doubles")]

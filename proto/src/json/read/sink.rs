@@ -39,8 +39,8 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// Enters a nested message. Reading continues past the limit, which is reported once, to find
-    /// the end of the value; the JSON parser bounds its own depth.
+    /// Enters a nested message. Reading continues past the depth limit, which is reported once, to
+    /// find the end of the value; the JSON parser has its own limit.
     pub(super) fn enter(&mut self) {
         self.depth += 1;
         if self.depth == limits::MESSAGE_DEPTH + 1 {
@@ -92,8 +92,8 @@ impl<'p> Sink<'p> {
         self.ignored.below_index(mark.ignored, index);
     }
 
-    /// Sets aside the entry of `list` read since `mark` and written from `start` on. Above the
-    /// limit, its violations remain.
+    /// Sets aside the entry of `list` that was read since `mark` and written from `start`. Above
+    /// the limit, its violations remain.
     pub(super) fn set_aside(&mut self, list: &FieldPlan, mark: Mark, index: usize, start: usize) {
         if self.refused.len() < limits::REFUSED_ENTRIES {
             let written = self.out.split_off(start);

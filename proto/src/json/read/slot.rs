@@ -47,7 +47,7 @@ fn entries<'de, A: MapAccess<'de>>(
     })
 }
 
-/// Reads one value; returns whether there was one (`null` is none).
+/// Reads one value, and returns whether there was one (`null` is none).
 struct Slot<'s, 'p> {
     sink: &'s mut Sink<'p>,
     field: &'p FieldPlan,

@@ -85,7 +85,7 @@ impl<'a> Writer<'a, '_> {
         Ok(())
     }
 
-    /// Writes a message as the list or map that is its only field.
+    /// Writes a message as its only field, a list or a map.
     pub(super) fn only_field(
         &mut self,
         id: MessageId,
