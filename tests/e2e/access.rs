@@ -1,4 +1,4 @@
-//! Keys, roles, methods and sizes: requests rejected before an operation reads them.
+//! Keys, roles, methods and sizes: requests that are rejected before an operation reads them.
 
 use bellwether_tests::world::World;
 use http::Method;
@@ -79,7 +79,7 @@ async fn every_operation_requires_a_key_with_a_sufficient_role() {
             assert_eq!(answer.status, 401, "{case} with {key:?}: {}", answer.text());
             assert_eq!(answer.code(), 16, "{case} with {key:?}");
         }
-        // An ingest key may not read, and a viewer key may not send or change.
+        // An ingest key may not read; a viewer key may not send or change anything.
         let wrong = if role == "viewer" { &ingest } else { &viewer };
         let answer = wrong.send(method.clone(), &path, text(&body)).await;
         assert_eq!(answer.status, 403, "{case}: {}", answer.text());

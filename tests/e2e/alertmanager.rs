@@ -79,8 +79,8 @@ impl Amtool {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Returns the hosts of the alerts that match. The service's own event about a silence is an
-    /// alert too, once the silence was reviewed, but has no host.
+    /// Returns the hosts of the matching alerts. After a silence was reviewed, the service's own
+    /// event about it is an alert too, but has no host.
     fn hosts(&self, arguments: &[&str]) -> Vec<String> {
         let found = self.json(&[&["alert", "query"], arguments].concat());
         let alerts = found.as_array().unwrap().iter();
@@ -185,7 +185,7 @@ async fn amtool_prints_why_a_silence_is_rejected() {
             "has to leave something out",
         ),
         (&operator, vec!["--duration=40d", "host=x"], "30 days"),
-        // `amtool`'s client library only shows error texts of status codes in its API description.
+        // `amtool`'s client library shows error texts only for status codes in its API description.
         (&viewer, vec!["host=x"], "403"),
         (&wrong, vec!["host=x"], "401"),
     ] {
@@ -381,7 +381,7 @@ async fn karma_and_grafana_requests_get_alertmanager_responses() {
     assert_eq!((ended.status.as_u16(), ended.text().as_str()), (200, ""));
     let silence = rest.get(&format!("/api/v2/silence/{id}")).await.ok();
     assert_eq!(silence["status"]["state"], "expired");
-    // An expired silence is created again under another id, as in Alertmanager.
+    // Posting an expired silence creates another one with a new id, as in Alertmanager.
     let mut again = posted.clone();
     again["id"] = json!(id);
     let made = rest.post("/api/v2/silences", &again).await.ok();

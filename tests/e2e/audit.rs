@@ -29,7 +29,7 @@ fn told(entries: &[Value]) -> Vec<String> {
     entries.iter().map(text).collect()
 }
 
-/// Returns the entries printed by the command, which uses gRPC.
+/// Returns the entries that the command prints; it uses gRPC.
 fn exported(world: &World, arguments: &[&str]) -> Vec<Value> {
     let output = process::run(world.command(&[&["audit"], arguments].concat()));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -244,7 +244,7 @@ async fn applied_configuration_is_audited_per_resource_in_one_commit() {
         {"destination": samples::webhook("hook", "http://192.0.2.1/")},
     ]});
     let answer = rest.post("/v1/config:apply", &documents).await;
-    // The address is invalid, so nothing in the request is stored.
+    // The address is invalid, so nothing from the request is stored.
     assert_eq!(answer.status, 400, "{}", answer.text());
     assert_eq!(entries(&rest, "kinds=trigger").await, [] as [Value; 0]);
     let documents = json!({"documents": [

@@ -154,7 +154,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
     let mut store = fs::read(&store_path).expect("a store");
-    // Free pages may contain it too, but some of the places are in use.
+    // Free pages may contain it too, but at least one page in use does.
     let is_host = |at: &usize| store[*at..].starts_with(b"host-11");
     let places: Vec<usize> = (0..store.len()).filter(is_host).collect();
     assert!(!places.is_empty(), "the host is in it");
@@ -265,7 +265,7 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     each_arrives_as_one_message(&rest, &receiver, stored.len()).await;
 }
 
-/// Waits for all deliveries to end, and checks that each arrived, and that messages with the same
+/// Waits for all deliveries to end. Checks that each arrived, and that messages with the same
 /// delivery id are equal.
 async fn each_arrives_as_one_message(rest: &Rest, receiver: &Receiver, events: usize) {
     let deliveries = eventually("every delivery to end", async || {

@@ -64,7 +64,7 @@ async fn destination_is_created_tested_and_fixed_beside_its_request() {
     console.shows(&["changed since the test"]);
     console.press("\x14");
     console.shows(&["✓ 200", "401 → 200", "Test 1/2"]);
-    // A key shows the previous test.
+    // One key shows the previous test.
     console.press("\x1bt");
     console.shows(&["Test 2/2", "check the authentication"]);
     console.press("\x1by");

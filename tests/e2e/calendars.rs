@@ -19,9 +19,9 @@ const CALENDARS: &str = "/v1/notification/calendars";
 const RULES_PATH: &str = "/v1/notification/rules";
 const SILENCES: &str = "/v1/notification/silences";
 const PREVIEW: &str = "/v1/notification/calendars:preview";
-/// Recurrence rules compared.
+/// Number of recurrence rules to compare.
 const RULES: usize = 250;
-/// Days compared.
+/// Number of days to compare.
 const DAYS: i64 = 900;
 
 fn calendar(name: &str, window: &Value) -> Value {
@@ -287,7 +287,6 @@ async fn recurrence_rules_match_an_independent_library() {
     }
 }
 
-/// Returns a year in the future.
 fn year() -> i16 {
     jiff::Zoned::now().year() + 3
 }

@@ -1,4 +1,4 @@
-//! Planted secrets do not appear in any response, log line or file.
+//! Planted secrets must not appear in any response, log line or file.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -176,7 +176,7 @@ async fn secrets_never_leak_beyond_their_receivers() {
         HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
         MAPPED, MAIL, METRICS,
     ];
-    // Credentials as sent in an `authorization` header, and a line of the private key's file.
+    // Credentials as sent in an `authorization` header, and a line of the private key.
     secrets.push(identity.key.lines().nth(1).expect("a key has lines"));
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
@@ -232,7 +232,6 @@ async fn mapped(rest: &Rest) -> Vec<String> {
     answers
 }
 
-/// Returns the output of the commands.
 fn told(world: &World) -> String {
     let told = TELLING.map(|arguments| {
         let mut command = world.command(arguments);

@@ -1,5 +1,5 @@
-//! The console on a terminal: changes by REST appear, a destination is tested, and all modes of the
-//! terminal are restored on exit.
+//! The console on a terminal: it shows changes made by REST, tests a destination, and restores all
+//! modes of the terminal on exit.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn event_test_confirms_lists_receivers_and_closes_its_event() {
         "severity": "SEVERITY_CRITICAL",
     }}});
     rest.post("/v1/notification/destinations", &echo).await.ok();
-    // Only the matching one notifies.
+    // Only the matching one causes a notification.
     for name in ["echo", "other"] {
         let filter = format!("name={name}");
         let trigger = json!({"name": name, "type": {"event": {"filter": filter}}});
@@ -144,7 +144,7 @@ async fn key_acts_on_the_shown_event_and_names_it() {
     console.shows(&["● connected"]);
     console.press("2");
     follows_to(&console, "db-0");
-    // The first row follows a stream; each time, the next event arrives just before the key.
+    // The first row follows a stream; in each round, the next event arrives just before the key.
     for round in 1..=3 {
         let (seen, next) = (
             format!("db-{}", round * 10),

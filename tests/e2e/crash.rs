@@ -1,5 +1,5 @@
-//! `kill -9` during a burst of events, and during deliveries: everything acknowledged is kept,
-//! every delivery arrives with its single attempt, and duplicates are identical.
+//! `kill -9` during a burst of events, and during deliveries: nothing acknowledged is lost, every
+//! delivery arrives with its single attempt, and duplicates are identical.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,12 +23,12 @@ const BURST: usize = 5_000;
 const BATCH: usize = 50;
 const SENDERS: usize = 4;
 const ROUNDS: usize = 2;
-/// A single attempt, which a kill does not use up.
+/// A single attempt, which a kill must not use up.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
 
 /// Events of a round whose deliveries are in flight when the service is killed.
 const SLOW_BURST: usize = 600;
-/// Response time of the receiver for each of them.
+/// Response time of the receiver for each event.
 const SLOW: Duration = Duration::from_millis(40);
 
 /// Returns the number of rounds, which `BELLWETHER_TEST_KILLS` overrides.
@@ -38,7 +38,7 @@ pub(crate) fn rounds(unless: usize) -> usize {
         .unwrap_or(unless)
 }
 
-/// Whether the test runs alone, so that its times are meaningful.
+/// Whether the test runs exclusively, so that its times are meaningful.
 pub(crate) fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_KILLS").is_some()
 }
@@ -101,7 +101,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
             .await
             .ok();
         assert_eq!(answer["succeeded"], SLOW_BURST);
-        // Early, halfway and late, in turns.
+        // Early, halfway and late, in turn.
         let wanted = before + SLOW_BURST * (round % 3 + 1) / 4;
         eventually("messages to be under way", async || {
             (receiver.received().len() >= wanted).then_some(())

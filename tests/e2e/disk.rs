@@ -44,7 +44,8 @@ fn event(host: &str) -> Value {
     samples::event("full", host, "SEVERITY_ERROR", "disk is full")
 }
 
-/// Whether all of them were accepted; what is refused is refused for lack of space, and may come again.
+/// Returns whether all events were accepted. Checks that rejections name the lack of space and
+/// allow a retry.
 pub(crate) async fn send(rest: &Rest, hosts: &[String]) -> bool {
     let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
     let body = samples::events(&events);
@@ -94,7 +95,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     assert!(send(&rest, &["nearly".into()]).await);
 
     disk.fill(0);
-    // A different event each time: a repeated one needs no space, and is accepted.
+    // A different event each time: a repeated one needs no space and is accepted.
     let tries = AtomicU32::new(0);
     eventually("intake to be refused", async || {
         let host = format!("full-{}", tries.fetch_add(1, Ordering::Relaxed));

@@ -1,5 +1,5 @@
-//! The main scenarios on a store in a database; their own modules run them on a store in a folder.
-//! With `BELLWETHER_TEST_STORE=database` (`just postgres`), all scenarios use a database.
+//! The main scenarios with a store in a database; their own modules run them with a store in a
+//! folder. With `BELLWETHER_TEST_STORE=database` (`just postgres`), all scenarios use a database.
 
 use bellwether_tests::engine::Engine;
 

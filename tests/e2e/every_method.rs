@@ -1,5 +1,5 @@
-//! Every method of the service, called with other gRPC implementations: they reject errors whose
-//! stream does not end with the headers, which tonic accepts.
+//! Calls every method with other gRPC implementations, which reject errors whose stream does not
+//! end with the headers; tonic accepts those.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use crate::{
     samples,
 };
 
-/// Other services that are served too: their methods, and which side streams.
+/// Other served services: their methods, and whether the client and the server stream.
 const OF_OTHERS: [(&str, bool, bool); 5] = [
     (
         "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
@@ -52,8 +52,8 @@ struct Call {
     message: Vec<u8>,
 }
 
-/// Gives an example what it cannot have as long as documents last: a time that is near, and an address of
-/// this machine.
+/// Replaces values that documented examples cannot contain: times in the near future, and an
+/// address of this machine.
 fn valid(input: &str, mut example: Value) -> Value {
     for pointer in ["/span/endTime", "/silence/span/endTime"] {
         if let Some(end) = example.pointer_mut(pointer) {
@@ -66,8 +66,8 @@ fn valid(input: &str, mut example: Value) -> Value {
     example
 }
 
-/// Each method with an empty message and with the example of its request, and one error that is as
-/// long as an error may be.
+/// Returns a call of each method with an empty message and with its example, and one that causes an
+/// error of maximum length.
 fn calls() -> Vec<Call> {
     let plan = json::plan();
     let mut calls = Vec::new();
@@ -230,7 +230,7 @@ async fn grpc_js_reads_the_code_and_details_of_every_error() {
     check(&calls, &run(client, &asked(&world, &calls)));
 }
 
-/// Calls a method; gives its response before the body.
+/// Calls a method, and returns the start of its response without reading the body.
 async fn call(world: &World, path: &str, key: &str, message: &[u8]) -> Response<Incoming> {
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new())
         .http2_only(true)

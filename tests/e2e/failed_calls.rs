@@ -1,5 +1,5 @@
-//! System calls on files that fail under the real program: it succeeds and everything is on disk, or it
-//! reports an error and can be repeated. An interrupted call is repeated by the program itself.
+//! System calls on files that fail under the real program: either it succeeds and everything is on
+//! disk, or it reports an error and can be repeated. The program repeats interrupted calls.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,16 +24,16 @@ use tempfile::TempDir;
 
 use crate::{crash, journey, samples, upgrade};
 
-/// Calls on files. Those with a question mark are missing on some architectures.
+/// Calls on files. Those with a question mark do not exist on some architectures.
 const ALL_CALLS: &str = "openat,read,pread64,write,pwrite64,fsync,fdatasync,ftruncate,?rename,\
     renameat,?renameat2,?unlink,unlinkat,?mkdir,mkdirat,getdents64,copy_file_range";
-/// Calls that need space.
+/// Calls that can need space.
 const WRITING_CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,?rename,renameat,\
     ?renameat2,?mkdir,mkdirat,copy_file_range";
 /// Calls that a signal can interrupt.
 const SLOW_CALLS: &str = "openat,read,pread64,write,pwrite64,fsync,fdatasync,ftruncate,\
     copy_file_range";
-/// Folders in the folder of a case, and files in each, whose calls fail.
+/// Folders within the folder of a case, and files in each of them, on which calls fail.
 const FOLDERS: [&str; 4] = ["copy", "data", "data/layout-1.new", "data/layout-1"];
 const FILES: [&str; 20] = [
     "",
@@ -60,12 +60,12 @@ const FILES: [&str; 20] = [
 const COUNTED: [&str; 5] = ["client", "destination", "occurrence", "rule", "trigger"];
 const DISK_MEBIBYTES: u32 = 64;
 
-/// What fails.
+/// An injected fault.
 enum Fault {
     Nothing,
-    /// Of these calls, with this error, those that strace counts so.
+    /// Fails these calls with this error, at the invocations that this strace expression selects.
     Calls(&'static str, &'static str, String),
-    /// All that needs more space than this.
+    /// Fails all writes that need more than this many bytes.
     Space(u64),
 }
 
@@ -75,7 +75,7 @@ struct Fixture {
     folder: TempDir,
 }
 
-/// What a command does, and what is there afterwards.
+/// A command under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Start,
@@ -113,13 +113,13 @@ impl Fixture {
     }
 }
 
-/// How a command ended.
+/// The outcome of a command.
 struct Ended {
     is_success: bool,
     error: String,
-    /// The most calls that a thread made.
+    /// The maximum number of calls made by a thread.
     calls: usize,
-    /// The calls that failed because they were told to.
+    /// The number of injected failures.
     failed: usize,
 }
 
@@ -147,7 +147,7 @@ impl Operation {
         arguments.into_iter().map(Into::into).collect()
     }
 
-    /// Counts what is there, read from disk; none when that is not intact.
+    /// Counts the records on disk; `None` if they are not intact.
     fn check(self, case: &Path) -> Option<Value> {
         let path = case.join(if self == Self::Backup { "copy" } else { "data" });
         let option = if self == Self::Backup {
@@ -179,7 +179,7 @@ impl Operation {
             command.arg("-e");
             command.arg(format!("inject={calls}:error={error}:when={when}"));
         }
-        // No signal interrupts the opening of a local folder.
+        // Opening a local folder is never interrupted by a signal.
         let is_interrupted = matches!(fault, Fault::Calls(_, "EINTR", _));
         for path in paths(case).filter(|it| !(is_interrupted && is_folder(case, it))) {
             command.arg("-P").arg(path);
@@ -198,7 +198,7 @@ impl Operation {
             Self::Upgrade | Self::Rotate | Self::Backup | Self::Restore => run(command),
         };
         let log = fs::read_to_string(&log).unwrap();
-        // A line begins with the thread, and strace counts the calls of each thread separately.
+        // A line begins with the thread id; strace counts the calls of each thread separately.
         let mut calls = BTreeMap::new();
         for line in log.lines().filter(|line| line.contains('(')) {
             *calls.entry(line.split(' ').next()).or_insert(0) += 1;
@@ -212,7 +212,7 @@ impl Operation {
     }
 }
 
-/// Runs `serve` until it is ready or gives up.
+/// Runs `serve` until it is ready or fails.
 fn start_and_stop(mut command: Command) -> Output {
     command.args([
         "--grpc-listen",
@@ -229,7 +229,7 @@ fn start_and_stop(mut command: Command) -> Output {
     if !line.is_empty() {
         let id = tracer.id();
         let traced = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-        // It may have given up meanwhile.
+        // It may have exited in the meantime.
         drop(Command::new("kill").args(["-TERM", traced.trim()]).status());
     }
     tracer.wait_with_output().unwrap()
@@ -238,7 +238,7 @@ fn start_and_stop(mut command: Command) -> Output {
 fn paths(case: &Path) -> impl Iterator<Item = PathBuf> {
     let files = |folder| FILES.map(|file| case.join(folder).join(file));
     let paths = FOLDERS.into_iter().flat_map(files);
-    // A folder is named without a slash at its end.
+    // Folders are named without a trailing slash.
     paths.map(|path| path.components().collect())
 }
 
@@ -257,8 +257,8 @@ fn bytes(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// The numbers of records that a check has counted: by kind, or of a backup in all. None when it found a
-/// fault.
+/// Returns the number of records counted by a check: by kind, or in total for a backup. `None` if
+/// the check found damage.
 fn counts(checked: &Output) -> Option<Value> {
     let mut found: Value = serde_json::from_slice(&checked.stdout).ok()?;
     let is_intact = checked.status.success() && found["whole"] == true;
@@ -269,14 +269,15 @@ fn counts(checked: &Output) -> Option<Value> {
     is_intact.then_some(records)
 }
 
-/// Positions of failing calls, spread over all of them.
+/// Returns positions of failing calls, spread evenly.
 fn positions(calls: usize) -> impl Iterator<Item = usize> {
     let cases = usize::try_from(walk_length("BELLWETHER_FAILED_CALLS")).unwrap();
-    // From the middle of each part on, so that short walks meet no end.
+    // The middle of each part, so that short walks avoid the first and last calls.
     (0..cases.min(calls)).map(move |case| 1 + (2 * case + 1) * calls / (2 * cases.min(calls)))
 }
 
-/// Runs a command in a folder of its own while something fails, and again if it reports an error.
+/// Runs a command with a fault in a new folder, and again without it if the command reports an
+/// error. Checks the results.
 fn judge(
     fixture: &Fixture,
     operation: Operation,
@@ -312,7 +313,7 @@ fn judge(
             Operation::Backup | Operation::Restore => {
                 assert_eq!(found, None, "{context}: what is not finished");
             }
-            // It may have failed when it was stopped.
+            // It may have failed while it was being stopped.
             Operation::Start => {}
         }
         let again = operation.run(fixture, case.path(), &Fault::Nothing);
@@ -323,7 +324,7 @@ fn judge(
     ended
 }
 
-/// Has every kind of call fail under a command.
+/// Injects every kind of fault into a command.
 fn survives(fixture: &Fixture, operation: Operation) {
     let measured = tempfile::tempdir().unwrap();
     operation.prepare(fixture, measured.path());
@@ -401,7 +402,7 @@ async fn commands_tolerate_failing_system_calls_or_can_be_repeated() {
     judged.await.unwrap();
 }
 
-/// Sends one event; whether it was accepted.
+/// Sends an event, and returns whether it was accepted.
 async fn send(world: &World, host: &str) -> bool {
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
     let body = samples::events(&[event]);
@@ -467,7 +468,7 @@ async fn service_recovers_from_failing_system_calls_without_losing_events() {
         }
         signal("-INT", tracer.id());
         eventually_blocking("strace to detach", || (traced_by() == "0").then_some(()));
-        // A write that fails once is repeated in the other file of the log.
+        // A write that fails once is repeated in the other log file.
         let is_expected = match when {
             "10+" => refused > 0,
             _ => error == "EIO" || refused == 0,

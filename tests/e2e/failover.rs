@@ -1,4 +1,4 @@
-//! A database of three servers whose primary is killed or isolated repeatedly: nothing accepted is
+//! A database of three servers whose primary is repeatedly killed or isolated: nothing accepted is
 //! lost, and another server soon accepts writes.
 
 use std::{
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Maximum time to fail over, beyond the TTL after which the primary counts as dead.
+/// Time limit for a failover, in addition to the TTL after which the primary counts as dead.
 const BEYOND_TTL: Duration = Duration::from_secs(5);
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);

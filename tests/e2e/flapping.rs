@@ -1,4 +1,4 @@
-//! A flapping event: notified once, in one thread, even if the service is killed.
+//! A flapping event: one notification in one thread, even if the service is killed.
 
 use bellwether_tests::{
     receiver::{Received, Receiver},
@@ -30,7 +30,7 @@ fn rule(flapping: Value) -> Value {
     rule
 }
 
-/// Returns message and thread of each received message.
+/// Returns the message and thread of each request.
 fn received(receiver: &Receiver) -> Vec<(String, String)> {
     let all = receiver.received();
     let told = all.iter().map(Received::json);

@@ -40,7 +40,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// Runs a program of a package, or one given by path, and returns its output.
+    /// Runs a program of a package, or one given by path; returns its output.
     fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> String {
         let path = match program.as_ref().components().count() {
             1 => self.path().join("node_modules/.bin").join(program),
@@ -146,7 +146,7 @@ async fn generated_python_client_works() {
     let file = folder.path().join("openapi.json");
     fs::write(&file, &document.body).unwrap();
     let made = folder.path().join("bellwether_client");
-    // The generator formats its output with a program installed beside it.
+    // The generator formats its output with a program installed next to it.
     let beside = python.parent().unwrap_or(Path::new("")).to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(beside).chain(std::env::split_paths(&path));

@@ -1,5 +1,5 @@
-//! Heartbeats over REST: beats from events, calls and addresses, and the event that a missing beat
-//! opens.
+//! Heartbeats over REST: beats from events, calls and addresses, and the event that opens when a
+//! beat is missed.
 
 use std::{
     fs,
@@ -70,7 +70,7 @@ async fn heartbeats_accept_events_calls_and_urls_and_report_failures() {
     let failed = json!({"dimensions": {"host": "db-3"}, "exit": 1});
     let cron = rest.with_key(Some(&sender));
     cron.post(beat, &failed).await.ok();
-    // Everything accepted survives the process.
+    // Everything accepted survives a kill.
     world.kill();
     world.start_again();
     let (rest, cron) = (world.rest(), world.rest().with_key(Some(&sender)));
@@ -121,7 +121,7 @@ async fn heartbeat_url_accepts_only_its_own_key() {
     let shown = rest.get(&format!("{HEARTBEATS}/cron")).await.ok();
     assert_eq!(shown["heartbeat"]["hasKey"], true);
     assert!(shown["heartbeat"]["lastBeatTime"].is_string(), "{shown}");
-    // Neither lists nor exports nor the audit log show it.
+    // Lists, exports and the audit log do not contain it.
     let key = made["key"].as_str().unwrap();
     for shows in [HEARTBEATS, "/v1/audit"] {
         let answer = rest.send(Method::GET, shows, "").await;
@@ -209,7 +209,7 @@ async fn every_heartbeat_url_form_reports_its_signal() {
         (expected["state"].as_str().unwrap().to_owned(), is_running)
     };
     let (good, failed) = ("BEATING", "FAILED");
-    // Each follows a failure or a beat, so that no signal at all is noticed.
+    // Each follows a failure or a beat, so that a missing signal would be noticed.
     for (before, form, expected) in [
         ("", "/1", (failed, false)),
         ("", "/0", (good, false)),
@@ -264,8 +264,8 @@ async fn every_heartbeat_url_form_reports_its_signal() {
     }
 }
 
-/// Runs a line of a crontab as cron does, and returns what it would mail: the command ends at the first
-/// `%` that has no backslash, and the rest is its input.
+/// Runs a line of a crontab as cron does, and returns the output that it would mail: the command
+/// ends at the first `%` without a backslash, and the rest is its input.
 fn run_by_cron(crontab: &str) -> String {
     let mut shell = Command::new("/bin/sh");
     shell.env_clear().env("PATH", "/usr/bin:/bin");

@@ -23,7 +23,7 @@ async fn send(rest: &Rest, key: &str, body: &Value) -> Answer {
     sent.await.expect("the service answers")
 }
 
-/// Returns how often the event about a host was accepted.
+/// Returns the number of times that the event about a host was accepted.
 async fn count(rest: &Rest, host: &str) -> i64 {
     let clause = json!({"equals": {"field": "host", "stringVal": host}});
     let query = json!({"query": {"clause": clause}});

@@ -1,4 +1,4 @@
-//! Import of other products' configuration, applied to a real service.
+//! Import of other products' configuration, and its application to a real service.
 
 mod times;
 
@@ -12,7 +12,7 @@ use std::{
 use bellwether_tests::{process, programs::programs, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
 
-/// A configuration with everything that has a counterpart, and much that has none.
+/// A configuration with everything that has a counterpart, and much that does not.
 const ALERTMANAGER: &str = include_str!("import/alertmanager.yml");
 const SECRET: &str = "s3cret";
 
@@ -28,7 +28,7 @@ fn texts(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Applies documents with these variables, and prunes those imported before.
+/// Applies documents with these variables, and prunes documents imported earlier.
 fn apply(world: &World, owner: &str, documents: &str, variables: &[&str]) -> String {
     let file = world.folder().join("imported.yaml");
     fs::write(&file, documents).unwrap();
@@ -271,7 +271,7 @@ fn folder(world: &World, files: &str) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-/// Imports an export and applies it to an empty service, twice, the second time without changes;
+/// Imports an export and applies it to an empty service twice, the second time without changes;
 /// returns the report.
 fn moved(world: &World, product: &str, files: &str) -> String {
     let (documents, report) = import(world, &[product, &folder(world, files)]);
@@ -336,7 +336,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
         ("Web office", "2027-01-04T16:00:00Z", &json!([])),
         ("Web office", "2027-01-10T18:59:00Z", &both),
         ("Web office", "2027-01-10T19:00:00Z", &json!([])),
-        // Turns of ana, no one and someone who is blocked, until the third of March.
+        // Turns of ana, of no one, and of a blocked user, until 3 March.
         ("Web pause", "2027-01-04T12:00:00Z", &json!([])),
         ("Web pause", "2027-01-11T12:00:00Z", &json!([])),
         ("Web pause", "2027-01-18T12:00:00Z", &ana),
@@ -387,7 +387,7 @@ async fn pagerduty_export_becomes_contacts_schedules_policies_and_rules() {
         ("2027-01-05T17:00:00Z", "Ben"),
         ("2027-01-07T04:00:00Z", "Ben"),
         ("2027-01-07T12:00:00Z", "Ana"),
-        // A layer that applies in February only, with turns counted from a hand-off before that.
+        // A layer that applies in February only; its turns count from an earlier hand-off.
         ("2027-02-01T11:59:00Z", "Ben"),
         ("2027-02-01T12:01:00Z", "Ana"),
         ("2027-02-27T12:30:00Z", "Ana"),

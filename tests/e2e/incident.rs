@@ -1,4 +1,4 @@
-//! Tasks during an incident at a terminal, within the promised number of keys.
+//! Tasks during an incident at a terminal, within the documented number of keys.
 
 use bellwether_tests::{
     eventually::{eventually, eventually_blocking},
@@ -147,7 +147,7 @@ async fn dead_letters_are_resent_with_seven_keys() {
     assert_eq!(counts["deadCount"], 0, "{counts}");
     assert_eq!(counts["deliveredCount"], 3, "{counts}");
     assert_eq!(counts["isComplete"], true, "{counts}");
-    // Without a filter, an index provides the counts.
+    // Without a filter, the counts come from an index.
     let path = "/v1/notification/deliveries?withCounts=true&pageSize=1";
     let counts = rest.get(path).await.ok()["counts"].clone();
     assert_eq!(counts["deadCount"], 3, "{counts}");
@@ -195,7 +195,7 @@ async fn destination_is_created_tested_and_fixed_in_its_form() {
     console.console.press(&format!("pager\t\t{url}"));
     console.console.shows(&[&url]);
     console.press("\x14", &["401"]);
-    // The failure focused the field that is probably wrong; go back to the address.
+    // The failure has focused the field that is probably wrong; return to the address.
     let screen = console.console.screen();
     assert!(
         screen.contains("Create destination") || screen.contains("New destination"),
@@ -219,7 +219,7 @@ async fn destination_is_created_tested_and_fixed_in_its_form() {
     console.press("\x14", &["✓ 200"]);
     console.press("\x13", &["Create"]);
     console.press("y", &["destination pager created"]);
-    // A tested destination does not count as untried once it is stored.
+    // A destination tested before it is stored does not count as untried.
     console.console.shows(&["▶ pager", "healthy"]);
     console.end(6);
 }

@@ -142,7 +142,7 @@ async fn draft_inhibition_reports_messages_it_would_have_held() {
     let body = samples::events(&[other]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
     receiver.until_received(4).await;
-    // The cause has closed in the meantime, but was open then.
+    // The cause has closed by now, but was open at the time.
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
     let path = format!("{INHIBITIONS}:preview");
     let tried = rest.post(&path, &inhibition()).await.ok();

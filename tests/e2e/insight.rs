@@ -1,4 +1,4 @@
-//! The noise report over the wire, as JSON and CSV, also after a kill.
+//! The noise report over REST and gRPC, as JSON and CSV, also after a kill.
 
 use bellwether_tests::{process, receiver::Receiver, rest::Rest, world::World};
 use http::Method;
@@ -30,7 +30,7 @@ async fn row(rest: &Rest, by: &str, name: &str) -> Value {
         .clone()
 }
 
-/// Sends 14 events, of which 3 are acknowledged and 2 others are closed by their sender.
+/// Sends 14 events; 3 are acknowledged, and 2 others are closed by their sender.
 async fn lived_through(rest: &Rest, receiver: &Receiver) {
     samples::disks_to_hook(rest, receiver).await;
     let rule = samples::rule("page", "disk", "hook", "{{event.summary}}");

@@ -288,7 +288,7 @@ async fn severity_and_status_accept_common_words() {
     for (sent, says) in [
         ("critcal", "the nearest is `SEVERITY_CRITICAL`"),
         ("SEVERITY_CRITCAL", "the nearest is `SEVERITY_CRITICAL`"),
-        // The common prefix of all names does not make it similar to one.
+        // The prefix that all names share does not count as similarity.
         (
             "SEVERITY_AWFUL",
             "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG",

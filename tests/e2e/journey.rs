@@ -53,7 +53,8 @@ async fn settled(rest: &Rest) -> Vec<Value> {
     .await
 }
 
-/// Sends ten events of which three match; one of these twice, and one is closed and reopened.
+/// Sends ten events, three of which match: one of these is sent twice, and one is closed and
+/// reopened.
 async fn send_ten_of_which_three_match(rest: &Rest) {
     let mut lab = samples::event("full", "lab1", "SEVERITY_ERROR", "disk is full");
     lab["dimensions"]["env"] = json!("LAB");

@@ -1,5 +1,5 @@
-//! Keys as sent by terminals: fragmented sequences, other layouts, kitty's protocol, and a terminal
-//! that closes.
+//! Keys as sent by terminals: fragmented sequences, other layouts, kitty's protocol, and a closed
+//! terminal.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn split_sequence_is_one_key_and_paste_is_text() {
     in_pieces(&mut console, "\x1b[200~qa\x1b[201~");
     let screen = console.shows(&["/qa"]);
     assert!(!screen.contains("acknowledged"), "{screen}");
-    // A lone Esc leaves the filter, and another one the page.
+    // The first Esc leaves the filter, the second the page.
     console.press("\x1b");
     console.shows(&["1/2"]);
     console.press("\x1b");

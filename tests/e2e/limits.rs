@@ -4,8 +4,8 @@
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Map, Value, json};
 
-/// Operations whose requests contain everything that users define. Operations that validate list
-/// entries individually are excluded, as they return success.
+/// Operations whose requests contain everything that users can define. Operations that validate
+/// list entries individually are excluded, as they return success.
 const OPERATIONS: [&str; 10] = [
     "/v1/notification/triggers",
     "/v1/notification/destinations",
@@ -27,7 +27,7 @@ struct Case {
     why: &'static str,
 }
 
-/// Path of an object in a request: as the service names it, and as a JSON pointer.
+/// Path of an object in a request: in the service's notation, and as a JSON pointer.
 #[derive(Clone, Default)]
 struct Place {
     field: String,
@@ -61,7 +61,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Returns a minimal valid value for a schema; `None` if it is recursive without end.
+    /// Returns a minimal valid value for a schema; `None` if the schema is infinitely recursive.
     fn sample(&self, schema: &'d Value, depth: usize) -> Option<Value> {
         let schema = self.resolved(schema);
         if let Some(example) = schema["examples"].get(0) {
@@ -96,8 +96,8 @@ impl<'d> Walk<'d> {
         })
     }
 
-    /// Adds cases for an object's fields and nested fields. `base` is a request with the object at
-    /// `place`; `above` names the enclosing types.
+    /// Adds cases for the fields of an object and of objects in it. `base` is a request with the
+    /// object at `place`; `above` names the enclosing types.
     fn object(&mut self, base: &Value, place: &Place, schema: &'d Value, above: &[&'d str]) {
         let name = schema["$ref"].as_str().unwrap_or_default();
         if above.contains(&name) {
@@ -214,7 +214,7 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Returns a list of different entries.
+    /// Returns a list of distinct entries.
     fn entries(&self, schema: &'d Value, count: u64) -> Value {
         let entry = self.sample(schema, 8).unwrap();
         let different = |at: u64| match &entry {
@@ -293,7 +293,7 @@ async fn fields_enforce_the_documented_limits() {
         let base = content["example"].clone();
         assert!(base.is_object(), "{path} has no example");
         walk.object(&base, &Place::default(), &content["schema"], &[]);
-        // A dry run, which stores nothing.
+        // A dry run stores nothing.
         let asked = operation["parameters"].as_array().unwrap();
         let is_dry = asked
             .iter()

@@ -1,4 +1,5 @@
-//! The page that a message's link opens in a browser, without a key while the signature is valid.
+//! The page that a message's link opens in a browser, without a key as long as the signature is
+//! valid.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -42,7 +43,7 @@ async fn told(settings: &str, grouped: bool) -> (World, String) {
     (world, path.to_owned())
 }
 
-/// Requests a path like a browser: without a key, for HTML.
+/// Requests a path as a browser does: without a key, for HTML.
 async fn browse(rest: &Rest, path: &str) -> Answer {
     let accept = [("accept", "text/html")];
     let browser = rest.with_key(None);
@@ -96,7 +97,7 @@ async fn signed_link_opens_an_escaped_page_without_a_key() {
     let opened = call(&keyless, &path).await.unwrap();
     assert_eq!(opened["event"]["name"], "disk-full");
     assert!(!opened["timeline"].as_array().unwrap().is_empty());
-    // The signature is only valid for that occurrence.
+    // The signature is valid for that occurrence only.
     let changed = path.replacen("until=1", "until=2", 1);
     let other = path.replacen(":1?", ":2?", 1);
     for wrong in [changed, other, format!("{path}x")] {
@@ -172,7 +173,7 @@ async fn unsigned_link_requires_a_key() {
     let shown = submit(&rest, &path, format!("key={viewer}&do=show")).await;
     assert_eq!(shown.status, 200, "{}", shown.text());
     assert!(shown.text().contains("db-1"), "{}", shown.text());
-    // A key for sending may not read.
+    // A key for sending events does not permit reading.
     let sender = world.client("sends", "ingest");
     let refused = submit(&rest, &path, format!("key={sender}&do=show")).await;
     assert_eq!(refused.status, 403, "{}", refused.text());

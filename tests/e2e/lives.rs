@@ -1,5 +1,5 @@
-//! Watches across backup and restore: a token of another incarnation of the store is answered with
-//! a gap, and never mistaken for a position in this one.
+//! Watches across backup and restore: a token of another incarnation of the store results in a gap,
+//! and is never mistaken for a position in this one.
 
 use std::{fs, path::Path};
 
@@ -99,7 +99,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     assert!(!goes_on.gap, "in its own life a token leads on");
     world.kill();
 
-    // Restored twice, as if the first restore was not satisfactory.
+    // Restored twice, as if the first restore had been unsatisfactory.
     restore(&home, &copy, &home.join("second"), &[]);
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_first).await.gap);
@@ -108,8 +108,8 @@ async fn resume_token_of_another_store_reports_a_gap() {
     second.service.kill();
     restore(&home, &copy, &home.join("third"), &[]);
     let third = Life::start(&home, &home.join("third"));
-    // Its log is longer than the second one's, so that a position in the second log also exists in
-    // it.
+    // Its log is longer than that of the second life, so that a position in the second log also
+    // exists here.
     send(&third.rest(), hosts("third", 10)).await;
     for token in [&of_the_first, &of_the_second] {
         let told = third.watch(token).await;
@@ -119,7 +119,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     }
     let of_the_third = third.watch("").await.resume_token;
     third.service.kill();
-    // Returns to the second life, whose log does not reach that far.
+    // Return to the second life, whose log is shorter.
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_third).await.gap);
     let goes_on = second.watch(&of_the_second).await;

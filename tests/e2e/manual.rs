@@ -15,7 +15,8 @@ fn document() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/console/command-line.md")
 }
 
-/// Masks digits and ids, which differ between runs: all numbers compare equal, and so do all ids.
+/// Masks digits and ids, which differ between runs: all numbers compare as equal, and so do all
+/// ids.
 fn masked(text: &str) -> String {
     let is_part = |char: char| char.is_ascii_alphanumeric();
     let mut out = String::new();

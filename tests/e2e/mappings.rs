@@ -1,4 +1,4 @@
-//! The mappings in `tests/examples/mappings` accept the services' webhooks, and the REST API of
+//! The mappings in `tests/examples/mappings` accept the services' webhooks; also the REST API of
 //! mappings.
 
 use std::{fmt::Write as _, fs};
@@ -45,7 +45,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Sends a request like the service, signed if the service signs.
+/// Sends a request as the service does, signed if the service signs its requests.
 async fn send(
     rest: &Rest,
     name: &str,
@@ -146,7 +146,7 @@ async fn webhook_without_the_required_signature_is_rejected() {
     let wrong = wrong.unwrap();
     assert_eq!(wrong.status, 403, "{}", wrong.text());
     assert!(newest(&rest, "github").await.is_empty());
-    // The secret is never shown, and an update without it keeps it.
+    // The secret is never returned, and an update without it preserves it.
     let shown = rest.get(&format!("{MAPPINGS}/github")).await.text();
     assert!(
         shown.contains("********") && !shown.contains(SECRET),
@@ -393,7 +393,7 @@ async fn unmappable_bodies_never_succeed() {
         let answer = rest.send(Method::POST, path, body.to_owned()).await;
         assert_eq!(answer.status, status, "{body}: {}", answer.text());
     }
-    // An invalid event is reported, and never answered with success.
+    // An invalid event is reported, and never results in success.
     let nameless = json!({"incident": {"id": "x"}, "page": {}}).to_string();
     let mut unnamed = example("statuspage");
     unnamed["event"]["name"] = "{{nothing}}".into();

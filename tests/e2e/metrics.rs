@@ -1,5 +1,5 @@
-//! Metrics: all families are documented and fed, their location and key, and a real Prometheus that
-//! raises an alert when a destination rejects everything.
+//! Metrics: all families are documented and have samples; the page's location and key; and a real
+//! Prometheus that raises an alert when a destination rejects everything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,8 +27,8 @@ use crate::samples;
 const EVENTS: &str = "/v1/data-receiver/events";
 const EXAMPLES: &str = "tests/examples/prometheus";
 
-/// Returns the documented families with their labels: of every service, or only those of a store in
-/// a database.
+/// Returns the documented families with their labels: those of every service, or only those of a
+/// store in a database.
 fn told_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
     let topic = Topic::find("metrics").expect("the topic is there");
     let words = |cell: &str| {
@@ -100,7 +100,7 @@ fn value(page: &str, sample: &str) -> f64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Notifies a URL of every error about a disk.
+/// Creates a rule that notifies a URL of every error about a disk.
 async fn tell_of_disks(rest: &Rest, url: &str) {
     for (kind, draft) in [
         ("triggers", samples::trigger("disk", "disk")),
@@ -116,8 +116,8 @@ fn disk(host: &str) -> Value {
     samples::event("disk", host, "SEVERITY_ERROR", "the disk is full")
 }
 
-/// Under a silence, an event opens and closes, and another stays open until the silence ends; one
-/// is reported as a group.
+/// Creates held events: under a silence, one opens and closes, and another stays open until the
+/// silence ends; one is reported as a group.
 async fn hold_some(rest: &Rest) {
     let mut grouping = samples::rule("tell of logs", "logs", "hook", "");
     grouping["group"] = json!({"by": ["name"], "wait": "0s"});
@@ -505,7 +505,7 @@ async fn open_occurrences_are_counted_by_severity() {
     counted("critical", 3).await;
     counted("warning", 1).await;
     send("a", "SEVERITY_CRITICAL", "STATUS_CLOSED").await;
-    // An event whose severity rises counts once.
+    // An event counts once even if its severity rises.
     send("d", "SEVERITY_CRITICAL", "STATUS_OPEN").await;
     counted("critical", 3).await;
     counted("warning", 0).await;

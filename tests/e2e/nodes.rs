@@ -1,4 +1,4 @@
-//! Several nodes over one store: every node accepts events, serves requests and edits; each
+//! Several nodes with one store: every node accepts events, serves requests and edits; each
 //! delivers to the destinations that it owns, and others take over when it fails.
 
 mod ageing;
@@ -35,7 +35,7 @@ use crate::{
     samples,
 };
 
-/// Time without a message after which none is expected.
+/// Time without a message after which no more are expected.
 const NO_MORE_AFTER: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
@@ -75,8 +75,7 @@ async fn leader(world: &World) -> String {
 }
 
 async fn told_of(receiver: &Receiver, stored: &BTreeSet<String>) {
-    // A killed node may have had deliveries in flight, and there may be many: wait as long as more
-    // arrive.
+    // A killed node may have had many deliveries in flight: wait as long as more arrive.
     let (mut count, mut since) = (0, Instant::now());
     while !stored.is_subset(&told_hosts(receiver)) {
         if receiver.count() > count {
@@ -124,7 +123,7 @@ async fn killing_any_node_under_load_loses_nothing() {
         }
         answered(&told, ANSWERED).await;
         worlds[killed].kill();
-        // The others serve, before and after there is a new leader.
+        // The others serve before and after a new leader is elected.
         answered(&told, ANSWERED).await;
         let other = &worlds[(killed + 1) % 3];
         eventually("another node to lead", async || {
@@ -142,7 +141,7 @@ async fn killing_any_node_under_load_loses_nothing() {
     }
     let stored = none_is_lost(&worlds[1].rest(), &told).await;
     told_of(&receiver, &stored).await;
-    // A killed process may have sent a message that is sent again; it has the same delivery id.
+    // A killed process may have sent a message that is sent again with the same delivery id.
     let ids: BTreeSet<_> = receiver
         .received()
         .iter()
@@ -181,7 +180,7 @@ async fn change_on_one_node_applies_on_all_nodes() {
         rest.post("/v1/notification/rules", &rule).await.ok();
     };
 
-    // An edit on one node, the event to another.
+    // The edit is made on one node, the event sent to another.
     for round in 0..20 {
         let name = format!("round-{round:02}");
         tell_of(&rests[round % 3], &name).await;
@@ -232,7 +231,7 @@ async fn concurrent_events_on_all_nodes_are_counted_exactly() {
     for sample in ["bellwether_nodes_alive 3\n", "bellwether_nodes_leading 1\n"] {
         assert!(page.contains(sample), "{page}");
     }
-    // No connection broke.
+    // No connection was broken.
     let but = [
         "bellwether_store_retries_total",
         "bellwether_store_in_doubt_total",

@@ -38,8 +38,8 @@ impl Drop for Provider {
 }
 
 impl Provider {
-    /// Starts the provider; `None`, with a message, without its package. Tokens are valid for that
-    /// many seconds.
+    /// Starts the provider, with tokens valid for `token_seconds`; `None`, with a message, if its
+    /// package is not installed.
     fn start(port: u16, token_seconds: u32) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let [node] = programs(["node"])?;
@@ -61,7 +61,7 @@ impl Provider {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let issuer = lines.next().unwrap().unwrap();
-        // Read its output, so that it does not block.
+        // Drain its output, so that it does not block.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self {
             child,
@@ -257,7 +257,7 @@ impl Terminal {
         said(&process::run(self.command(arguments)))
     }
 
-    /// Signs in while a person approves or denies the code: `/approve?account=ada` or `/deny?`.
+    /// Signs in while a user approves or denies the code: `/approve?account=ada` or `/deny?`.
     async fn login(&self, provider: &Provider, deed: &str) -> (bool, String) {
         let mut command = self.command(&["login"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -384,7 +384,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     let (went_well, told) = terminal.run(&["client", "list"]);
     assert!(went_well, "{told}");
     let second = terminal.kept();
-    // A token issued within the same second is equal, so compare the refresh tokens.
+    // A token issued within the same second is identical, so refresh tokens are compared.
     assert!(second["refresh_token"].is_string(), "{second}");
     assert_ne!(first["refresh_token"], second["refresh_token"]);
 

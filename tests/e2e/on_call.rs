@@ -1,5 +1,5 @@
 //! On-call over REST: contacts, a schedule, a policy and a rule. An event pages one contact after
-//! the other, and one of them acknowledges by the link in the message.
+//! another, and one of them acknowledges with the link in the message.
 
 mod edits;
 mod feeds;
@@ -13,7 +13,7 @@ use crate::samples;
 
 const NOTIFICATION: &str = "/v1/notification";
 
-/// Returns a destination whose template contains the notified contact and the link to acknowledge.
+/// Returns a destination whose template contains the notified contact and the acknowledgement link.
 pub(crate) fn push(url: &str) -> Value {
     json!({
         "name": "push",
@@ -102,7 +102,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     send(&rest, "STATUS_OPEN").await;
     receiver.until_received(1).await;
     assert_eq!(to(&receiver), ["ana +ana"]);
-    // A message not recorded as delivered would be sent again after a kill.
+    // After a kill, a message not recorded as delivered would be sent again.
     eventually("the message to be noted", async || {
         let path = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
         let found = rest.get(&path).await.ok();
@@ -119,7 +119,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     assert_eq!(to(&receiver), ["ana +ana", "ben +ben"]);
     assert_eq!(response(&rest).await["state"], "ACTIVE");
 
-    // Neither was notified of a closing yet.
+    // No contact has been notified of a closing yet.
     let found = rest.get(&format!("{NOTIFICATION}/obligations")).await.ok();
     let owed = found["obligations"].as_array().unwrap().iter();
     let mut owed: Vec<_> = owed.map(|it| it["contactName"].as_str().unwrap()).collect();
@@ -132,7 +132,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let path = format!("/acknowledge/{path}");
     let page = rest.get(&path).await;
     assert_eq!(page.status, 200);
-    // A program that only follows links changes nothing.
+    // A program that follows links changes nothing.
     assert_eq!(response(&rest).await["state"], "ACTIVE");
     let done = rest.post(&path, &json!({})).await;
     assert_eq!(done.status, 200);
@@ -456,7 +456,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     let entries = eventually("the entries", async || {
         let found = rest.get("/v1/audit?clientNames=contact:admin").await.ok();
         let entries = found["entries"].as_array()?.clone();
-        // Reading is recorded once a minute.
+        // Reads are recorded at most once a minute.
         (entries.len() >= 3).then_some(entries)
     })
     .await;

@@ -1,4 +1,5 @@
-//! Hostile clients: the service limits its memory, keeps serving others, and stops when asked.
+//! Hostile clients: the service limits its memory, continues to serve others, and stops when
+//! requested.
 //!
 //! `BELLWETHER_TEST_HOSTILE=1` intensifies the attacks; docs/benchmarks.md has the figures.
 
@@ -72,14 +73,14 @@ async fn withstands<T>(world: &World, attack: T) {
     }
 }
 
-/// Asserts that a store is intact after a kill, and that a service on it works.
+/// Asserts that a store is intact after a kill, and that a service can use it.
 async fn is_whole(mut world: World) -> World {
     let check = |world: &World| {
         let checked = process::run(world.command(&["check"]));
         assert!(checked.status.success(), "{checked:?}");
     };
     world.kill();
-    // A database is verified by the service that uses it.
+    // A database is checked by the service that uses it.
     let is_folder = Engine::of_this_thread() == Engine::Folder;
     if is_folder {
         check(&world);
@@ -112,7 +113,7 @@ async fn slow_or_silent_clients_do_not_delay_others() {
     is_whole(world).await;
 }
 
-/// Returns how often the listeners may try to accept in vain within this time.
+/// Returns the permitted number of failed `accept` calls within this time.
 fn tries(time: Duration) -> usize {
     const PAUSE_MS: u128 = 50;
     const LISTENERS: usize = 2;
@@ -253,7 +254,7 @@ async fn documents_expanding_in_memory_are_rejected() {
         });
         for answer in futures_util::future::join_all(attack).await {
             let status = answer.status.as_u16();
-            // Many clients may be asked to retry.
+            // With many clients, some may be asked to retry.
             assert!(matches!(status, 400 | 503), "{}", answer.text());
             assert!(answer.body.len() < 20_000);
         }

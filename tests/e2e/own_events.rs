@@ -1,4 +1,4 @@
-//! The service's own events cannot be forged, over any path.
+//! The service's own events cannot be forged over any path.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The packaging works as described: the Compose file and the chart are executed by hand on this
-//! machine instead of in containers.
+//! The packaging works as described: the Compose file and the chart are executed step by step on
+//! this machine, without containers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +27,7 @@ const EXAMPLES: &str = "tests/examples/config";
 
 const PACKAGING: &str = "tui/packaging";
 
-/// This machine, as containers see theirs.
+/// This machine as the environment of the containers.
 struct Machine {
     folder: TempDir,
     postgres: Postgres,
@@ -54,7 +54,7 @@ impl Machine {
         self.folder.path().join(name)
     }
 
-    /// Translates a container's text to this machine; each node has its own data folder.
+    /// Translates a container's text for this machine; each node has a separate data folder.
     fn here(&self, text: &str, node: &str) -> String {
         let folder = self.folder.path().display();
         let database = format!("localhost:{}/postgres", self.postgres.port());
@@ -94,7 +94,7 @@ impl Machine {
         String::from_utf8(said).unwrap()
     }
 
-    /// Creates the secrets like the Compose file, and configures the database to use them.
+    /// Creates the secrets as the Compose file does, and configures the database to use them.
     fn prepare(&self, compose: &Value, [bash, _openssl]: &[PathBuf; 2]) {
         let service = &compose["services"]["prepare"];
         let script = service["command"][0].as_str().unwrap().replace("$$", "$");
@@ -112,7 +112,7 @@ impl Machine {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        // The image sets the database's password; here it was set from the start.
+        // The image would set the database's password; here it is already set.
         fs::write(self.path("secrets/store-password"), PASSWORD).unwrap();
         let arguments = compose["services"]["db"]["command"].as_array().unwrap();
         let settings = arguments
@@ -255,7 +255,7 @@ fn compose_file_and_chart_start_nodes() {
     as_the_chart_says(&machine, &init);
 }
 
-/// Starts one more node as in the chart, over the same database.
+/// Starts another node as the chart does, over the same database.
 fn as_the_chart_says(machine: &Machine, init: &Container) {
     let Some(helm) = helm() else { return };
     let secret = |name: &str| machine.path("secrets").join(name);

@@ -1,4 +1,4 @@
-//! Lists of maximally large resources: pages are cut short, and continue.
+//! Lists of maximally large resources: pages are truncated, and can be continued.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ async fn page_of_large_resources_ends_early_and_continues() {
         assert!(answer.body.len() <= MESSAGE_BYTES, "{}", answer.body.len());
         assert_eq!(page["totalSize"], json!(COUNT), "{token}");
         let items = page["destinations"].as_array().expect("a page");
-        // Pages are filled up to the limit rather than having a single item.
+        // Pages are filled up to the limit; they do not contain just one item.
         assert!(items.len() >= 5 || page["nextPageToken"].is_null());
         seen.extend(
             items
@@ -68,7 +68,7 @@ async fn page_of_large_resources_ends_early_and_continues() {
     assert_eq!(seen.len(), COUNT, "each is seen once");
     assert_eq!(BTreeSet::from_iter(seen), all());
 
-    // With the default limit of the client.
+    // The client has its default limit.
     let mut client = DestinationServiceClient::new(world.grpc());
     let (mut token, mut seen) = (String::new(), BTreeSet::new());
     loop {

@@ -1,4 +1,4 @@
-//! Destinations paused and resumed manually, and their health.
+//! Pausing and resuming destinations manually, and their health.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// A second attempt would be long after the test.
+/// The second attempt would be long after the end of the test.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\", \"1h\"]\n";
 const HOOK: &str = "/v1/notification/destinations/hook";
 
@@ -65,7 +65,7 @@ async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
     let paused = act(&rest.with_key(Some(&operator)), "pause").await;
     assert_eq!(paused["health"]["state"], "PAUSED");
     assert_eq!(paused["health"]["lastError"], "paused by ops");
-    // Repeating it changes nothing.
+    // Pausing again changes nothing.
     assert_eq!(act(&rest, "pause").await["health"], paused["health"]);
     send(&rest, "a").await;
     notice_is(&rest, "STATUS_OPEN").await;
@@ -197,7 +197,7 @@ async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     .await;
     assert!(failed.0["nextAttemptTime"].is_string(), "{failed:?}");
     same(&failed);
-    // The reason of the pause is removed.
+    // The cause of the pause is fixed.
     let health = health(&rest).await;
     assert!(
         !health["lastError"].to_string().contains("paused"),

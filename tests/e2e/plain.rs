@@ -1,4 +1,4 @@
-//! Plain mode: an operator's whole task through a pipe, and on a dumb terminal.
+//! Plain mode: a complete operator task through a pipe, and on a dumb terminal.
 
 use std::{
     io::Write,
@@ -140,7 +140,7 @@ async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
             "> ack\nerror: ack: which row? For example `ack 1`",
             "> ackk 1\nerror: unknown command `ackk 1`; is it `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
-            // Any other answer to a question is a No, and is not executed.
+            // Any other answer to a question means No, and is not executed.
             "> close 1\nNo. Nothing was changed.",
             "> filter severity>=\nerror: at character 11: a value is missing",
             "> new\nNew trigger.\nName (needed) = nothing\n",

@@ -1,4 +1,4 @@
-//! A service with its store in PostgreSQL: created, served and killed.
+//! A service with its store in PostgreSQL: creating, serving, and kills.
 
 mod broken;
 mod failover;
@@ -38,7 +38,7 @@ use crate::{
 
 /// Concurrent senders, with one event in flight each.
 const SENDERS: usize = 8;
-/// Events accepted before something is killed.
+/// Number of accepted events before something is killed.
 pub(crate) const ANSWERED: usize = 150;
 
 pub(crate) struct Database {
@@ -74,8 +74,8 @@ impl Database {
         World::on(init, &self.settings())
     }
 
-    /// Starts a service with these settings and variables: beside the first one, with the key of
-    /// its admin, or as the first one on a new store.
+    /// Starts a service with these settings and variables: as another node with the admin key of
+    /// `first`, or as the first node on a new store.
     pub(crate) fn node(first: Option<&World>, lines: &str, variables: Variables) -> World {
         let key = first.map(|first| first.data_dir().join("admin.key"));
         let prepare = |data_dir: &Path| match key {
@@ -101,7 +101,7 @@ pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
     )
 }
 
-/// Returns a `store` command with the settings beside a data folder.
+/// Returns a `store` command with the settings next to a data folder.
 pub(crate) fn store(data_dir: &Path, arguments: &[&str]) -> Command {
     store_of(process::binary(), data_dir, arguments)
 }
@@ -130,7 +130,7 @@ fn init_with(binary: &Path, data_dir: &Path) {
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) answered: BTreeSet<String>,
-    /// Events with an unknown outcome, or without a response.
+    /// Events without a response, or with an unknown outcome.
     pub(crate) unknown: BTreeSet<String>,
     pub(crate) refused: BTreeSet<String>,
     why: String,

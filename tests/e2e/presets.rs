@@ -1,5 +1,5 @@
-//! The presets in `tests/examples/presets`: stored unchanged by the command except for the host,
-//! with messages checked against the receivers' published rules.
+//! The presets in `tests/examples/presets`: stored by the command with only the host changed, with
+//! messages checked against the receivers' published rules.
 
 mod incidents;
 mod watchdog;
@@ -22,18 +22,18 @@ use watchdog::WATCHDOG;
 /// Attempts to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
 const HOSTILE: &str =
     "x\",\"y\":\"z\"}\r\nx-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
-/// The hostile text as it must appear in one line.
+/// The hostile text as it must appear on one line.
 const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
 
 struct Rules {
     file: &'static str,
     secret_path: &'static str,
-    /// Another variable that must be set.
+    /// Another variable to set.
     secret: &'static str,
     check: fn(&Received, Told),
 }
 
-/// What a message is to tell.
+/// The kind of change that a message reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Told {
     Opening,
@@ -527,12 +527,12 @@ async fn every_preset_notifies_of_opening_and_closing() {
     assert!(!stored.contains("canary"), "{stored}");
 }
 
-/// What chats read as a call of a room, a mention, a link or a tag.
+/// Text that chats interpret as mentions, links or tags.
 const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channel> <!here> <users/all> \
                      <@U1> <at>x</at> [x](https://evil.example) <https://evil.example|x>";
 
-/// The texts of messages that chats read markup in. Other presets send plain text alone, which the
-/// fields in `RULES` show.
+/// The text fields in which chats interpret markup. Other presets send plain text, which is checked
+/// with the fields in `RULES`.
 const MARKUP: [(&str, &str); 12] = [
     ("apprise", "/body"),
     ("apprise", "/title"),
@@ -548,7 +548,7 @@ const MARKUP: [(&str, &str); 12] = [
     ("msteams", "/attachments/0/content/body/0/text"),
 ];
 
-/// A text with a mark in place of every sign behind a backslash.
+/// Replaces each backslash escape with a middle dot.
 fn without_escapes(text: &str) -> String {
     let mut chars = text.chars();
     let mut read = String::new();
@@ -559,7 +559,7 @@ fn without_escapes(text: &str) -> String {
     read
 }
 
-/// What a chat would read as markup, in lower case.
+/// Markup that a chat would interpret, in lower case.
 const READ: [&str; 13] = [
     "@all",
     "@channel",
@@ -576,7 +576,7 @@ const READ: [&str; 13] = [
     "](",
 ];
 
-/// The text there in JSON, or the field of that name of a form.
+/// Returns the text at a JSON pointer, or the form field with this name.
 fn text_at(received: &Received, place: &str) -> String {
     if place.starts_with('/') {
         let body = received.json();
@@ -586,7 +586,7 @@ fn text_at(received: &Received, place: &str) -> String {
     pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
 }
 
-/// Receivers of all chats, each with three rules.
+/// Starts a receiver for each chat, each with three rules.
 async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
     let rest = world.rest();
     let mut receivers = BTreeMap::new();
@@ -613,7 +613,7 @@ async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
                 .ok();
         }
         receivers.insert(file, receiver);
-        // By default, and in the words of a rule in each language.
+        // With the default message, and with a rule's message in each template language.
         for (name, message, language) in [
             ("default", "", "MUSTACHE"),
             ("mustache", "{{event.summary}}", "MUSTACHE"),
@@ -647,12 +647,12 @@ async fn chat_presets_neutralize_mentions_and_links() {
         for received in receiver.received() {
             let text = text_at(&received, place);
             if file != "slack-webhook" {
-                // As far as titles go.
+                // Titles may be truncated after this.
                 assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
             }
             let read = without_escapes(&text).to_lowercase();
             for call in READ {
-                // Slack knows no Markdown links.
+                // Slack does not support Markdown links.
                 let is_read = read.contains(call) && !(file == "slack" && call == "](");
                 assert!(!is_read, "{file}: {call} in {text}");
             }

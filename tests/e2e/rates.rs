@@ -86,7 +86,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
     assert!(status.get_details_retry_info().is_some());
     assert!(status.metadata().contains_key("ratelimit"));
 
-    // The limit is removed without a new key; a stream was never rejected.
+    // The limit is removed without a new key; an open stream was not affected.
     let told = command(
         &world,
         &["client", "update", "slow", "--events-per-second", "0"],
@@ -122,7 +122,7 @@ async fn rate_limit_of_one_client_does_not_affect_others() {
         refused(answer);
     }
     rest.get("/v1/notification/rules").await.ok();
-    // A key that is rejected often is reported.
+    // Frequent rejections of a key are reported.
     let told = eventually("an event of the service's own", || async {
         let clause = json!({"equals": {"field": "source", "stringVal": "bellwether"}});
         let query = json!({"query": {"clause": clause}});

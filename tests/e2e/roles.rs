@@ -9,13 +9,13 @@ use tonic_prost::ProstCodec;
 
 /// Timeout for a response that must arrive.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time to wait for an error of an accepted call that continues.
+/// Time to wait for an error of a call that was accepted and has not ended.
 const LET_IN: Duration = Duration::from_millis(300);
 /// Invalid keys.
 const WORTHLESS: [&str; 4] = ["none", "wrong", "revoked", "ended"];
 const ROLES: [&str; 5] = ["ingest", "viewer", "operator", "editor", "admin"];
 
-/// Returns a key of each kind; `None` for no key.
+/// Returns one key of each kind; `None` means no key.
 fn keys(world: &World) -> Vec<(&'static str, Option<String>)> {
     let revoked = world.client("a-revoked", "admin");
     run(world, &["client", "revoke", "a-revoked"]);
@@ -71,7 +71,7 @@ fn may(kind: &str, lowest: &str) -> bool {
     }
 }
 
-/// Makes a call with an empty request; returns its status, or OK for a stream that began.
+/// Makes a call with an empty request; returns its status, or OK if a stream began.
 async fn call(channel: &grpc::Grpc, path: &str, is_let_in: bool) -> Code {
     let mut client = Grpc::new(channel.clone());
     client.ready().await.unwrap();
@@ -112,7 +112,7 @@ async fn every_method_enforces_its_role() {
         let lowest = wire::role(&method);
         let path = format!("/{}/{name}", service.full_name());
         for (kind, key) in &keys {
-            // Links and addresses are opened by their signature, not by a key.
+            // Links and heartbeat addresses are authorized by their signature instead of a key.
             let is_link = service.name() == "LinkService" || name == "BeatByKey";
             let is_let_in = may(kind, &lowest) && !is_link;
             let channel = grpc::channel(address, key.as_deref());
@@ -150,8 +150,7 @@ async fn every_operation_enforces_its_role() {
             .fold(path.clone(), |path, it| path.replace(it, "x"));
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap_or_default();
-            // Dialects have their own errors, and which ones a client may send is one of its
-            // settings.
+            // Dialects have separate errors, and a client's dialects are one of its settings.
             let Some((service, name)) = id
                 .split_once('_')
                 .filter(|(it, _)| !["Senders", "Health"].contains(it))
@@ -159,7 +158,7 @@ async fn every_operation_enforces_its_role() {
                 continue;
             };
             let name = name.split('_').next().unwrap_or(name);
-            // An address is opened by its signature, not by a key.
+            // An address is authorized by its signature instead of a key.
             if name == "BeatByKey" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Every field of message options, over gRPC, REST and commands: stored, compared, exported and
+//! Every field of every resource, over gRPC, REST and commands: stored, compared, exported and
 //! stored again unchanged.
 
 use std::{collections::BTreeSet, fs};
@@ -291,7 +291,7 @@ async fn exported_configuration_applies_unchanged_elsewhere() {
     let (_, exported, _) = run(&world, &["export"]);
     assert!(!exported.contains("canary"), "{exported}");
 
-    // Every omitted secret is in a variable.
+    // The variables contain every omitted secret.
     let other = World::start();
     let copy = other.folder().join("copy.yaml");
     fs::write(&copy, &exported).unwrap();

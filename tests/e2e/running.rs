@@ -368,7 +368,7 @@ fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
     let start = || {
         let mut serve = process::command(world.folder(), ["serve", "--config"]);
         serve.arg(world.folder().join("bellwether.toml"));
-        // A command blocked on the pipe would be killed by this, without output.
+        // A command that blocks on the pipe would be killed by this timeout, without output.
         let mut limited = Command::new("timeout");
         limited.args(["--signal=KILL", "20"]);
         limited.arg(serve.get_program()).args(serve.get_args());

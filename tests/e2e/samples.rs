@@ -21,7 +21,8 @@ pub(crate) fn webhook(name: &str, url: &str) -> Value {
     json!({"name": name, "type": {"webhook": {"url": url}}})
 }
 
-/// Stores what a rule about disks needs: the trigger `disk` and the destination `hook`.
+/// Stores the resources that a rule about disks needs: the trigger `disk` and the destination
+/// `hook`.
 pub(crate) async fn disks_to_hook(rest: &Rest, receiver: &Receiver) {
     for (kind, draft) in [
         ("triggers", trigger("disk", "disk")),

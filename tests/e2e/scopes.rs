@@ -1,4 +1,4 @@
-//! Clients restricted to a scope within their role.
+//! Clients restricted to a scope in addition to their role.
 
 mod every_method;
 
@@ -123,8 +123,8 @@ const RULES: &str = "/v1/notification/rules";
 const DESTINATIONS: &str = "/v1/notification/destinations";
 const DELIVERIES: &str = "/v1/notification/deliveries";
 
-/// Creates two teams, each with a trigger, a destination and a grouping rule, and a delivered event
-/// of each; also an event without a rule that names the team.
+/// Creates two teams, each with a trigger, a destination, a grouping rule and a delivered event;
+/// also an event that no rule matches and that names the team.
 async fn two_teams(admin: &Rest, receiver: &Receiver) -> BTreeMap<&'static str, String> {
     for (name, word, tag) in [("ours", "disk", "team:db"), ("theirs", "page", "team:web")] {
         let tagged = |mut draft: Value| {
@@ -323,7 +323,7 @@ async fn tag_scoped_client_cannot_silence_or_notify_others() {
             }
         }
     }
-    // A destination assigned to the rule by an administrator stays.
+    // A destination that an administrator assigned to the rule is retained.
     admin
         .put(&format!("{RULES}/kept"), &rule("kept", &["ours", "theirs"]))
         .await
@@ -439,7 +439,7 @@ async fn tag_scoped_operator_acts_only_on_its_resources() {
             );
         }
     }
-    // Nothing of the other team changed or was sent again.
+    // The other team's data is unchanged, and nothing was sent again.
     let theirs = admin
         .get(&format!("/v1/events/{}", events["theirs"]))
         .await

@@ -68,7 +68,7 @@ async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     assert_eq!(waits[0]["kind"], "OPENING");
     assert_eq!(waits[0]["holds"][0]["name"], "db-patch");
     assert_eq!(waits[0]["destinationNames"], json!(["hook"]));
-    // A delivery not yet recorded would be sent again after the kill.
+    // After the kill, a delivery not yet recorded would be sent again.
     eventually("the other message to be recorded", async || {
         let found = rest.get(DELIVERED).await.ok();
         (found["deliveries"].as_array()?.len() == 1).then_some(())
@@ -241,7 +241,7 @@ async fn event_silence_is_extended_commented_and_found() {
     );
     let none = rest.get(&format!("{SILENCES}?states=EXPIRED")).await.ok();
     assert_eq!(none["totalSize"], 0);
-    // The response can be written back; an outdated version cannot.
+    // A resource can be written back as read; an outdated version cannot.
     let mut stored = rest.get(&path).await.ok()["silence"].clone();
     stored["description"] = json!("by hand");
     rest.put(&path, &stored).await.ok();

@@ -1,4 +1,4 @@
-//! The commands of `docs/start.md`, executed literally with a new service.
+//! The commands of `docs/start.md`, executed literally on a new service.
 
 use std::{fs, process::Command};
 
@@ -39,7 +39,7 @@ async fn getting_started_commands_work_and_alerts_arrive() {
     let commands = commands()
         .replace("127.0.0.1:8480", world.service().address("rest"))
         .replace("127.0.0.1:9000", &receiver.address().to_string());
-    // The exit code of the last command may reflect a destination without a delivery yet.
+    // The exit code of the last command may reflect a destination without any delivery yet.
     let commands = commands.replace("\nbellwether status", "\nbellwether status || true");
     let script = world.folder().join("commands.sh");
     fs::write(&script, &commands).unwrap();
@@ -47,7 +47,7 @@ async fn getting_started_commands_work_and_alerts_arrive() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = vec![bin];
     folders.extend(std::env::split_paths(&path));
-    // Like any command of the program, isolated from this machine's own settings.
+    // Isolated from this machine's settings, like all commands of the program.
     let clean = process::command(world.folder(), [""; 0]);
     let mut bash = Command::new("bash");
     for (name, value) in clean.get_envs() {

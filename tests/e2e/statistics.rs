@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// More than were ever counted by an index.
+/// More than any index ever counted.
 const EVENTS: usize = 12_000;
 const PER_REQUEST: usize = 1_000;
 /// Deliveries to a failing destination fail immediately.
@@ -113,7 +113,7 @@ async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
     let critical = i64::try_from(events.div_ceil(3)).unwrap();
     assert_eq!(events_of("SEVERITY_CRITICAL"), critical);
     let error = i64::try_from(events).unwrap() - critical;
-    // Including the service's own events about failed deliveries.
+    // Includes the service's own events about failed deliveries.
     assert!(events_of("SEVERITY_ERROR") >= error, "{found}");
     let overview = rest.get("/v1/overview").await.ok();
     let rows = overview["destinations"].as_array().unwrap();
@@ -148,7 +148,7 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     }
     let mut world = World::with_settings(SETTINGS);
     // The receiver accepts every other message, so that the rejections are attributed to the
-    // messages.
+    // messages rather than the destination.
     let asked = AtomicUsize::new(0);
     let receiver = Receiver::answering(move |request| match request.path.as_str() {
         "/bad" if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => Reply::status(400),

@@ -1,5 +1,5 @@
-//! A storm with 13 destinations, of which 8 fail, explored on a real terminal: every number agrees
-//! with the service, and nothing false is shown. All checks that need a storm share this one.
+//! A storm with 13 destinations, 8 of which fail, explored on a real terminal: every number agrees
+//! with the service, and nothing wrong is displayed. All checks that need a storm share this one.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ const EVENTS: usize = 1_300;
 const BATCH: usize = 500;
 /// Number of hosts; the first one has ten times the events of the others.
 const HOSTS: usize = 40;
-/// One event in this many is an error that rules notify about; a few are critical.
+/// One event in this many is an error that rules notify about; some of these are critical.
 const ERROR_EACH: usize = 10;
 const CRITICAL: [usize; 3] = [17, 27, 37];
 /// The destination whose receiver is fixed during the storm.
@@ -141,7 +141,7 @@ impl Storm {
         self.console.shows(shown)
     }
 
-    /// Waits until the screen shows the number that the service has, or an age.
+    /// Waits until the screen shows the service's number, or an age.
     async fn agrees(&self, what: &str, number: impl AsyncFn() -> i64, around: (&str, &str)) {
         let mut last = String::new();
         let found = eventually_within(2 * PATIENCE, what, async || {
@@ -152,7 +152,7 @@ impl Storm {
             let is_old = screen.contains(" s old ") || screen.contains(" min old ");
             (is_old || screen.contains(&wanted) && number().await == before).then_some(())
         });
-        // The console counts less often when counting takes long, as it does on a busy machine.
+        // The console counts less often when counting is slow, as on a busy machine.
         assert!(
             tokio::time::timeout(PATIENCE, found).await.is_ok(),
             "{last}"
@@ -233,7 +233,7 @@ async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut S
     };
     storm.agrees("waiting", waiting, ("", "  ")).await;
     let screen = storm.console.screen();
-    // Destinations that fail with a backlog come before others that fail, and truncated ones are
+    // Failing destinations with a backlog come before others, and those that do not fit are
     // counted.
     assert!(screen.contains(" more"), "{screen}");
     assert!(!screen.contains("every destination answers"), "{screen}");
@@ -328,7 +328,7 @@ async fn explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(storm: &
     );
     let path = "/v1/notification/deliveries?filter=destination=legacy-pager&pageSize=200";
     let found = storm.rest.get(path).await.ok();
-    // Not one about the service's own events.
+    // The service's own events are skipped.
     let mut all = found["deliveries"].as_array().expect("deliveries").iter();
     let delivery = all
         .find(|it| it["dimensions"]["part"].is_string() && it["waitReason"] != "")
@@ -363,7 +363,7 @@ async fn explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(storm: &
     {
         let cell: String = line.chars().skip(at).take(8).collect();
         let is_time = cell.contains(':');
-        // In the minutes before midnight, the date may change.
+        // Just before midnight, the date may change.
         assert!(
             !is_time || cell >= now || now.as_str() > "23:50",
             "{now}\n{line}"

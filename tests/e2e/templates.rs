@@ -15,7 +15,7 @@ use crate::samples;
 const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
 
-/// More than any rendering takes beside other tests, and far less than an unbounded one.
+/// Longer than any rendering takes during other tests, and far shorter than an unbounded one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn long_event() -> Value {
@@ -130,7 +130,7 @@ async fn costly_previews_delay_no_calls_and_lose_no_message() {
         let status = status.unwrap().as_u16();
         assert!([400, 429, 503].contains(&status), "{status}");
     }
-    // The rule's message is replaced by the default one, which does not contain it.
+    // The rule's message is replaced by the default, which does not contain it.
     receiver.until_received(1).await;
     let document = receiver.received()[0].json();
     assert_eq!(document["rule"]["message"], "");
@@ -200,7 +200,7 @@ async fn variables_are_escaped_for_headers_paths_and_queries() {
             segment.contains("%2F..%2Fb%3Fc%3Dd%26e%23f%20%C3%A4"),
             "{segment}"
         );
-        // The values filled into a secret address and header are not shown.
+        // Values inserted into a secret address or header are not displayed.
         let shown = tested.to_string();
         assert!(!shown.contains("canary-bearer-9"), "{shown}");
         assert_eq!(shown.contains(token), address == "url", "{shown}");

@@ -83,7 +83,7 @@ fn needs_comment(line: &str) -> bool {
     !is_file_level && (is_field || declares.iter().any(|start| line.starts_with(start)))
 }
 
-/// Packages with the packages that each may depend on.
+/// Packages, each with the packages it may depend on.
 const CRATE_ARROWS: [(&str, &[&str]); 10] = [
     ("proto", &[]),
     ("proto/process", &[]),
@@ -128,7 +128,7 @@ fn crates_depend_only_along_allowed_edges() {
     }
 }
 
-/// The files of the command, and the one that adds a service to a test's console: the only ones in
+/// The files of the command, and the one that adds a service to a console test: the only files in
 /// `tui` that may use the service's crates.
 const COMMAND_FILES: [&str; 2] = ["tui/src/bin/", "tui/tests/console/backend.rs"];
 
@@ -144,7 +144,7 @@ fn console_does_not_use_backend_or_gateway() {
     }
 }
 
-/// Modules of the backend with those that each may use. All may use the crates below it.
+/// Modules of the backend, each with those it may use. All may use the crates below the backend.
 const MODULE_ARROWS: [(&str, &[&str]); 12] = [
     ("error", &[]),
     ("limits", &[]),
@@ -196,7 +196,7 @@ fn backend_modules_depend_only_along_allowed_edges() {
     }
 }
 
-/// Modules that all modules of the backend may use, and that the diagram omits.
+/// Modules that all backend modules may use, and that the diagram omits.
 const LEAVES: [&str; 5] = ["background", "config", "error", "limits", "scan"];
 
 #[test]
@@ -259,7 +259,6 @@ fn read(path: &str) -> String {
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Days within which the cause of a flaky test must be found.
 const FLAKY_DAYS: i32 = 60;
 
 #[test]

@@ -222,7 +222,7 @@ async fn revoked_certificates_are_rejected_and_crl_and_ca_are_reloaded() {
         .await;
         assert!(is_let_in(part, &good).await, "{part}");
     }
-    // Another authority: clients of the old one are rejected.
+    // After a change of the authority, clients of the old one are rejected.
     let other = Authority::new();
     std::fs::write(&list, other.revoke(&[])).unwrap();
     std::fs::write(secured.file("ca.crt"), other.pem()).unwrap();
@@ -289,7 +289,7 @@ async fn tls_connection_errors_name_cause_and_fix() {
             "is for another host name: localhost, 127.0.0.1",
         ),
         (https(&over), over.file("ca.crt"), "", "has expired"),
-        // Whether the reason arrives before the connection closes is random, here and below.
+        // Whether the reason arrives before the connection is closed is random, here and below.
         (https(&asking), asking.file("ca.crt"), "", ""),
         (
             format!("http://{}", secured.address("grpc")),
@@ -385,7 +385,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 #[test]
 fn key_is_not_sent_in_clear_without_insecure() {
     let home = tempfile::tempdir().unwrap();
-    // An address reserved for documentation, at which nothing responds.
+    // An address reserved for documentation; nothing responds there.
     let elsewhere = "http://192.0.2.1:1";
     let cases: [&[&str]; 3] = [
         &["client", "list", "--connect", elsewhere],

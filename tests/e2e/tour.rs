@@ -1,4 +1,4 @@
-//! A new operator's complete tour in the console: from an empty service to the message about a
+//! A new operator's complete tour of the console, from an empty service to the message about a
 //! closing. Its screens are the document `docs/console/tour.md`.
 
 mod guide;
@@ -246,7 +246,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
 }
 
 impl Guide {
-    /// Sends an event about the disk over REST, like an application.
+    /// Sends an event about the disk over REST, as an application would.
     async fn happens(&mut self, severity: &str, summary: &str) {
         let event = samples::event("disk", "db-1", severity, summary);
         let answer = self

@@ -1,4 +1,5 @@
-//! The trace of an event, from its sender's `traceparent` to the receiver's, and in a collector.
+//! The trace of an event, from its sender's `traceparent` to the receiver's, and its export to a
+//! collector.
 
 use std::sync::{Arc, Mutex};
 

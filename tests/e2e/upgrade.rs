@@ -1,7 +1,7 @@
-//! A data folder of an earlier release is opened, used and intact.
+//! A data folder of an earlier release can be opened and used, and is intact.
 //!
-//! Each folder in `tests/fixtures` was written by the release in its name, with the definitions,
-//! events, deliveries and secrets expected here, and is never modified.
+//! Each folder in `tests/fixtures` was written by the release in its name, contains the
+//! definitions, events, deliveries and secrets expected here, and is never modified.
 
 use std::{path::Path, process::Command};
 
@@ -12,7 +12,7 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
-/// Nothing expires, however old it is.
+/// Nothing expires, whatever its age.
 const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 
@@ -60,8 +60,8 @@ async fn data_folder_of_an_earlier_release_works() {
 
 /// Asserts that existing data is counted at the first start, but earlier activity is not.
 async fn what_there_is_is_counted(rest: &Rest) {
-    // Pending deliveries arrive in the meantime: counts and lists are read at slightly different
-    // times.
+    // Pending deliveries are sent in the meantime, and counts and lists are read at slightly
+    // different times.
     eventually("what is counted to be what is listed", async || {
         let found = rest.get("/v1/statistics?span=2592000s").await.ok();
         let now = |field: &str| &found["deliveries"][field];
@@ -206,8 +206,8 @@ async fn keys_are_worth_what_they_were(rest: &Rest) {
     assert_eq!(refused.status, 403);
 }
 
-/// Sends the pending deliveries after the destination's address is changed to a receiver, together
-/// with its secrets.
+/// Sends the pending deliveries, after changing the destination's address to a receiver and setting
+/// its secrets again.
 async fn what_was_owed_is_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {

@@ -1,5 +1,5 @@
-//! The console with a bad network: it responds to keys, shows accurate data, loses and duplicates
-//! nothing, and can be left immediately.
+//! The console on a bad network: it responds to keys, shows accurate data, loses and duplicates
+//! nothing, and can be quit immediately.
 
 mod answers;
 
@@ -19,13 +19,13 @@ use bellwether_tests::{
 
 use crate::samples;
 
-/// Time limit for noticing a half-open connection.
+/// Time limit for detecting a half-open connection.
 const NOTICED: Duration = Duration::from_secs(3);
 /// Time limits for responding to all but the slowest keys, and for quitting.
 const KEY: Duration = Duration::from_millis(16);
 const LEAVING: Duration = Duration::from_millis(100);
-/// Tolerance for a busy machine. The promised times are checked with a release build; any other
-/// build gets this much time instead.
+/// Tolerance for a busy machine. The promised times are checked with a release build; other builds
+/// get this much time instead.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Keys pressed to measure their latency.
 const KEYS: usize = 40;
@@ -60,7 +60,7 @@ fn answered(console: &mut Terminal, keys: &str, text: &str) -> Duration {
     until(console, keys, |screen| screen.contains(text))
 }
 
-/// Presses keys and waits until a condition holds for the screen; returns the time taken.
+/// Presses keys and waits until the screen satisfies a condition; returns the time taken.
 fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Duration {
     let pressed = Instant::now();
     console.press(keys);
@@ -75,7 +75,7 @@ fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Du
     pressed.elapsed()
 }
 
-/// Returns the promised time, or a tolerant one if it is not a release build.
+/// Returns the promised time for a release build, and a tolerant one otherwise.
 fn at_most(promised: Duration) -> Duration {
     let path = process::binary().components();
     let is_release = path.into_iter().any(|part| part.as_os_str() == "release");

@@ -1,4 +1,4 @@
-//! gRPC-Web like a browser: a preflight, then a call over HTTP/1.1.
+//! gRPC-Web as used by browsers: a preflight request, then a call over HTTP/1.1.
 
 use bellwether_tests::{rest::Rest, world::World};
 use http::Method;

@@ -1,5 +1,5 @@
-//! A request is evaluated as a whole: a cause holds the effects in the same request, whatever their
-//! order, over every path that accepts several events in one request.
+//! A request is evaluated as a whole: a cause holds its effects in the same request, in any order,
+//! over every path that accepts several events per request.
 
 use bellwether_proto::cloud::{
     self, EventWrapper, Events, data_receiver_service_client::DataReceiverServiceClient,
@@ -21,7 +21,8 @@ struct Sent<'a> {
     names: Vec<&'a str>,
 }
 
-/// Returns orders of a cause and its effects in a request: the cause first, last, and in between.
+/// Returns orders of a cause and its effects in a request: with the cause first, last, and in
+/// between.
 fn orders(cause: &'static str, effect: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     [0, EFFECTS, 1, EFFECTS / 2, EFFECTS - 1]
         .into_iter()

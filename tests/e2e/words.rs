@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use bellwether_tests::tree;
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
-/// Limit on lines of documents, `.proto` comments and string literals with a phrase. Lower it when
-/// the number falls; never raise it.
+/// Limit on the lines with phrases in documents, `.proto` comments and string literals. Lower it
+/// when the number falls; never raise it.
 const READ_MAX: usize = 5;
-/// Limit on comment lines in the code with a phrase.
+/// Limit on the lines with phrases in code comments.
 const COMMENTS_MAX: usize = 41;
 const SHOWN: usize = 50;
 
@@ -50,14 +50,14 @@ const PHRASES: [&str; 34] = [
     r"\bof (its|their|one's) own\b",
 ];
 
-/// A comment, or a string literal: raw, or with escapes. Character literals are matched too, as
-/// `'"'` does not open a text.
+/// A comment or a string literal (raw, or with escapes). Character literals are matched too, so
+/// that `'"'` does not open a text.
 const TOKEN: &str = concat!(
     r##"(?s)//[^\n]*|b?r#".*?"#|b?r"[^"]*""##,
     r##"|[bc]?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\.)'"##,
 );
 
-/// Lines of a file with their numbers: those of documents and interfaces, and comments in code.
+/// Lines of a file with their numbers: those that readers see, and comments in code.
 #[derive(Debug, Default)]
 struct Texts {
     read: Vec<(usize, String)>,
@@ -159,7 +159,7 @@ fn text_uses_standard_terms() {
     }
 }
 
-/// Words replaced by the glossary, as parts of names. Released fields keep their names.
+/// Words replaced by the glossary, as parts of names. Released fields are exempt.
 const REPLACED: [&str; 7] = [
     "told",
     "untold",

@@ -1,5 +1,5 @@
 //! A proxy in front of a database that forwards bytes in small pieces, so that a connection can be
-//! cut or held in the middle of a statement, a commit or a response.
+//! cut or blocked in the middle of a statement, a commit or a response.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::own_threads::own_threads;
 
-/// The treatment of forwarded bytes.
+/// How forwarded bytes are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Everything is forwarded.
@@ -37,7 +37,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Returns how many bytes to forward before holding the rest; `None` if nothing is held.
+    /// Returns the number of bytes to forward before blocking; `None` if nothing is blocked.
     fn holds(self, bytes: &[u8], is_of_client: bool) -> Option<usize> {
         match self {
             Self::Stands => Some(0),
@@ -58,7 +58,7 @@ const PIECE_BYTES_MAX: usize = 700;
 pub struct Cutter {
     address: SocketAddr,
     fate: watch::Sender<Fate>,
-    // Separate threads, so that it works while a test blocks.
+    // Separate threads, so that the proxy works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -114,7 +114,7 @@ async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Fate>) {
     drop(server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    // If one direction ends, both do.
+    // When one direction ends, so does the other.
     tokio::select! {
         () = pass(from_client, to_server, true, fate.clone()) => {}
         () = pass(from_server, to_client, false, fate) => {}

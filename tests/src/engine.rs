@@ -1,4 +1,4 @@
-//! The engines of a store, and the list that test suites run on.
+//! The store engines, and a list of engines to run tests on.
 
 use std::{
     cell::Cell,
@@ -60,8 +60,8 @@ impl Engine {
         })
     }
 
-    /// Returns whether to skip a test of the data folder, because worlds are in a database; this is
-    /// reported.
+    /// Whether to skip a test of the data folder because worlds use a database; reports that it is
+    /// skipped.
     ///
     /// # Panics
     /// Panics if standard error cannot be written.
@@ -75,8 +75,8 @@ impl Engine {
         is_left_out
     }
 
-    /// Runs a test with its worlds on this engine. If the engine is not available, the test is
-    /// skipped, which is reported.
+    /// Runs a test with its worlds on this engine. If the engine is not available, skips the test
+    /// and reports that.
     pub fn within(self, test: impl FnOnce()) {
         if !Self::usable().contains(&self) {
             return;
@@ -91,7 +91,8 @@ thread_local! {
     static CHOSEN: Cell<Option<Engine>> = const { Cell::new(None) };
 }
 
-/// One server for all worlds of the process, each with its own schema. It stops with the process.
+/// One server for all worlds of the process, each with a separate schema. It stops with the
+/// process.
 fn server() -> Option<MutexGuard<'static, Postgres>> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Postgres::start().map(Mutex::new));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a busy machine; only a failing test waits that long.
+/// Long enough for a busy machine; only failing tests wait this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Polling interval.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -16,7 +16,7 @@ pub type Grpc = InterceptedService<Channel, Key>;
 /// hundred small unread responses as an attack.
 const WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// Returns a channel to this address with a key, if given; it connects with the first call.
+/// Returns a channel to this address, with a key if given. It connects with the first call.
 ///
 /// # Panics
 /// Panics if the address or the key is invalid.

@@ -54,7 +54,7 @@ type Body = BoxBody<Bytes, Failed>;
 pub struct Middleman {
     address: SocketAddr,
     shared: Arc<Shared>,
-    // A separate thread, so that it works while a test blocks.
+    // A separate thread, so that the proxy works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -99,7 +99,8 @@ impl Middleman {
         self.address
     }
 
-    /// Modifies the responses of a method from now on, named like `EventQueryService/SearchEvents`.
+    /// Modifies the responses of a method from now on. The method is named like
+    /// `EventQueryService/SearchEvents`.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.

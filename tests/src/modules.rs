@@ -29,7 +29,7 @@ pub struct Circle {
 }
 
 impl Modules {
-    /// Reads the modules below that folder, whose root is `lib.rs` or `main.rs`.
+    /// Reads the modules below this folder, whose root is `lib.rs` or `main.rs`.
     pub fn of(folder: &str) -> Self {
         let mut modules = BTreeMap::new();
         for (file, text) in tree::files("rs") {
@@ -149,8 +149,8 @@ impl Modules {
         circles.into_iter().collect()
     }
 
-    /// Returns the files that use an item of a module by the package root's re-export, with its
-    /// name: an unintended dependency from below on the root.
+    /// Returns the files that use a module's item through a re-export of the package root, with the
+    /// item's name: an unintended dependency on the root.
     pub fn detours(&self) -> Vec<(String, String)> {
         let Some(root) = self.0.get(&Path::new()) else {
             return Vec::new();
@@ -266,7 +266,7 @@ fn tests_of(path: &[String], code: &str) -> Vec<Path> {
     tests
 }
 
-/// Returns the paths in code from the root of the package or an enclosing module.
+/// Returns the paths in code that start at the package root or an enclosing module.
 fn paths(code: &str, here: &[String]) -> Vec<Path> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -285,7 +285,7 @@ fn paths(code: &str, here: &[String]) -> Vec<Path> {
     found
 }
 
-/// Returns a path from the root, if it begins with `crate`, `self` or `super`.
+/// Converts a path that begins with `crate`, `self` or `super` to one from the root.
 fn absolute(named: &[String], here: &[String]) -> Option<Path> {
     let (first, mut rest) = named.split_first()?;
     let mut base = match first.as_str() {

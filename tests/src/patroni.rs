@@ -1,5 +1,5 @@
 //! Three PostgreSQL servers managed by Patroni with etcd: one is the primary, each commit waits for
-//! a second one, and another takes over when the primary fails.
+//! a second server, and another server takes over when the primary fails.
 
 use std::{
     fs,
@@ -129,7 +129,7 @@ impl Patroni {
         states.position(|state| state.is_some())
     }
 
-    /// Kills a member with its server, like a failure of its machine.
+    /// Kills a member with its server, as a failure of its machine would.
     ///
     /// # Panics
     /// Panics if it is not running.
@@ -214,7 +214,7 @@ impl Member {
         json!({
             "scope": "bellwether", "name": format!("member{number}"),
             "restapi": {"listen": api, "connect_address": api},
-            // Use only the proxy, not the addresses that etcd announces.
+            // Use only the proxy, not the addresses announced by etcd.
             "etcd3": {"hosts": self.way.address().to_string(), "use_proxies": true},
             "bootstrap": {
                 "dcs": {"ttl": seconds, "loop_wait": 2, "retry_timeout": 5,
@@ -230,14 +230,14 @@ impl Member {
                 "pgpass": self.folder.join("pgpass"), "pg_hba": hba,
                 "authentication": {"superuser": login(USER), "replication": login("replicator"),
                     "rewind": login("rewinder")},
-                // How soon the third server follows the new primary, which waits for it.
+                // Determines how soon the third server follows the new primary, which waits for it.
                 "parameters": {"unix_socket_directories": "", "max_connections": 100,
                     "shared_buffers": "32MB", "wal_retrieve_retry_interval": "500ms"},
             },
         })
     }
 
-    /// Returns its status, if it matches that path.
+    /// Returns the member's status if it matches this path.
     fn state(&self, path: &str) -> Option<Value> {
         let asked = Command::new("curl")
             .args(["--silent", "--fail", "--max-time", "2"])

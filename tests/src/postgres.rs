@@ -1,5 +1,5 @@
-//! A PostgreSQL server from the system's package, run as an unprivileged user in a temporary folder
-//! and on loopback. If none is installed, tests that need it report it and are skipped.
+//! A PostgreSQL server from the system's package, run by an unprivileged user in a temporary folder
+//! and on loopback. If it is not installed, tests that need it are skipped with a message.
 
 use std::{
     fs,
@@ -177,12 +177,12 @@ impl Postgres {
         asked.is_ok_and(|status| status.success())
     }
 
-    /// Kills the server, like a failure of its machine: data that is not on disk is lost.
+    /// Kills the server, as a failure of its machine would: data that is not on disk is lost.
     pub fn kill(&mut self) {
         self.end("QUIT");
     }
 
-    /// Suspends all its processes, like hanging storage, or resumes them.
+    /// Suspends all processes of the server, as hanging storage would, or resumes them.
     ///
     /// # Panics
     /// Panics if they cannot be signalled.
@@ -327,7 +327,7 @@ pub(crate) fn programs() -> Option<PathBuf> {
     versions.pop().map(|(_, programs)| programs)
 }
 
-/// Returns a command run as an unprivileged user: the server refuses to run as root.
+/// Returns a command that runs as an unprivileged user: the server refuses to run as root.
 pub(crate) fn unprivileged(program: &str) -> Command {
     let is_root = Path::new("/proc/self").metadata().is_ok_and(|it| {
         use std::os::unix::fs::MetadataExt;
@@ -349,8 +349,8 @@ pub(crate) fn unprivileged(program: &str) -> Command {
     command
 }
 
-/// Returns address, password and the name of a new schema, in one server for all tests of this
-/// process; `None` if none is installed.
+/// Returns the address, the password and the name of a new schema, in one server for all tests of
+/// this process; `None` if PostgreSQL is not installed.
 pub fn vacant() -> Option<(String, &'static str, String)> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     static SCHEMAS: AtomicU32 = AtomicU32::new(0);

@@ -31,8 +31,8 @@ pub fn binary() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        // Cargo's variables for tests would rerun build scripts, and then most of the tree would be
-        // compiled twice.
+        // Cargo's variables for tests would cause build scripts to run again, and most of the tree
+        // to be compiled twice.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"]
@@ -63,7 +63,7 @@ pub fn binary() -> &'static Path {
     })
 }
 
-/// Returns a command with arguments, isolated from this machine's own settings.
+/// Returns a command with arguments, isolated from this machine's settings.
 pub fn command<S: AsRef<OsStr>>(home: &Path, arguments: impl IntoIterator<Item = S>) -> Command {
     command_of(binary(), home, arguments)
 }
@@ -179,7 +179,7 @@ impl Service {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Kills it (`kill -9`), like a power failure.
+    /// Kills the service (`kill -9`), as a power failure would.
     ///
     /// # Panics
     /// Panics if it cannot be killed.
@@ -188,7 +188,7 @@ impl Service {
         self.child.wait().unwrap();
     }
 
-    /// Stops it (SIGTERM) and waits until it has exited.
+    /// Stops the service (SIGTERM) and waits until it has exited.
     ///
     /// # Panics
     /// Panics if it does not exit.

@@ -1,4 +1,4 @@
-//! Third-party programs that tests run beside the service, where installed.
+//! Third-party programs that tests run together with the service, if installed.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Returns the programs by their names in Debian; `None` if one is missing, which is reported.
+/// Returns the programs with these names in Debian; `None`, with a message, if one is missing.
 ///
 /// # Panics
 /// Panics if standard error cannot be written.
@@ -28,7 +28,7 @@ pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
 }
 
 /// Returns the folder of npm packages: a configured one, or `made`, where `.ci/run` installs them;
-/// `None` if there is none, which is reported.
+/// `None`, with a message, if neither exists.
 ///
 /// # Panics
 /// Panics if standard error cannot be written.
@@ -46,7 +46,7 @@ pub fn packages(made: &Path) -> Option<PathBuf> {
     None
 }
 
-/// A program that stops with the test.
+/// A program that is stopped at the end of the test.
 #[derive(Debug)]
 pub struct Running(Child);
 
@@ -83,7 +83,7 @@ impl Drop for Running {
     }
 }
 
-/// Returns a free port, to be used by the next program started.
+/// Returns a free port for the next program to start.
 ///
 /// # Panics
 /// Panics if there is none.

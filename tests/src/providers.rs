@@ -1,7 +1,7 @@
-//! Fake providers, as strict as the real providers' published rules.
+//! Fake providers, as strict as the published rules of the real ones.
 //!
-//! Each rejects what its provider would reject, in the provider's words, and records accepted and
-//! rejected messages. On demand, it misbehaves like providers and networks do.
+//! Each rejects what its provider would reject, with the same error, and records accepted and
+//! rejected messages. On demand, it misbehaves as providers and networks do.
 
 pub mod certificates;
 pub mod connections;

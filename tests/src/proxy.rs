@@ -40,7 +40,7 @@ pub struct Proxy {
     address: SocketAddr,
     weather: watch::Sender<Weather>,
     target: Arc<Mutex<String>>,
-    // Runs on a separate thread so that it keeps forwarding while a test blocks.
+    // A separate thread, so that the proxy works while a test blocks.
     runtime: Option<Runtime>,
 }
 

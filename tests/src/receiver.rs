@@ -1,4 +1,4 @@
-//! A webhook receiver that records every request, answers as configured, and misbehaves on demand.
+//! A webhook receiver that records every request, responds as configured, and misbehaves on demand.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -70,7 +70,7 @@ impl Received {
     }
 }
 
-/// How a request is answered.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// HTTP status.
@@ -166,7 +166,7 @@ impl std::fmt::Debug for State {
 }
 
 impl Receiver {
-    /// Starts a receiver that answers with 200.
+    /// Starts a receiver that responds with 200.
     ///
     /// # Panics
     /// Panics if no port is free.
@@ -174,7 +174,7 @@ impl Receiver {
         Self::answering(|_| Reply::status(200)).await
     }
 
-    /// Starts a receiver that answers each request according to `rule`.
+    /// Starts a receiver that responds to each request according to `rule`.
     ///
     /// # Panics
     /// Panics if no port is free.
@@ -323,7 +323,7 @@ async fn answer(
         Manner::BreaksOff => {
             let start = stream::once(async { Ok(Frame::data("half".into())) });
             let broken = start.chain(stream::once(async {
-                // Lets the first part be sent before the error.
+                // Allows the first part to be sent before the error.
                 tokio::task::yield_now().await;
                 Err("broken off as requested")
             }));

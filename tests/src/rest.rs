@@ -135,7 +135,7 @@ impl Answer {
         self.json()
     }
 
-    /// Returns the JSON body of a response to a batch whose items were all refused.
+    /// Returns the JSON body of a response to a batch whose items were all rejected.
     ///
     /// # Panics
     /// Panics if the status is not 400 or the body has no code.

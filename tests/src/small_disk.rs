@@ -1,4 +1,4 @@
-//! A small tmpfs for a test, where the machine allows mounting one.
+//! A small tmpfs for a test, if the machine permits mounting one.
 
 use std::{
     fs::File,
@@ -41,7 +41,7 @@ impl SmallDisk {
     /// Fills the disk until only this many bytes are free.
     ///
     /// # Panics
-    /// Panics if writing fails for another reason than a full disk.
+    /// Panics if writing fails for a reason other than a full disk.
     pub fn fill(&self, free_bytes: u64) {
         let path = self.folder.join(FILLER);
         let mut file = File::options()

@@ -1,4 +1,4 @@
-//! The source tree, for tests that check the project's own rules.
+//! The source tree, for tests of the project's own rules.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ pub fn root() -> &'static Path {
         .expect("the workspace is around this package")
 }
 
-/// Returns the project's files with this ending, as pairs of relative path and text, sorted by
+/// Returns the project's files with this extension, as pairs of relative path and text, sorted by
 /// path.
 ///
 /// # Panics

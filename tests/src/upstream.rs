@@ -1,4 +1,4 @@
-//! A fake backend that answers every gRPC call with UNIMPLEMENTED and records its headers.
+//! A fake backend that responds to every gRPC call with UNIMPLEMENTED and records its headers.
 
 use std::{
     convert::Infallible,
@@ -44,8 +44,8 @@ impl Upstream {
         self.address
     }
 
-    /// Returns the value of this header for every call to one of our services, in order; empty if
-    /// it was absent.
+    /// Returns the value of this header in each call to our services, in order; empty if it was
+    /// absent.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.

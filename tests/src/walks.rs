@@ -1,15 +1,15 @@
-//! Lengths of the long walks: short by default, in full where `BELLWETHER_TEST_LENGTH=full` is set, as in
-//! `.ci/run`. A variable with the name of a walk sets that walk alone. `BELLWETHER_TEST_LENGTH=million` is for a
-//! test that is run by hand: `just million`.
+//! Lengths of long walks: short by default, and full if `BELLWETHER_TEST_LENGTH=full` is set, as in
+//! `.ci/run`. A variable with the name of a walk sets the length of that walk.
+//! `BELLWETHER_TEST_LENGTH=million` is for tests started manually: `just million`.
 
 /// Each walk with its default and its full length.
 const WALKS: [(&str, u64, u64); 16] = [
-    // Steps of the clock in each direction, before, in and after a beat.
+    // Steps of the clock in each direction, before, during and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
-    // Steps of a walk in which the clock is set, and walks.
+    // Steps per walk with clock changes, and number of walks.
     ("BELLWETHER_CLOCK_WALK", 1_000, 20_000),
     ("BELLWETHER_CLOCK_WALKS", 1, 1),
-    // Steps of a walk through decisions, and walks.
+    // Steps per walk through decisions, and number of walks.
     ("BELLWETHER_DECISION_STEPS", 300, 1_000),
     ("BELLWETHER_DECISION_WALKS", 2, 20),
     // Failed operations of a disk.
@@ -24,7 +24,7 @@ const WALKS: [(&str, u64, u64); 16] = [
     ("BELLWETHER_RACES", 100, 1_000),
     // Random schedules.
     ("BELLWETHER_SCHEDULES", 300, 10_000),
-    // Walks through pages beside writers.
+    // Walks through pages during writes.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
     // Simulated hours, and the first seed.
     ("BELLWETHER_SIMULATIONS", 1, 1),
@@ -34,7 +34,7 @@ const WALKS: [(&str, u64, u64); 16] = [
     ("BELLWETHER_TEST_SEED", 1, 1),
 ];
 
-/// The walks that have a length by hand.
+/// The walks with a length for manual runs.
 const MILLION: [(&str, u64); 3] = [
     ("BELLWETHER_CLOCK_WALK", 1_000_000),
     ("BELLWETHER_CLOCK_WALKS", 10),

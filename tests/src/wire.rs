@@ -79,7 +79,7 @@ pub enum Wire {
 /// An error response.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// gRPC code; for REST, the one in the body.
+    /// gRPC code; for REST, the code in the body.
     pub code: Code,
     /// Error message, including those of the field violations.
     pub message: String,
@@ -148,7 +148,7 @@ async fn over_rest(
     method: &MethodDescriptor,
     request: &Value,
 ) -> Result<Value, Refusal> {
-    // A request that the method cannot represent is a mistake in the test.
+    // A request that does not fit the method is a mistake in the test.
     read(method.input(), request);
     let operation = Operation::of(method);
     let mut left = request.as_object().expect("an object").clone();
@@ -165,7 +165,7 @@ async fn over_rest(
         return Ok(answer.json());
     }
     let problem = answer.json();
-    // A batch whose items were all refused yields its items, as over gRPC.
+    // A batch whose items were all rejected yields its items, as over gRPC.
     let items = ["failed", "annotationResponses", "statusResponses"];
     if answer.status == 400 && items.iter().any(|it| problem.get(*it).is_some()) {
         return Ok(problem);

@@ -37,8 +37,8 @@ impl World {
         Self::prepared(lines, Path::new(""))
     }
 
-    /// Like [`World::with_settings`], with the store at the location in the settings or in the data
-    /// folder; `prepare` is called with the data folder before the service starts.
+    /// Like [`World::with_settings`], with the store at the location in the settings, or else in
+    /// the data folder. `prepare` is called with the data folder before the service starts.
     ///
     /// # Panics
     /// Panics if the service does not start.
@@ -106,7 +106,7 @@ impl World {
         Self::under("prlimit", &[format!("--nofile={limit}:{limit}").as_str()])
     }
 
-    /// Like [`World::start`], run through a wrapper program that is given the command after its
+    /// Like [`World::start`], run by a wrapper program that is given the command after its
     /// arguments.
     ///
     /// # Panics
@@ -211,7 +211,7 @@ impl World {
         self.service.take().expect("the service runs").kill();
     }
 
-    /// Returns whether the service has exited without being stopped.
+    /// Whether the service has exited without being stopped.
     ///
     /// # Panics
     /// Panics if it was never started.

@@ -1,5 +1,6 @@
-//! Stored secrets are only sent to the address that they are stored for, however a draft omits the
-//! secret and whichever operation sends it. Checked for all of them against recording receivers.
+//! Stored secrets are only sent to the address for which they are stored, however a draft omits the
+//! secret, and whichever operation sends it. All operations are checked against recording
+//! receivers.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bellwether_tests::{
@@ -20,7 +21,7 @@ const HOOK: &str = "/hook/a?b=c";
 const CLEAR: &str = "/clear/a?b=c";
 const TOKENS: &str = "/tokens/a?b=c";
 
-/// A stored secret: the destination, the field, and the addresses that it is sent to.
+/// A stored secret: the destination, the field, and the addresses to which it is sent.
 struct Case {
     kind: Value,
     secret: &'static str,
@@ -128,7 +129,7 @@ fn cases(home: &Receiver) -> Vec<Case> {
     ]
 }
 
-/// Returns the address with one part changed at a time.
+/// Returns copies of the address with one part changed.
 fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
     let (_, path) = address
         .strip_prefix("http://")
@@ -177,7 +178,7 @@ fn ways(draft: &Value, secret: &str) -> Vec<Value> {
     ways
 }
 
-/// Runs every operation that may send or store a draft, and those that only validate.
+/// Runs every operation that may send or store a draft, and those that only validate it.
 async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answer)> {
     deeds_of(rest, &json!({"name": name, "type": kind})).await
 }
@@ -306,7 +307,7 @@ async fn resupplied_secret_moves_and_other_secrets_do_not() {
             }
         }
     }
-    // Another type has other secrets.
+    // Secrets are not shared with another type.
     let pagerduty = json!({"pagerduty": {"routingKey": MASK}});
     for (deed, answer) in deeds(&rest, "d", &pagerduty).await {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
@@ -318,8 +319,8 @@ async fn resupplied_secret_moves_and_other_secrets_do_not() {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
     }
     assert!(home.received().is_empty() && away.received().is_empty());
-    // A draft with other headers drops the secret; one that includes the secret again may change
-    // the address.
+    // A draft with other headers drops the secret; one that sets the secret again may change the
+    // address.
     let test = format!("{DESTINATIONS}:test");
     let dropped = json!({"name": "d", "type": hook(&away, json!({"x-env": "lab"}), "")});
     rest.post(&test, &dropped).await.ok();
@@ -365,7 +366,7 @@ async fn secrets_are_bound_to_the_variables_of_their_address() {
         }
     }
     assert!(other.received().iter().any(shows_secret));
-    // Templates can reach them without their full names.
+    // Templates can reach the values without their full names.
     let section = "/{{#values}}{{where}}{{/values}}/hook";
     let stored = json!({"name": "s", "type": kind_at(section, "ours", "a", CANARY)});
     rest.post(DESTINATIONS, &stored).await.ok();
@@ -396,7 +397,7 @@ async fn headers_are_secret_unless_listed_as_plain_and_harmless() {
     let world = World::start();
     let rest = world.rest();
     let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln";
-    // The header, its value, whether `plainHeaders` lists it, and whether reads show it.
+    // The header, its value, whether `plainHeaders` lists it, and whether reads return it.
     let table = [
         ("x-env", "lab", true, true),
         ("X-Env", "lab", true, true),

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::samples;
 
-/// The second attempt comes soon, and there is no third.
+/// The second attempt follows soon; there is no third.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\", \"100ms\", \"1h\"]\njitter = 0.0\n";
 
 const DELIVERIES: &str = "/v1/notification/deliveries";
@@ -143,8 +143,8 @@ impl Stage {
 const ONCE: [&str; 1] = ["OUTCOME_DELIVERED"];
 const AGAIN: [&str; 2] = ["OUTCOME_UNKNOWN", "OUTCOME_DELIVERED"];
 
-/// Responds to the first request of the first connection, then applies the action to it. Other
-/// connections respond.
+/// Responds to the first request of the first connection, then applies the action to that
+/// connection. Other connections respond.
 fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
     move |request| match (request.connection, request.number) {
         (1, 2..) => deed,

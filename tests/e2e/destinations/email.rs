@@ -1,4 +1,4 @@
-//! Mail over STARTTLS and TLS, to an authenticating server, verified with another parser.
+//! Mail over STARTTLS and TLS, to an authenticating server, verified with an independent parser.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -179,7 +179,7 @@ async fn rejected_recipient_is_reported_and_others_get_the_mail() {
         assert_eq!(event.0, "STATUS_OPEN");
         assert!(event.1.contains("b@example.net"), "{event:?}");
 
-        // A temporary rejection is retried, only for this address.
+        // A temporary rejection is retried, for this address only.
         server.misbehave(None);
         let ended = delivery(&stage, "the end", |one| one["endTime"].is_string()).await;
         assert_eq!(ended["state"], "DELIVERED", "{ended}");
@@ -190,7 +190,7 @@ async fn rejected_recipient_is_reported_and_others_get_the_mail() {
             assert_eq!(ids[0], ids[1], "it is the same mail");
             assert_eq!(parsed(&again).to().map(|to| to.iter().count()), Some(3));
         } else {
-            // The next mail reaches all.
+            // The next mail reaches all recipients.
             stage.closes().await;
             assert_eq!(mail(&server, 2).await.to.len(), 3);
         }

@@ -1,4 +1,4 @@
-//! Event destinations: an event of this service, until the loop guard stops the rule.
+//! Event destinations: each creates an event of this service, until the loop guard stops the rule.
 
 use bellwether_tests::{eventually::eventually, world::World};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The order of messages about one occurrence.
+//! The order of messages about an occurrence.
 
 use bellwether_tests::{
     eventually::eventually,

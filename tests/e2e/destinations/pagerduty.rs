@@ -1,4 +1,4 @@
-//! PagerDuty: an alert that is triggered, acknowledged, updated and resolved.
+//! PagerDuty: triggering, acknowledging, updating and resolving an alert.
 
 use bellwether_tests::{
     eventually::eventually,

@@ -61,7 +61,7 @@ async fn every_destination_type_renders_offline_without_secrets() {
     assert_eq!(mail["request"]["headers"]["to"], "ops@example.com");
     let warning = mail["warnings"][0].as_str().unwrap_or_default();
     assert!(warning.contains("smtp.host"), "{mail}");
-    // None of them was recorded.
+    // None of these requests was recorded.
     let found = rest.get("/v1/notification/deliveries").await.ok();
     assert_eq!(found["deliveries"].as_array().map_or(0, Vec::len), 0);
 }

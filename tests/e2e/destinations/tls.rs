@@ -95,8 +95,8 @@ async fn webhooks_and_providers_with_a_private_ca_are_reachable() {
     assert_eq!(receiver.requests(), 1, "nothing is sent to a stranger");
 }
 
-/// Whether nothing arrived. A client without a certificate gets the error after its own part of the
-/// handshake, so a request may already have been sent.
+/// Whether no request arrived. A client without a certificate sees the error after its own part of
+/// the handshake, so it may already have sent a request.
 fn is_refused(outcome: &Value) -> bool {
     outcome == "OUTCOME_UNREACHABLE" || outcome == "OUTCOME_UNKNOWN"
 }
@@ -214,7 +214,7 @@ pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, 
 #[tokio::test]
 async fn self_signed_certificate_is_accepted_if_trusted() {
     const NAMES: &str = "subjectAltName=DNS:localhost";
-    // Certificates created by `openssl req -x509` are marked as authorities; the last one is not.
+    // `openssl req -x509` marks certificates as authorities, except the last one.
     for (arguments, outcome, says) in [
         (
             &["-x509", "-days", "30", "-addext", NAMES][..],

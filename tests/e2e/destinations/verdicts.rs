@@ -37,7 +37,7 @@ fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<
     }))
 }
 
-/// Returns the rows common to all types over HTTP.
+/// Returns the rows common to all HTTP types.
 fn common() -> Vec<Row<Option<Mischief>>> {
     let to = [("location", "http://127.0.0.1:1/elsewhere")];
     vec![
@@ -96,7 +96,7 @@ fn check(tested: &Value, outcome: &str, says: &str, what: &str) {
     assert!(said, "{what}: {explanation}");
     let duration = tested["duration"].as_str().expect("a duration");
     let seconds: f64 = duration.trim_end_matches('s').parse().expect("seconds");
-    // The destination has a timeout of a second; the machine running the test may be busy.
+    // The destination has a timeout of a second; the test machine may be busy.
     assert!(seconds < 4.0, "{what} took {duration}");
 }
 

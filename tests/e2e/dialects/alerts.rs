@@ -1,4 +1,4 @@
-//! Clocks, severities and texts with which other services lose alerts, but this one does not.
+//! Clocks, severities and texts with which other services lose alerts; this one must not.
 
 use bellwether_tests::{
     eventually::eventually, process, receiver::Receiver, rest::Rest, tree, world::World,
@@ -13,7 +13,7 @@ use crate::samples;
 const WEBHOOK: &str = "/v1/intake/alertmanager";
 const ALERTS: &str = "/api/v2/alerts";
 
-/// Notifies a URL of every opening and closing of alerts of this name.
+/// Creates a rule that notifies a URL when alerts of this name open or close.
 async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     let trigger = json!({"name": "alerts", "type": {"event": {"filter": filter}}});
     let mut rule = samples::rule("alerts", "alerts", "hook", "");

@@ -1,5 +1,5 @@
-//! Guarantees that hold for the paths of all dialects as for the native one: accepted events are
-//! not lost, invalid input is rejected, and rate limits and idempotency keys apply.
+//! Guarantees of the native path that also hold for all dialects: accepted events are not lost,
+//! invalid input is rejected, and rate limits and idempotency keys apply.
 
 use std::{
     collections::BTreeSet,
@@ -30,7 +30,7 @@ struct Way {
     body: fn(host: &str, key: &str) -> Value,
     /// JSON that is not a valid event.
     wrong: &'static str,
-    /// The status that makes the sender retry.
+    /// A status on which the sender retries.
     later: u16,
 }
 
@@ -142,7 +142,7 @@ async fn world(rate: &[&str]) -> (World, String) {
 impl Way {
     async fn send(&self, rest: &Rest, extra: &[(&str, &str)], body: String) -> Option<Answer> {
         let headers = [&[("content-type", self.content_type)][..], extra].concat();
-        // A connection closed with the previous response is only detected by trying.
+        // A connection that was closed with the previous response is only detected on use.
         for _ in 0..3 {
             let sent = rest.try_send(Method::POST, self.path, &headers, body.clone());
             if let Ok(answer) = sent.await {
@@ -207,7 +207,7 @@ async fn invalid_requests_are_rejected_as_a_whole() {
 async fn idempotency_and_rate_limits_apply_to_all_paths() {
     let (world, key) = world(&["--events-per-second", "1"]).await;
     let rest = world.rest().with_key(Some(&key));
-    // A burst beyond the rate is accepted once, and then delays requests on every path.
+    // A burst beyond the rate is accepted once; it then delays requests on every path.
     let event = |at: usize| json!({"name": "native", "dimensions": {"host": at.to_string()}});
     let many: Vec<_> = (0..600).map(event).collect();
     let first = rest
@@ -235,7 +235,7 @@ async fn idempotency_and_rate_limits_apply_to_all_paths() {
             let answer = way.send(&rest, &once, body.clone()).await.unwrap();
             (answer.status.as_u16() != way.later).then_some(answer)
         };
-        // The excess is worked off over time.
+        // The excess is recovered over time.
         let first = eventually("the rate", send).await;
         assert!(
             first.status.is_success(),
@@ -301,7 +301,7 @@ async fn acknowledged_events_of_every_path_survive_a_kill() {
         let (rest, key) = (world.rest().with_key(Some(&key)), key.clone());
         let (answered, count) = (Arc::clone(&answered), Arc::clone(&count));
         sending.spawn(async move {
-            // Until the service has stopped.
+            // Repeats until the service has stopped.
             for number in 0.. {
                 let host = format!("h{number}");
                 let body = (way.body)(&host, &key).to_string();

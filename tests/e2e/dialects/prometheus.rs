@@ -98,7 +98,7 @@ impl Stage {
     }
 }
 
-/// Notifies a URL of every opening and closing of full disks.
+/// Creates a rule that notifies a URL when full disks open or close.
 async fn tell_of_disks(rest: &Rest, url: &str) {
     let clause = json!({"equals": {"field": "name", "stringVal": "DiskFull"}});
     let trigger = json!({"name": "disks", "type": {"event": {"query": {"clause": clause}}}});
@@ -157,7 +157,7 @@ async fn prometheus_alert_is_notified_on_firing_and_resolving() {
     assert_eq!(found[0].1["status"], "STATUS_OPEN");
 
     stage.rule(false);
-    // It reloads its files.
+    // Prometheus reloads its files.
     signal("-HUP", prometheus.id());
     let closing = told(true).await;
     assert_eq!(closing["event"]["id"], opening["event"]["id"]);
@@ -235,7 +235,7 @@ async fn alertmanager_opens_updates_and_closes_an_opsgenie_alert() {
     send("disk of db-1 is fuller", "99 % used", end).await;
     let closed = shown("disk of db-1 is fuller", "99 % used", "STATUS_CLOSED").await;
     assert_eq!(closed["id"], opened["id"]);
-    // Alertmanager counts a notification as failed when one of its calls is refused.
+    // Alertmanager counts a notification as failed if one of its requests is rejected.
     let metrics = source.get("/metrics").await.text();
     let failed = metrics.lines().filter(|line| {
         line.starts_with("alertmanager_notifications_failed_total{integration=\"opsgenie\"")
@@ -332,7 +332,7 @@ impl Replica {
         );
     }
 
-    /// Resolves the alert, and waits until Prometheus reports that.
+    /// Resolves the alert, and waits until Prometheus reports it.
     async fn end(&self) {
         self.rule(false);
         signal("-HUP", self.running.as_ref().unwrap().id());
@@ -362,7 +362,7 @@ async fn alert_from_a_prometheus_pair_notifies_once() {
         let text = found.first()?.1["count"].as_str()?.to_owned();
         text.parse::<u64>().ok()
     };
-    // Each reports it once per second.
+    // Both report the alert once per second.
     let more = async |than: u64| {
         let counted = async || count().await.filter(|it| *it >= than);
         eventually("more reports", counted).await
@@ -435,7 +435,7 @@ async fn amtool_adds_and_resolves_an_alert() {
         state(&closed[0].1),
         json!(["SEVERITY_ERROR", "STATUS_CLOSED"])
     );
-    // The caller gets the reason for the rejection.
+    // The client receives the reason for the rejection.
     fs::write(&settings, "authorization: {credentials: wrong}\n").unwrap();
     let (done, text) = amtool(&add);
     assert!(!done && text.contains("401"), "{text}");

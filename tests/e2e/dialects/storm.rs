@@ -1,4 +1,4 @@
-//! Large requests and long texts that other services reject are accepted on every path.
+//! Large requests and long texts that other services reject; every path accepts them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Time intervals of Alertmanager compared with the calendars that they become.
+//! Compares time intervals of Alertmanager with the calendars that they become.
 
 use std::fs;
 

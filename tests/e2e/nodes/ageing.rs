@@ -9,7 +9,7 @@ use super::{EVENTS, owners::sample, three};
 use crate::{postgres::Database, samples};
 
 const SETTINGS: &str = "/v1/settings";
-/// Enough events that each of three nodes owns some, if it owns any of the 16 slots.
+/// Enough events that each of three nodes owns some, provided it owns any of the 16 slots.
 const DUE: usize = 1_500;
 const BATCH: usize = 500;
 /// Time limit for processing all due events on a busy machine, without the failover.
@@ -27,7 +27,7 @@ async fn put(rest: &Rest, round: &str) {
     }
 }
 
-/// Configures events to close and be deleted soon.
+/// Configures events to be closed and deleted soon.
 async fn set(rest: &Rest) {
     let mut settings = rest.get(SETTINGS).await.ok()["settings"].clone();
     settings["errorAgeMax"] = json!("3s");
@@ -75,12 +75,12 @@ async fn nodes_age_their_own_events_and_those_of_a_lost_node() {
         .map(|(is, was)| is - was)
         .collect();
     eprintln!("{DUE} events closed by {closed:?} after {took:.1?}");
-    // A node delayed for seconds hands over what it owns.
+    // A node that is delayed for seconds hands over its slots.
     let nodes = closed.iter().filter(|it| **it > 0).count();
     assert!(nodes >= 2, "{closed:?}");
     assert_eq!(closed.iter().sum::<usize>(), DUE, "none was closed twice");
 
-    // The leader fails while it owns due events, and none remains.
+    // The leader fails while it owns due events; all of them must still be processed.
     put(&rest, "second").await;
     worlds[0].kill();
     let took = until_none(&worlds[1].rest(), "name=full").await;

@@ -1,6 +1,5 @@
-//! Nodes with wrong clocks: the database's time is used. Their clocks are changed by Debian's
-//! `faketime`, a library between a program and the system; without it, the tests are skipped with a
-//! message.
+//! Nodes with wrong clocks use the database's time. Debian's `faketime`, a library between a
+//! program and the system, changes their clocks; without it, the tests are skipped with a message.
 
 use std::{
     fs,
@@ -99,7 +98,7 @@ async fn retry_is_on_time_despite_clock_skew() {
         let leads = leader(first).await;
         let at = worlds.iter().position(|(name, _)| *name == leads).unwrap();
         let name = worlds[at].0;
-        // Twice with the clock unchanged since the start, and with it set forward and back during
+        // Twice with the clock unchanged since the start, then with it set forward and back during
         // the wait.
         for step in ["+1800", "-1800"] {
             let rest = worlds[at].1.rest();

@@ -21,7 +21,7 @@ const LEFT_WITHIN: Duration = Duration::from_secs(60);
 /// Time limit until a node that reaches no receiver has done so.
 const UNREACHED_WITHIN: Duration = Duration::from_secs(90);
 
-/// Starts a node that connects with a role other than the owner.
+/// Starts a node that connects with a role that does not own the schema.
 fn clerk(database: &Database, first: &World, name: &str) -> World {
     let server = &database.server;
     server.execute(&format!(
@@ -51,7 +51,7 @@ async fn stalled_node_hands_its_duties_to_another() {
     let receiver = Receiver::start().await;
     routes(&three.rest(), &receiver).await;
     all_own(&[&two, &three]).await;
-    // It runs, reads and renews its lease, but cannot record a delivery.
+    // It runs, reads and renews its lease, but cannot record deliveries.
     database
         .server
         .execute("REVOKE UPDATE ON bellwether.delivery FROM clerk");
@@ -100,7 +100,7 @@ async fn node_without_its_ownership_connection_is_not_ready() {
     })
     .await;
 
-    // Missing permissions are reported at the start.
+    // Missing permissions are reported at startup.
     assert!(two.terminate().success());
     limit(3);
     refused(serve(&two.data_dir()), "too many connections");
@@ -136,7 +136,7 @@ async fn node_without_network_hands_its_destinations_to_another() {
     assert_eq!(leader(&two).await, "two");
     let log = one.service().log();
     assert!(log.contains("`two` can connect to that of"), "{log}");
-    // While that lasts, it gets no destinations back.
+    // In the meantime, it is not assigned any destinations.
     tokio::time::sleep(2 * UNREACHED_WITHIN).await;
     assert_eq!(owned(&one).await, 0);
 }

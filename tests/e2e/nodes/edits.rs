@@ -20,7 +20,7 @@ use crate::{journey, lives, postgres::Database, samples};
 
 /// Default number of edits; `BELLWETHER_TEST_EDITS` overrides it.
 const EDITS: usize = 60;
-/// Time limit for changes to be visible, also on a busy machine.
+/// Time limit for changes to become visible, on a busy machine.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
 /// Senders per node.
 const SENDERS: usize = 2;
@@ -47,8 +47,8 @@ async fn decisions_of_three_nodes_use_the_rule_in_force() {
     let rests: Vec<_> = worlds.iter().map(World::rest).collect();
     let receiver = Receiver::start().await;
     journey::set_up(&rests[0], &receiver).await;
-    // An event is decided by the last edit completed before it was sent or a later one, but not by
-    // one begun after its acceptance.
+    // The deciding edit is the last one completed before the event was sent, or a later one that
+    // began before the event was accepted.
     let (begun, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let rule = |revision: usize| samples::rule("disks", "disk", "hook", &format!("{revision}"));
     let path = "/v1/notification/rules/disks";

@@ -23,11 +23,11 @@ use crate::{
 
 const NOTIFICATION: &str = "/v1/notification";
 const NAMES: [&str; 3] = ["one", "two", "three"];
-/// The minimum interval between beats, and the grace.
+/// The minimum interval between beats, and the grace period.
 const EVERY: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
-/// Maximum delay of an opening or closing: another node must become leader first, and its recorded
-/// service time is some seconds old.
+/// Maximum delay of an opening or closing: another node must become leader first, and the service
+/// time that it finds recorded is some seconds old.
 const LATE_MAX: Duration = Duration::from_secs(35);
 /// Time without a message after which none is expected.
 const QUIET: Duration = Duration::from_secs(5);
@@ -108,7 +108,7 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
         rest.post(&path, &body).await.ok();
     }
 
-    // Beats at alternating nodes for longer than the tolerance, with a change of the leader.
+    // Beats at alternating nodes for longer than the tolerance, with a change of leader.
     let begin = Instant::now();
     for round in 0_u32.. {
         if begin.elapsed() > EVERY + 2 * GRACE {
@@ -125,7 +125,7 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
     let rest = worlds[1].rest();
     assert!(alarms(&rest).await.is_empty(), "every beat came");
 
-    // After the last beat, the leader is killed just before the beat is missed, and again when
+    // After the last beat, the leader is killed just before the next one is due, and again when
     // beats resume.
     let last = Instant::now();
     tokio::time::sleep(EVERY).await;
@@ -192,7 +192,7 @@ async fn escalation_continues_without_duplicates_after_leader_loss() {
         let rest = worlds[at % 3].rest();
         rest.post(EVENTS, &samples::events(&[disk])).await.ok();
     }
-    // Once during the first steps, and once during later ones.
+    // Once during the first steps and once during later ones.
     receiver.until_received(hosts.len()).await;
     kill_leader(&mut worlds).await;
     receiver.until_received(3 * hosts.len()).await;
@@ -206,7 +206,7 @@ async fn escalation_continues_without_duplicates_after_leader_loss() {
     })
     .await;
     tokio::time::sleep(QUIET).await;
-    // A killed node may have sent a message that is sent again; it has the same delivery id.
+    // A killed node may have sent a message that is sent again with the same delivery id.
     let mut ids: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for it in receiver.received() {
         let to = it.json()["to"].as_str().unwrap_or_default().to_owned();

@@ -62,7 +62,7 @@ pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
     }
 }
 
-/// Sends openings, to each of the destinations in turn.
+/// Sends openings to the destinations in turn.
 pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
     assert!(tried(rest, numbers, "STATUS_OPEN").await);
 }
@@ -198,7 +198,7 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
         noted.messages.push((message, id));
         let of_it = noted.at.entry(request.path.clone()).or_default();
         of_it.push(now);
-        // Messages not yet responded to.
+        // Messages without a response yet.
         let under_way = of_it.iter().filter(|at| now - **at < takes).count();
         noted.under_way = noted.under_way.max(under_way);
         Reply {
@@ -302,7 +302,7 @@ async fn lose(
     } else {
         process::signal("-STOP", worlds[lost].service().id());
     }
-    // Nothing that the lost node had in flight arrives this late.
+    // After this, nothing that the lost node had in flight can arrive.
     let resumed = begin + Duration::from_secs(1);
     eventually("a message to every destination", async || {
         let arrivals = arrivals.lock().unwrap();
@@ -364,7 +364,7 @@ async fn limits_and_order_hold_during_ownership_changes() {
     let (receiver, arrivals) = noting(Duration::from_millis(80)).await;
     routes(&worlds[0].rest(), &receiver).await;
     let sending = Sending::begin(&worlds, None, &Arc::default(), Duration::from_millis(300));
-    // Nodes join, and leave again.
+    // Nodes join and then leave.
     for name in ["two", "three"] {
         worlds.push(join(&database, &worlds[0], name));
         all_own(&worlds).await;
@@ -381,7 +381,7 @@ async fn limits_and_order_hold_during_ownership_changes() {
     }
     let answered = sending.end().await;
     each_came_in_order_by_one_delivery(&arrivals, &answered).await;
-    // None was interrupted, so nothing was sent twice.
+    // No node was interrupted, so nothing was sent twice.
     assert_eq!(receiver.count(), answered.len());
     assert!(arrivals.lock().unwrap().under_way <= IN_FLIGHT);
     for world in &worlds {

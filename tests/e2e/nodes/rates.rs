@@ -25,12 +25,11 @@ const PER_MINUTE: usize = 20;
 const TAKES: Duration = Duration::from_millis(150);
 /// Accuracy of arrival times.
 const MARGIN: Duration = Duration::from_millis(50);
-/// Time limit: a minute each of the old and the new owner's limit, with tolerance for a busy
-/// machine.
+/// Time limit: one minute each under the limits of the old and the new owner, with tolerance for a
+/// busy machine.
 const COMES_WITHIN: Duration = Duration::from_secs(300);
 
-/// Returns the arrival times of events sent to three nodes, while the owner is killed after some of
-/// them.
+/// Returns the arrival times of events sent to three nodes; the owner is killed after some of them.
 async fn arrivals(limits: Value, events: usize, killed_after: usize) -> Option<Vec<Instant>> {
     let database = Database::start()?;
     let mut worlds = three(&database);

@@ -1,4 +1,4 @@
-//! Shared settings: the stored values apply on every node, whatever its file contains.
+//! Shared settings: the stored values apply on every node, regardless of its file.
 
 use std::time::{Duration, Instant};
 

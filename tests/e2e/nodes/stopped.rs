@@ -26,12 +26,12 @@ use crate::{
 /// Longest response time of another node, on an otherwise idle machine.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
 
-/// Whether the test runs alone, so that its times are meaningful.
+/// Whether the test runs exclusively, so that its times are meaningful.
 fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_STOPS").is_some()
 }
 
-/// Returns how long nodes are suspended: 5 s, or several times with `BELLWETHER_TEST_STOPS`.
+/// Returns how long to suspend nodes: 5 s, or several durations with `BELLWETHER_TEST_STOPS`.
 fn stops() -> Vec<Duration> {
     let seconds = if is_measured() {
         &[5, 15, 60][..]
@@ -115,7 +115,7 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     let (stop, ends) = tokio::sync::watch::channel(false);
     let senders = send(&second.rest(), "held", &told, &ends);
     answered(&told, ANSWERED).await;
-    // It holds the lock of the commit order, so that others wait for it.
+    // It holds the lock of the commit order, for which others wait.
     let is_amid = || {
         let text = "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid) \
                     WHERE a.state = 'idle in transaction' AND l.mode = 'RowShareLock' \
@@ -130,7 +130,7 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
             (is_amid() && is_amid()).then_some(())
         })
         .await;
-        // The node does not return over another connection either.
+        // The node cannot reconnect over another connection either.
         cutter.set(Fate::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);
@@ -141,7 +141,7 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     eprintln!("held amid a commit: the slowest answer of another node took {worst:?}");
     assert!(!is_measured() || worst <= OTHERS_WAIT_MAX, "{worst:?}");
 
-    // A node cut off for long reports it, and recovers automatically.
+    // A node that was cut off for a long time reports it, and recovers automatically.
     cutter.set(Fate::Stands);
     let rest = second.rest();
     eventually("it not to be ready", async || {

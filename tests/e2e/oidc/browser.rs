@@ -13,7 +13,8 @@ use serde_json::json;
 use super::{Provider, settings};
 use crate::samples;
 
-/// The configured address of the gateway. Nothing listens there, so requests to it are redirected.
+/// The configured address of the gateway. Nothing listens there: the test replaces it with the
+/// address in use.
 const PAGE: &str = "http://127.0.0.1:9";
 
 /// A user's browser: it keeps cookies per site and follows redirects.
@@ -153,7 +154,7 @@ async fn browser_sign_in_is_valid_only_for_the_pages() {
     let (status, shown) = ada.open("/").await;
     assert!(status == 200 && shown.contains("0 open"), "{shown}");
 
-    // The cookie gives no other access, and is not accepted from other sites.
+    // The cookie grants no other access, and is not accepted from other sites.
     assert_eq!(ada.open("/v1/notification/rules").await.0, 401);
     for (site, expected) in [
         ("same-origin", 200),

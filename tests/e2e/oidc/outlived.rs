@@ -1,4 +1,4 @@
-//! A console and a command that run longer than the token that they started with.
+//! A console and a command that run longer than the token they started with.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -19,8 +19,8 @@ use serde_json::json;
 use super::{Provider, Terminal, settings};
 use crate::samples;
 
-/// Validity of a token in seconds, and the tolerated clock difference, during which the service
-/// still accepts it.
+/// Validity of a token in seconds, and the clock tolerance during which the service still accepts
+/// it.
 const LIFE: u32 = 8;
 const LEEWAY: u64 = 60;
 /// Generous timeout for something that takes milliseconds.
@@ -78,7 +78,7 @@ async fn console_and_command_continue_with_the_renewed_token() {
     console.shows(&["it is early"]);
     hears("it is early", PATIENCE).expect("it follows");
 
-    // Until the first token is no longer accepted.
+    // Waits until the first token is no longer accepted.
     let end = Duration::from_secs(u64::from(LIFE) + LEEWAY + 5);
     while start.elapsed() < end {
         let screen = console.screen();
@@ -126,7 +126,7 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     };
     says("Connected as oidc:otto@example.org");
 
-    // The token has expired, there is no refresh token, and the connection breaks.
+    // The token has expired, there is no refresh token, and the connection is broken.
     let mut past = terminal.kept();
     past["ends"] = json!("2026-01-01T00:00:00Z");
     past.as_object_mut().unwrap().remove("refresh_token");

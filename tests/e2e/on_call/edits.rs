@@ -1,5 +1,5 @@
-//! Edits of schedules: the past stays as it was, a change in the middle of a shift is warned of, and what has ended
-//! keeps nothing from being deleted.
+//! Edits of schedules: the past does not change, a change in the middle of a shift causes a
+//! warning, and ended parts do not prevent deletions.
 
 use bellwether_tests::{receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn schedule(rest: &Rest) -> Value {
     rest.get(SCHEDULE).await.ok()["schedule"].clone()
 }
 
-/// Who is on call at a time, by `:oncall` and by `:shifts`.
+/// Returns the on-call contacts at a time, as returned by `:oncall` and by `:shifts`.
 async fn both(rest: &Rest, time: &str) -> (Value, Value) {
     let on_call = rest.get(&format!("{SCHEDULE}:oncall?time={time}")).await;
     let at: jiff::Timestamp = time.parse().unwrap();
@@ -52,7 +52,7 @@ async fn past_shifts_use_the_revision_in_force_then() {
         found["shifts"][0]["endTime"],
         found["shifts"][1]["startTime"]
     );
-    // Before it existed it had no shifts.
+    // No shifts before it existed.
     let path = format!("{SCHEDULE}:shifts?start=2020-01-01T00:00:00Z&end=2020-02-01T00:00:00Z");
     assert_eq!(rest.get(&path).await.ok().get("shifts"), None);
 }
@@ -98,7 +98,7 @@ async fn keep_current_delays_a_mid_shift_change_until_the_hand_off() {
     assert_eq!(stored["nextChangeTime"], hand_off);
     assert_eq!(stored.get("keepCurrent"), None);
     assert_eq!(stored["overrides"].as_array().unwrap().len(), 1);
-    // The same edit again changes nothing more.
+    // Repeating the edit changes nothing.
     draft["etag"] = stored["etag"].clone();
     let again = rest.put(SCHEDULE, &draft).await.ok()["schedule"].clone();
     assert_eq!(again["overrides"].as_array().unwrap().len(), 1);
@@ -124,7 +124,8 @@ async fn ended_layers_and_overrides_do_not_count_as_use() {
         let calendar = json!({"name": name, "timeZone": "UTC", "windows": [window]});
         create("calendars", &calendar).await;
     }
-    // An override, a layer with an end and one whose hand-offs end; each in the past, and one without an end.
+    // An override, a layer with an end, and one whose hand-offs end, all in the past; and a layer
+    // without an end.
     let mut draft = schedule(&rest).await;
     let layer =
         |name: &str| json!({"slots": [{"contactNames": [name]}], "dtstart": "2026-01-05T09:00:00"});
@@ -167,7 +168,7 @@ async fn ended_layers_and_overrides_do_not_count_as_use() {
         names,
         [Value::Null, Value::Null, json!(["emil"]), json!(["ana"])]
     );
-    // It can be edited as it is then.
+    // The result can be edited again.
     rest.put(SCHEDULE, &left).await.ok();
 }
 

@@ -1,4 +1,5 @@
-//! Feeds of schedules and contacts: three readers that share no code with the service find the same shifts.
+//! Feeds of schedules and contacts: three parsers that share no code with the service find the same
+//! shifts.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 use super::{NOTIFICATION, prepare};
 use crate::{foreign::python, samples};
 
-/// The events of a feed by their identity, as each reader finds them: start, end, summary, sequence and stamp.
+/// Returns the events of a feed by id, as found by each parser: start, end, summary, sequence and
+/// stamp.
 fn read(python: &std::path::Path, text: &str) -> Vec<BTreeMap<String, Value>> {
     let mut readers = Command::new(python)
         .arg(tree::root().join("tests/e2e/on_call/feeds.py"))
@@ -38,7 +40,7 @@ async fn url(rest: &Rest, path: &str) -> String {
     found["url"].as_str().unwrap().to_owned()
 }
 
-/// Puts ana and ben on call in turns of a day.
+/// Puts ana and ben on call on alternating days.
 async fn take_turns(rest: &Rest) {
     let path = format!("{NOTIFICATION}/schedules/database");
     let mut schedule = rest.get(&path).await.ok()["schedule"].clone();
@@ -66,7 +68,7 @@ async fn three_calendar_libraries_parse_the_feed() {
     for (at, events) in found.iter().enumerate() {
         assert_eq!(events, &found[0], "reader {at}");
     }
-    // Shifts that an edit does not change stay, with a newer sequence and stamp.
+    // Shifts that an edit does not change are still listed, with a newer sequence and stamp.
     let over = json!({"contactNames": ["ben"], "startTime": samples::in_seconds(20 * 86_400),
         "endTime": samples::in_seconds(20 * 86_400 + 3_600)});
     let path = format!("{NOTIFICATION}/schedules/database/overrides");
@@ -84,7 +86,7 @@ async fn three_calendar_libraries_parse_the_feed() {
         }
     }
     assert!(same >= before.len() - 2 && changed <= 2, "{same} {changed}");
-    // The feed of a contact has its own shifts, called by the schedule.
+    // A contact's feed contains only their shifts, named after the schedule.
     let own = url(&rest, "contacts/ana").await;
     let own = read(&python, &stranger.get(&own).await.text());
     assert!(own.iter().all(|it| it == &own[0]), "{own:#?}");
@@ -117,7 +119,7 @@ async fn revoked_contact_feed_is_rejected_and_the_contact_stays() {
     assert_ne!(first, second);
     assert_eq!(stranger.get(&first).await.status, 401);
     assert_eq!(stranger.get(second).await.status, 200);
-    // The signature is of this contact, and of no schedule.
+    // The signature is valid for this contact only, not for a schedule.
     let sign = second.split_once('=').unwrap().1;
     for other in [
         "/contacts/ben.ics",
@@ -127,7 +129,7 @@ async fn revoked_contact_feed_is_rejected_and_the_contact_stays() {
         let path = format!("{other}?sign={sign}");
         assert_eq!(stranger.get(&path).await.status, 401, "{path}");
     }
-    // An edit leaves the address alone.
+    // An edit does not change the address.
     let path = format!("{NOTIFICATION}/contacts/ana");
     let contact = rest.get(&path).await.ok()["contact"].clone();
     rest.put(&path, &contact).await.ok();

@@ -23,12 +23,12 @@ pub(crate) fn post_head(path: &str, header: &str) -> Vec<u8> {
     format!("POST {path} HTTP/1.1\r\nhost: a\r\n{header}\r\n\r\n").into_bytes()
 }
 
-/// Opens connections, sends the same on each, and keeps them open. Those closed by the service stay
-/// closed.
+/// Opens connections, sends the same data on each, and keeps them open. Connections closed by the
+/// service are not reopened.
 pub(crate) async fn hold_open(address: &str, sent: &[u8], count: usize) -> Vec<TcpStream> {
     let mut held = Vec::with_capacity(count);
     for _ in 0..count {
-        // A full backlog is the attacker's own problem.
+        // A full backlog only affects the attacker.
         let Ok(Ok(mut stream)) = timeout(BLOCKED, TcpStream::connect(address)).await else {
             break;
         };
@@ -38,8 +38,8 @@ pub(crate) async fn hold_open(address: &str, sent: &[u8], count: usize) -> Vec<T
     held
 }
 
-/// Sends a beginning and then the same piece repeatedly; returns how often until the peer closed
-/// the connection.
+/// Sends a beginning, then the same piece repeatedly; returns the number of pieces sent until the
+/// peer closed the connection.
 pub(crate) async fn send_until_refused(
     address: &str,
     beginning: &[u8],
@@ -57,7 +57,7 @@ pub(crate) async fn send_until_refused(
     most
 }
 
-/// A client that builds its own HTTP/2 frames.
+/// A client that builds raw HTTP/2 frames.
 pub(crate) struct Http2(TcpStream);
 
 const DATA: u8 = 0;
@@ -85,7 +85,7 @@ impl Http2 {
         Self(stream)
     }
 
-    /// Connects with a flow-control window of zero, so that the peer cannot send any body.
+    /// Connects with a flow-control window of zero, so that the peer cannot send a body.
     pub(crate) async fn without_window(address: &str) -> Self {
         const INITIAL_WINDOW_SIZE: [u8; 6] = [0, 4, 0, 0, 0, 0];
         let mut client = Self::connect(address).await;
@@ -94,7 +94,7 @@ impl Http2 {
         client
     }
 
-    /// Makes calls on separate streams with these headers and this body; returns how many were
+    /// Makes calls on separate streams with these headers and this body; returns the number
     /// accepted.
     pub(crate) async fn ask(
         &mut self,
@@ -131,7 +131,7 @@ impl Http2 {
         count
     }
 
-    /// Sends headers that never end; returns the number of frames until the peer closed the
+    /// Sends headers that never end; returns the number of frames sent until the peer closed the
     /// connection.
     pub(crate) async fn continuations(&mut self, most: usize) -> usize {
         let begin = frame(HEADERS, END_STREAM, 1, &HEADER_BLOCK);

@@ -129,7 +129,7 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
             }
         }
     }
-    // The same with gRPC-Web, in both its forms.
+    // The same with both forms of gRPC-Web.
     let web = Rest::new(address, Some(&key));
     for kind in ["application/grpc-web+proto", "application/grpc-web-text"] {
         let headers = [("content-type", kind), ("grpc-encoding", "gzip")];
@@ -151,7 +151,7 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
     }
     let many = 0..hostile_times(40, 1_000);
     let many = many.map(|_| tried(address, METHODS[0], Some(&key), Some("gzip"), &bomb));
-    // With so many connections, the oldest may be closed before they get a response.
+    // With this many connections, the oldest may be closed before they get a response.
     let answered = futures_util::future::join_all(many).await;
     let answered: Vec<_> = answered.into_iter().flatten().collect();
     assert!(answered.len() >= 20, "{} were answered", answered.len());
@@ -227,7 +227,7 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
     let headers = [("content-encoding", "gzip")];
     let refused = without.try_send(Method::POST, EVENTS, &headers, bomb.clone());
     assert_eq!(refused.await.unwrap().status, 401);
-    // There is no gRPC at this listener, compressed or not.
+    // This listener has no gRPC, compressed or not.
     let key = world.admin_key();
     let address = world.service().address("rest");
     let (status, _) = called(
@@ -242,7 +242,7 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
     let many = (0..hostile_times(40, 400)).map(|_| send("gzip", &bomb));
     for answer in futures_util::future::join_all(many).await {
         let status = answer.status.as_u16();
-        // Many clients may be asked to retry.
+        // With many clients, some may be asked to retry.
         assert!(matches!(status, 413 | 429 | 503), "{}", answer.text());
     }
     withstands(&world, ()).await;

@@ -1,5 +1,5 @@
-//! A client makes the most expensive requests repeatedly: ingest and other clients are hardly
-//! affected, and abandoned scans end.
+//! A client repeats the most expensive requests: ingest and other clients are hardly affected, and
+//! abandoned scans end.
 
 use std::{
     sync::Arc,
@@ -26,14 +26,14 @@ const HEALTH_MAX: Duration = Duration::from_secs(10);
 const OTHERS_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(30);
 
-/// Returns a query that matches nothing, and scans the whole body in each clause.
+/// Returns a query that matches nothing and scans the whole body in each clause.
 fn costly() -> Value {
     let clause =
         |at: usize| json!({"contains": {"field": "body", "value": format!("nEEdle {at}")}});
     json!({"or": {"clauses": (0..CLAUSES).map(clause).collect::<Vec<_>>()}})
 }
 
-/// Returns expensive calls of a viewer and of an operator, by path.
+/// Returns expensive calls of a viewer and an operator, by path.
 fn calls(event: &str) -> Vec<(&'static str, String, Value)> {
     let clause = costly();
     let query = json!({"clause": clause});
@@ -102,8 +102,7 @@ async fn store_large(rest: &Rest, count: usize) {
     }
 }
 
-/// Longest waits of others: for a health check, for storing an event, and for another client's
-/// search.
+/// Longest waits of other clients: for a health check, for storing an event, and for a search.
 #[derive(Debug, Default)]
 struct Waited {
     health: Duration,
@@ -204,8 +203,8 @@ async fn expensive_queries_delay_nobody_and_end_on_disconnect() {
                         "{path}: {}",
                         answer.text()
                     );
-                    // Like an impatient client; `unauthenticated` covers requests that cost less
-                    // than a rejection.
+                    // An impatient client; `unauthenticated` covers requests that are cheaper than
+                    // a rejection.
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });

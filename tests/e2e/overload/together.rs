@@ -28,7 +28,7 @@ const P99_MAX: Duration = Duration::from_secs(20);
 const PACE: Duration = Duration::from_millis(50);
 const UNFOLDED: usize = 128 * 1024 * 1024;
 
-/// The attackers' knowledge: the addresses of the service, and keys of compromised clients.
+/// Known to the attackers: the addresses of the service, and keys of compromised clients.
 struct Target {
     rest: String,
     grpc: String,

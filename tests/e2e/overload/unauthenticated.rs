@@ -1,5 +1,5 @@
-//! Clients without a key cost little, and no client can starve another: connections, calls, bodies
-//! and responses that are never finished, while a client with a key is served.
+//! Clients without a key are cheap, and no client can starve another: unfinished connections,
+//! calls, bodies and responses, while a client with a key is served.
 
 use std::{
     io::Write,
@@ -29,7 +29,7 @@ use crate::samples;
 
 /// Time limit for a client with a key during an attack.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Memory limits of an otherwise idle service during the short and the long form of an attack.
+/// Memory limits of an otherwise idle service, for the short and the long form of an attack.
 const SHORT_MEMORY_MAX_MIB: u64 = 450;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 

@@ -19,11 +19,11 @@ use crate::{
     journey,
 };
 
-/// Limit on the bytes per connection and direction, which is some tens of commits.
+/// Limit on the bytes per connection and direction: some tens of commits.
 const CUT_WITHIN_BYTES: usize = 100_000;
 const ANSWERED_MEANWHILE: usize = 40;
 
-/// A dump of the database that never ends, as no one reads it: it holds its snapshot.
+/// A database dump that never ends because its output is not read; it holds a snapshot.
 struct Dump(Child);
 
 impl Dump {

@@ -1,4 +1,4 @@
-//! A failover to a standby that lagged: no node keeps lost data in memory.
+//! A failover to a lagging standby: no node keeps lost data in memory.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Database, settings};
 use crate::samples;
 
-/// Time limit from the promotion until every node works from the database's state.
+/// Time limit from the promotion until every node uses the database's state.
 const WORKS_AGAIN_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 const TRIGGERS: &str = "/v1/notification/triggers";

@@ -1,4 +1,4 @@
-//! Definitions in the database modified by another program.
+//! Definitions in the database that were modified by another program.
 
 use std::fmt::Write as _;
 
@@ -50,7 +50,7 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     for (path, draft) in drafts {
         rest.post(&format!("/v1/{path}"), &draft).await.ok();
     }
-    // An earlier revision is kept as long as there is an event that it may have evaluated.
+    // An earlier revision is stored as long as an event exists that it may have evaluated.
     let event = samples::event("idle", "a", "SEVERITY_INFO", "nothing to do");
     let body = samples::events(&[event]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
@@ -72,15 +72,15 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     ]
 }
 
-/// A row of a table, whose value begins with a checksum over the number of its kind, its key and
-/// the rest.
+/// A row of a table. Its value begins with a checksum over the number of its kind, its key and the
+/// rest.
 struct StoredRow {
     key: Vec<u8>,
     cell: Vec<u8>,
 }
 
 impl StoredRow {
-    /// Returns the cell with a modified value; `with_checksum` as if by a writer who knows the
+    /// Returns the cell with a modified value; `with_checksum` simulates an attacker who knows the
     /// checksum.
     fn forged(&self, with_checksum: bool, forge: fn(&mut Vec<u8>)) -> Vec<u8> {
         let (sum, value) = self.cell.split_at(4);

@@ -1,5 +1,5 @@
-//! A database without space (53100), here a tablespace on a small disk: events of senders are refused, what
-//! needs no space continues, and events are accepted again within seconds of there being space.
+//! A full database (error 53100), here a tablespace on a small disk: it rejects new events,
+//! continues everything that needs no space, and accepts events within seconds once there is space.
 
 use std::{
     path::Path,
@@ -21,10 +21,10 @@ use super::{Database, init};
 use crate::{disk::send, journey};
 
 const DISK_MEBIBYTES: u32 = 128;
-/// From the first free byte to an accepted event.
+/// Time limit from the first free byte to an accepted event.
 const ACCEPTED_MAX: Duration = Duration::from_secs(10);
 
-/// Puts what is made in a database from now on onto a small disk; none where no disk can be mounted.
+/// Creates future tables of a database on a small disk; `None` if no disk can be mounted.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
 fn on_small_disk(database: &Database) -> Option<SmallDisk> {
     let data = database.server.execute("SHOW data_directory");
@@ -80,7 +80,7 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     assert!(send(&rest, &["before".into()]).await);
 
     disk.fill(0);
-    // Each time another event: one that repeats may fit where it is.
+    // A different event each time: a repeated one may be updated in place.
     let tries = AtomicU32::new(0);
     eventually("events to be refused", async || {
         let number = tries.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +100,7 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     assert!(said.contains("full"), "{said}");
     assert_eq!(rest.get("/healthz").await.status, 200);
 
-    // Reads continue, and other writes as far as there is room in the pages of the tables.
+    // Reads continue, and so do other writes as long as there is room in the pages of the tables.
     let query = json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "full"}}}});
     let found = rest.post("/v1/events:search", &query).await.ok();
     let event_id = &found["results"][0]["id"];

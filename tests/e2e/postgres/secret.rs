@@ -1,5 +1,5 @@
-//! Secrets of destinations, keys of clients and the database's password appear neither in the
-//! database nor in logs or metrics.
+//! Secrets of destinations, client keys and the database's password appear neither in the database
+//! nor in logs or metrics.
 
 use bellwether_tests::{eventually::eventually, postgres::PASSWORD, receiver::Receiver};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A database that hangs, as with blocked storage: connections stay open, and nothing responds.
+//! A database that hangs, as with blocked storage: connections stay open, but nothing responds.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ async fn stalled_database_is_reported_within_seconds_and_recovers() {
     assert!(not_ready <= NOT_READY_MAX, "{not_ready:?}");
     assert!(read.0 == 503 && read.1 <= ANSWERED_MAX, "{read:?}");
     for (status, text, after) in [first, second] {
-        // A request in flight may be written; one not sent is not.
+        // A request in flight may have been written; a request not sent was not.
         assert!(status == 503 || text.contains("OUTCOME_UNKNOWN"), "{text}");
         assert!(after <= ANSWERED_MAX, "{after:?}");
     }

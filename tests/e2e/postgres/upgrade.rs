@@ -87,7 +87,7 @@ async fn rolling_upgrade_under_load_loses_nothing() {
     assert!(migrated.status.success(), "{said}");
     let to = layout(&database);
     eprintln!("from layout {from} to {to}");
-    // Nodes of the earlier version continue or stop, and new ones are refused.
+    // Nodes of the earlier version continue or stop; new ones are rejected.
     let before = told.lock().unwrap().answered.len();
     let has_stopped = eventually("the nodes to continue or to stop", async || {
         let more = told.lock().unwrap().answered.len() - before;

@@ -187,10 +187,10 @@ fn on_clear(it: &Received) -> (String, Change, String) {
     (key.to_owned(), change, text(&it.json()["text"]))
 }
 
-/// Types for which an occurrence has a single key, and a closing is a further message.
+/// Types with a single key per occurrence, for which a closing is just another message.
 const OF_ONE_KEY: [&str; 3] = ["servicenow", "slack", "msteams"];
 
-/// Returns destinations of the built-in types, by name, with their addresses if any.
+/// Returns destinations of the built-in types by name, with their addresses, if any.
 fn builtin(now: &StandIn, channel: &StandIn, hook: &StandIn) -> [(&'static str, Value); 5] {
     [
         (
@@ -441,7 +441,7 @@ async fn flapping_event_is_one_incident_until_it_settles() {
     stage.until_open(0).await;
     stage.ends().await;
     for (name, _, board) in &stage.receivers {
-        // ServiceNow has one event, the chats here one thread, all others an incident per
+        // ServiceNow has one event, the chats one thread, and all others one incident per
         // occurrence.
         let expected = if OF_ONE_KEY.contains(name) { 1 } else { 3 };
         let incidents = board.incidents();

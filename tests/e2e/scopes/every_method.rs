@@ -1,4 +1,4 @@
-//! Every method, called with a key restricted to a tag, on resources of another team.
+//! Calls every method with a key restricted to a tag, on resources of another team.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use tonic::Code;
 use super::client;
 use crate::samples;
 
-/// Methods that only read or compute: they are for everyone with the role, whatever the scope.
+/// Methods that only read or compute. Everyone with the role may call them, whatever the scope.
 const READING: [&str; 80] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
@@ -78,7 +78,7 @@ const READING: [&str; 80] = [
     "TriggerService/TestTriggerWithProgress",
     "ViewService/GetView",
     "ViewService/ListViews",
-    // They require a link or an address, or lead to a key.
+    // Authorized by a link or an address, or they return a key.
     "HeartbeatService/BeatByKey",
     "LinkService/Acknowledge",
     "LinkService/OpenFeed",
@@ -105,7 +105,7 @@ const SENDING: [&str; 2] = [
     "IntakeMappingService/ReceiveWebhook",
 ];
 
-/// Returns the definitions of a team; no one else may change or use those of `theirs`.
+/// Returns the definitions of a team. Other teams may neither change nor use those of `theirs`.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static str, Value)> {
     let tags = json!([format!("team:{team}")]);
@@ -186,7 +186,7 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
     all
 }
 
-/// Returns the caller's draft, with a reference at a pointer to another team's resource.
+/// Returns the client's draft, with a reference to another team's resource at a pointer.
 fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Value) -> Value {
     let found = drafts.iter().find(|(_, it, _)| *it == word);
     let mut draft = found.expect("a draft of that kind").2.clone();
@@ -389,7 +389,8 @@ async fn every_method_denies_scoped_keys_foreign_resources() {
         let draft = json!({ *word: draft });
         admin.ok(create, &draft).await;
     }
-    // Another rule of theirs that is pending, and one of our own that matches everything.
+    // Another rule of the other team with a pending notification, and one of our own that matches
+    // everything.
     let slowly = json!({"rule": {
         "name": "slowly", "tags": ["team:web"], "enabled": true, "delay": "3600s",
         "triggerNames": ["theirs"], "destinationNames": ["theirs"],
@@ -437,7 +438,7 @@ async fn every_method_denies_scoped_keys_foreign_resources() {
                 );
                 refusal.message
             }
-            // The response contains the result of each item.
+            // The response contains one result per item.
             Ok(answer) => {
                 let list = ["statusResponses", "annotationResponses"];
                 let item = list.iter().find_map(|it| answer[*it].as_array()?.first());

@@ -23,8 +23,8 @@ use tonic::Code;
 
 use super::{event, send, set_status, with};
 
-/// Maximum delay of a good message beyond its own attempt on a busy machine, far below the 10 s of
-/// an open breaker.
+/// Maximum delay of an accepted message, in addition to its own attempt on a busy machine; far
+/// below the 10 s of an open breaker.
 const HELD_MAX: Duration = Duration::from_secs(8);
 
 async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
@@ -50,7 +50,7 @@ async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
 
 async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let request = json!({"destinationNames": [name], "pageSize": 1_000});
-    // All tests here share one client, which has a limited share of concurrent list calls.
+    // All tests here share one client, whose share of concurrent list calls is limited.
     let list = eventually("a place for the list", async || {
         match wire.call("DeliveryService/ListDeliveries", &request).await {
             Ok(list) => Some(list),
@@ -104,7 +104,7 @@ async fn rejected_messages_die_without_blocking_valid_ones() {
     join_all(runs).await;
 }
 
-/// Sends twelve rejected messages among twenty good ones.
+/// Sends twelve rejected messages among twenty accepted ones.
 async fn refused_among_good(wire: &Wire, status: u16) {
     let receiver = Receiver::answering(move |request| {
         let bad = host(request).contains("bad");
@@ -116,7 +116,7 @@ async fn refused_among_good(wire: &Wire, status: u16) {
     .await;
     let name = format!("{} {status}", wire.name());
     set_up(wire, &name, &receiver.url("/"), json!({})).await;
-    // The first six are consecutive: more than the breaker's threshold.
+    // The first six are consecutive, which exceeds the breaker's threshold.
     let is_bad = |at: usize| at < 6 || (at.is_multiple_of(3) && at < 24);
     for at in 0..32 {
         let kind = if is_bad(at) { "bad" } else { "good" };
@@ -300,7 +300,7 @@ async fn probes(wire: &Wire, status: u16) {
     // A later message is new.
     send(wire, &[event(&format!("{name} young"))]).await;
 
-    // The first probe comes after 10 s, the second 20 s later.
+    // The first probe follows after 10 s, the second 20 s later.
     for probe in 1..=2 {
         eventually("a probe", async || {
             (receiver.received().len() >= opened + probe).then_some(())
@@ -373,7 +373,7 @@ async fn mails_of_one_occurrence_form_one_thread() {
         mails(1).await;
         set_status(&wire, &name, &json!({"acknowledged": true})).await;
         mails(2).await;
-        // A delivery that ends before the restart is not repeated by it.
+        // A delivery that ends before the restart is not repeated.
         eventually("both deliveries to end", async || {
             let all = deliveries(&wire, &name).await;
             let ended = all.iter().all(|delivery| delivery["endTime"].is_string());

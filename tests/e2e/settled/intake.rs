@@ -7,7 +7,7 @@ use super::{PUT, event, in_seconds, newest, send, set_status, stored, with};
 
 const MINUTE: i64 = 60;
 
-/// Fields of the events sent one after the other, and the expected fields of the newest occurrence.
+/// Fields of consecutive events, and the expected fields of the newest occurrence.
 type Sequence = (&'static str, Vec<Value>, Value);
 
 async fn hold(sequences: impl Fn() -> Vec<Sequence>) {

@@ -148,7 +148,7 @@ async fn names_that_differ_only_in_case_or_invisible_characters_are_rejected() {
                 assert_eq!(refusal.code, Code::AlreadyExists, "{case}");
                 assert!(refusal.message.contains(&first), "{case}");
 
-                // The resource can still be used by its exact name, and deleting it frees the name.
+                // The resource can still be used by its exact name; deleting it frees the name.
                 let get = method("Get", kind);
                 wire.ok(&get, &json!({"name": first})).await;
                 wire.ok(&method("Delete", kind), &json!({"name": first}))

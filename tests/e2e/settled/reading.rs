@@ -125,14 +125,14 @@ async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated:
         });
         send(&wire, &events.collect::<Vec<_>>()).await;
         repeated.fetch_add(AT_ONCE, Ordering::Relaxed);
-        // Leave time for the paging on a machine with few cores.
+        // Leaves time for the paging on a machine with few cores.
         sleep(std::time::Duration::from_millis(10)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paging_ends_and_misses_nothing_during_updates() {
-    // The first of them in each order, unless more are requested.
+    // Page sizes. Only the first ones are used in each order, unless more walks are requested.
     const SIZES: [usize; 17] = [
         1_000, 599, 64, 10, 250, 900, 700, 600, 400, 300, 200, 128, 100, 50, 33, 20, 1,
     ];
@@ -228,7 +228,7 @@ async fn backward_paging_mirrors_forward_paging() {
                 cursor = answer["pageInfo"]["startCursor"].clone();
             }
             let mut forwards: Vec<_> = forwards.concat().into_iter().map(Value::from).collect();
-            // Backward paging starts at the last one.
+            // Backward paging starts on the last page.
             forwards.pop();
             forwards.reverse();
             assert_eq!(forwards, backwards, "{}: {field} {order}", wire.name());
@@ -345,7 +345,7 @@ async fn unknown_query_field_warns_with_a_suggestion() {
             ("datacentre", "datacenter"),
             ("metadata.mout", "metadata.mount"),
             ("metadata.usage.percant", "metadata.usage.percent"),
-            // Known fields, however similar to another.
+            // Known fields, even if similar to another.
             ("severitz", ""),
             ("dimensions.severitz", ""),
             ("dimensions.host", ""),

@@ -63,7 +63,7 @@ impl Secured {
         let endpoint = endpoint.unwrap().tls_config(tls).unwrap();
         let mut client = ClientServiceClient::new(endpoint.connect().await.unwrap());
         let mut request = Request::new(GetCallerRequest {});
-        // Headers in which a caller claims an identity are ignored.
+        // Identities claimed in headers are ignored.
         for (name, value) in [
             ("x-client-certificate", "dns:boss.example.net"),
             ("x-forwarded-for", "203.0.113.9"),

@@ -33,7 +33,7 @@ async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
             let Ok(mut stream) = TcpStream::connect(address).await else {
                 break;
             };
-            // Every third sends nothing, every third something other than TLS.
+            // Every third sends nothing, and every third something other than TLS.
             let begun = [HELLO, b"", b"GET / HTTP/1.1\r\n\r\n"][at % 3];
             drop(stream.write_all(begun).await);
             plain.push(stream);

@@ -93,7 +93,7 @@ async fn commands_console_and_gateway_present_their_certificate() {
     })
     .await;
 
-    // With contexts in a settings file, between which the console switches.
+    // With contexts in a settings file, between which the console can switch.
     let file = home.path().join("settings.toml");
     let context = format!(
         "[contexts.prod]\nconnect = {url:?}\ntls_ca = {ca:?}\ntls_client_cert = {cert:?}\n\

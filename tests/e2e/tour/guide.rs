@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::page::{self, Page};
 
-/// Timeout for a screen to become the one in the document.
+/// Time limit for a screen to match the document.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Guide {
@@ -50,7 +50,7 @@ impl Guide {
         self
     }
 
-    /// Records the screen as a page of the document, once it is the expected one.
+    /// Records the screen as a page of the document, once it matches the expected one.
     pub(super) fn page(&mut self, title: &'static str, words: &'static str) {
         let parties = [
             (self.rest_address(), "http://127.0.0.1:48480"),
@@ -90,7 +90,7 @@ impl Guide {
         noted[part].as_str().unwrap().to_owned()
     }
 
-    /// Returns a client of the console's service, like an application.
+    /// Returns a client of the console's service, as used by applications.
     pub(super) fn rest(&self) -> Rest {
         let key = std::fs::read_to_string(self.data_dir().join("admin.key")).unwrap();
         let address = self.rest_address();

@@ -6,7 +6,7 @@ use bellwether_tests::tree;
 use regex::{Captures, Regex};
 
 const PATH: &str = "docs/console/tour.md";
-/// Variable that makes the test write the document instead of comparing it.
+/// If set, the test writes the document instead of comparing it.
 const UPDATE: &str = "BELLWETHER_UPDATE_TOUR";
 
 const HEAD: &str = "# A tour of the console
@@ -16,7 +16,7 @@ folded, at 100×30; times, ids and ports are normalized. `just tour` runs the st
 every screen.
 ";
 
-/// Replacements of varying parts, of the same length.
+/// Replacements of varying parts, with the same length.
 const TIME: &str = "09:41:00";
 const DATE: &str = "2031-05-06";
 const ULID: &str = "01K4QZ8J6N5T3V7W9X2Y1ABCDE";
@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-/// Returns the page of this size in the document, unless it is being rewritten.
+/// Returns the page of this size in the document; `None` while it is being rewritten.
 pub(super) fn stored(number: usize, (columns, _): (u16, u16)) -> Option<String> {
     if std::env::var_os(UPDATE).is_some() {
         return None;
@@ -123,7 +123,7 @@ fn wrapped(words: &str) -> String {
     lines + "\n"
 }
 
-/// Removes the lines of tabs, whose counts are up to five seconds old.
+/// Removes the lines of tabs, whose counts may be five seconds old.
 fn steady(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with(" 1 Over"));
     lines.map(|line| line.to_owned() + "\n").collect()
@@ -152,14 +152,14 @@ fn masked(line: &str) -> String {
     });
     let line = numbered(&line, ", store ", " MB", "9");
     let line = line.replace(" TB free", " GB free");
-    // A column that is too narrow for the port.
+    // The column may be too narrow for the port.
     let line = numbered(&line, "127.0.0.1:", "…", "4");
     let line = numbered(&line, ", disk ", " GB free", "64.0");
     let line = numbered(&line, ", memory ", " MB", "64");
     numbered(&line, "size             ", " bytes", "970")
 }
 
-/// Replaces each separate text of this shape, in which `d` is a digit.
+/// Replaces each separate text of this shape; `d` stands for a digit.
 fn shaped(line: &str, shape: &str, shown: &str) -> String {
     let chars: Vec<char> = line.chars().collect();
     let shape: Vec<char> = shape.chars().collect();

@@ -1,4 +1,4 @@
-//! Unexpected responses: too large, endless, and of a newer service.
+//! Unexpected responses: too large, endless, and from a newer service.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn console(world: &World, middleman: &Middleman) -> Terminal {
     console_at(world, &middleman.address().to_string())
 }
 
-/// Modifies messages of this type like a newer service.
+/// Modifies messages of this type as a newer service would.
 fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
     Change::Message(Arc::new(move |bytes| {
         let mut message = M::decode(bytes).unwrap();
@@ -33,7 +33,8 @@ fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
     }))
 }
 
-/// Modifies responses like a newer service: with unknown values and fields, and without a method.
+/// Modifies responses as a newer service would: with unknown values and fields, and without a
+/// method.
 fn speak_newer(middleman: &Middleman) {
     middleman.change(
         "OverviewService/GetOverview",

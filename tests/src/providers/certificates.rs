@@ -13,7 +13,7 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-/// An authority that nothing trusts by default.
+/// An authority that is not trusted by default.
 #[derive(Debug)]
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 

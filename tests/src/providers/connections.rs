@@ -33,31 +33,30 @@ const REFUSED_STREAM: u32 = 7;
 /// `:status: 200` in HPACK's static table.
 const OK: [u8; 1] = [0x88];
 
-/// What the receiver does with a request.
+/// How the receiver treats a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerAction {
-    /// Answers with 200.
+    /// Responds with 200.
     Answers,
-    /// Stops reading from the connection, like a firewall that dropped its state.
+    /// Stops reading from the connection, like a firewall that has lost its state.
     FallsSilent,
     /// Refuses the request's stream (HTTP/2 only).
     Refuses,
     /// Sends GOAWAY with the preceding request as the last one processed (HTTP/2 only).
     GoesAway,
-    /// Sends GOAWAY with this request as the last one processed, without answering it (HTTP/2
-    /// only).
+    /// Sends GOAWAY with this request as the last one processed, without a response (HTTP/2 only).
     GoesAwayAfter,
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     Closes,
-    /// Answers with 200 and shuts down the sending side of the connection.
+    /// Responds with 200 and shuts down the sending side of the connection.
     HalfCloses,
-    /// Answers with 200 and resets the connection once it is idle.
+    /// Responds with 200 and resets the connection once it is idle.
     Resets,
-    /// Answers with 200 one byte at a time, with a pause before each.
+    /// Responds with 200 one byte at a time, with a pause before each.
     Dribbles(Duration),
 }
 
-/// What the receiver does with a connection before its first request.
+/// How the receiver treats a connection before its first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Welcome {
     /// Serves it.
@@ -70,7 +69,7 @@ pub enum Welcome {
     ClosesInHandshake,
     /// Resets it during the TLS handshake (TLS only).
     ResetsInHandshake,
-    /// Accepts it and does nothing more.
+    /// Accepts it and does nothing else.
     Hangs,
 }
 
@@ -78,7 +77,7 @@ type Door = Arc<dyn Fn(usize) -> Welcome + Send + Sync>;
 
 type Rule = Arc<dyn Fn(Request) -> ServerAction + Send + Sync>;
 
-/// A request's position, from which a rule chooses an action.
+/// A request's position, by which a rule chooses an action.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
     /// Number of the connection, starting at 1.
@@ -99,9 +98,9 @@ pub struct Connections {
 #[derive(Debug, Default)]
 struct Seen {
     connections: usize,
-    /// Request bodies and what was done with each.
+    /// Request bodies, each with the action taken.
     requests: Vec<(Vec<u8>, ServerAction)>,
-    /// Header fields of the requests whose ids are missing or differ.
+    /// Header fields of requests with missing or different ids.
     nameless: Vec<String>,
 }
 
@@ -162,7 +161,7 @@ impl Connections {
         self
     }
 
-    /// Returns all bodies received, repeated ones included, in order.
+    /// Returns all bodies received, including repeated ones, in order.
     ///
     /// # Panics
     /// Panics if an HTTP/1.1 request did not carry the same id in `webhook-id` and
@@ -187,7 +186,7 @@ impl Connections {
         self.seen.lock().unwrap().connections
     }
 
-    /// Returns how many requests were handled with this action.
+    /// Returns the number of requests handled with this action.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -197,7 +196,7 @@ impl Connections {
         done.count()
     }
 
-    /// Returns how often each body was answered.
+    /// Returns the number of responses to each body.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -400,7 +399,7 @@ async fn serve_http2(
                 let frame = frame(HEADERS, END_STREAM | END_HEADERS, id, &OK)?;
                 dribble(&mut stream, &frame, pause).await?;
             }
-            // Over TLS, the answer and the end of the connection are sent together.
+            // Over TLS, the response and the end of the connection are sent together.
             ServerAction::Resets => return Err(std::io::Error::other("use `Closes` over TLS")),
             ServerAction::FallsSilent => std::future::pending().await,
             ServerAction::Refuses => {

@@ -1,4 +1,4 @@
-//! A receiver that keeps incidents by the key in the messages, as on-call services do.
+//! A receiver that manages incidents by the key in the messages, as on-call services do.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -8,7 +8,7 @@ use std::{
 use super::{Answer, Rules};
 use crate::receiver::Received;
 
-/// How a message changes an incident.
+/// A change of an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Opens it, or updates it if it is already open.
@@ -37,9 +37,9 @@ pub struct State {
     pub incidents: BTreeMap<String, Incident>,
     /// Keys of messages that closed or acknowledged an incident that was never opened.
     pub unknown: Vec<String>,
-    /// Whether the first attempt of each message is accepted but answered with 503.
+    /// Whether the first attempt of each message is accepted, but with the response 503.
     pub answers_late: bool,
-    /// Messages received, by delivery id or otherwise by text.
+    /// Messages received, by delivery id, or otherwise by text.
     seen: HashSet<String>,
 }
 
@@ -122,7 +122,7 @@ impl<R: Rules> Rules for Incidents<R> {
 /// Rules that accept every request.
 #[derive(Debug, Clone, Copy)]
 pub struct Accepts(
-    /// Status of the answers.
+    /// Status of the responses.
     pub u16,
 );
 

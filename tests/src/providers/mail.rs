@@ -19,12 +19,12 @@ use tokio_rustls::TlsAcceptor;
 /// Maximum number of bytes in a line, without the line ending.
 const LINE_BYTES_MAX: usize = 998;
 
-/// What a mail server requires of its clients.
+/// The requirements of a mail server.
 #[derive(Debug, Clone, Default)]
 pub struct MailRules {
     /// How connections are secured.
     pub security: MailSecurity,
-    /// User name and password, or the XOAUTH2 token; `None` admits every client.
+    /// User name and password, or the XOAUTH2 token; `None` accepts every client.
     pub login: Option<(String, String)>,
     /// Authentication mechanisms, as listed in the EHLO response.
     pub mechanisms: &'static str,
@@ -54,11 +54,11 @@ pub enum MailMischief {
     HangsUp(&'static str),
     /// Lists capabilities endlessly.
     Floods,
-    /// Refuses this address with this response, and accepts all others.
+    /// Rejects this address with this response, and accepts all others.
     Refuses(&'static str, &'static str),
     /// Accepts a mail but responds only after this delay.
     AnswersLate(Duration),
-    /// Accepts this many recipients per mail and refuses the others (RFC 5321, section 4.5.3.1.10).
+    /// Accepts this many recipients per mail and rejects the others (RFC 5321, section 4.5.3.1.10).
     TakesAtMost(usize),
     /// Like [`MailMischief::TakesAtMost`], but closes the connection when a second mail begins on
     /// it.
@@ -142,7 +142,7 @@ impl StrictMailServer {
         )
     }
 
-    /// Sets how the server misbehaves from now on; `None` makes it behave again.
+    /// Sets how the server misbehaves from now on; `None` restores normal behaviour.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -428,7 +428,7 @@ impl Conversation<'_> {
     }
 
     /// Handles XOAUTH2 as defined by Google and Microsoft: base64 of `user=…^Aauth=Bearer …^A^A`. A
-    /// refusal is a challenge with the error, and the client's empty response to it triggers the
+    /// rejection is a challenge with the error, and the client's empty response to it leads to the
     /// final reply.
     async fn log_in_by_token(&mut self, first: Option<String>) -> io::Result<()> {
         let said = first.and_then(|it| STANDARD.decode(it).ok());
@@ -454,7 +454,7 @@ impl Conversation<'_> {
             .await
     }
 
-    /// Returns the client's response to a challenge, which may have come with the command.
+    /// Returns the client's response to a challenge, which may already be in the command.
     async fn reply(&mut self, said: Option<String>, question: &str) -> io::Result<String> {
         let said = if let Some(said) = said {
             said

@@ -30,9 +30,9 @@ const ARGUMENTS: [&str; 9] = [
 pub struct Slack {
     /// The bot's token.
     pub token: String,
-    /// The channel that the bot belongs to.
+    /// The channel of the bot.
     pub channel: String,
-    /// Error with which messages in threads are refused, if they are.
+    /// Error with which messages in threads are rejected; `None` if they are accepted.
     pub refuses_threads: Option<&'static str>,
 }
 
@@ -52,7 +52,7 @@ impl Rules for Slack {
             faults.0.push("the token is not the bot's".into());
             return no("invalid_auth", faults);
         }
-        // Without the charset, Slack adds a warning to its answer.
+        // Without the charset, Slack adds a warning to its response.
         if content_type(request) != "application/json; charset=utf-8" {
             faults
                 .0

@@ -32,7 +32,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::receiver::{Received, Reply};
 
-/// Size of the oversized answer, in bytes.
+/// Size of the oversized response, in bytes.
 pub const FLOOD_BYTES: usize = 100 * 1024 * 1024;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -63,7 +63,7 @@ impl Answer {
         Self::new(status, body, Judgement::Taken)
     }
 
-    /// Refuses the request for these reasons.
+    /// Rejects the request for these reasons.
     pub fn refused(status: u16, body: impl Into<String>, faults: Vec<String>) -> Self {
         Self::new(status, body, Judgement::Refused(faults))
     }
@@ -179,7 +179,7 @@ impl StandIn {
         format!("{}://localhost:{}{path}", self.scheme, self.address.port())
     }
 
-    /// Sets how the server misbehaves from now on; `None` makes it behave again.
+    /// Sets how the server misbehaves from now on; `None` restores normal behaviour.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -190,14 +190,14 @@ impl StandIn {
     /// Returns the requests accepted so far.
     ///
     /// # Panics
-    /// Panics with the faults if any request was refused.
+    /// Panics with the faults if any request was rejected.
     pub fn taken(&self) -> Vec<Received> {
         let refused = self.refused();
         assert!(refused.is_empty(), "a provider refused {refused:#?}");
         self.state.taken.lock().unwrap().clone()
     }
 
-    /// Returns the requests refused so far, each with its faults.
+    /// Returns the requests rejected so far, each with its faults.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -210,7 +210,7 @@ impl StandIn {
         self.state.requests.load(Ordering::SeqCst)
     }
 
-    /// Returns how many bytes of an oversized body the client accepted.
+    /// Returns the number of bytes of an oversized body that the client accepted.
     pub fn flooded_bytes(&self) -> usize {
         self.state.flooded_bytes.load(Ordering::SeqCst)
     }

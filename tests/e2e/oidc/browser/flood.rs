@@ -1,4 +1,4 @@
-//! Unfinished sign-ins by an unauthenticated client, while the provider is slow.
+//! Unfinished sign-ins by an unauthenticated client while the provider is slow.
 
 use std::{
     net::SocketAddr,
@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{Browser, Method, PAGE, World, json, settings};
 
-/// Returns the status line of a sign-in from this local address.
+/// Starts a sign-in from this local address; returns the status line of the response.
 async fn begins_from(address: &str, gateway: SocketAddr) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket
@@ -39,8 +39,7 @@ async fn begun_state(browser: &mut Browser) -> String {
     pairs.next().unwrap().1.into_owned()
 }
 
-/// Starts a provider that serves its discovery document, and takes an hour for every other
-/// response.
+/// Starts a provider that serves its discovery document and delays every other response by an hour.
 async fn slow_provider() -> (Receiver, String) {
     let issuer = Arc::new(OnceLock::<String>::new());
     let own = Arc::clone(&issuer);
@@ -88,7 +87,7 @@ async fn junk_sign_ins_from_one_address_do_not_block_others() {
     }
     assert_eq!(asked(), 0);
 
-    // One address can use a quarter of the pending sign-ins at most.
+    // One address can use at most a quarter of the pending sign-ins.
     let mut begun = Vec::new();
     for _ in 0..20 {
         let mut stranger = Browser::new(&world);

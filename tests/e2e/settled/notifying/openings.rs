@@ -1,4 +1,4 @@
-//! Notifications: which events cause an opening message.
+//! Notifications: events that cause an opening message.
 
 use bellwether_tests::{receiver::Receiver, world::World};
 use serde_json::{Value, json};
