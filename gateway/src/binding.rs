@@ -26,10 +26,6 @@ pub(crate) struct RequestParts<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Builds the wire bytes of an operation's request.
-///
-/// # Errors
-/// Returns all invalid fields of all parts; a body that is not JSON is the only error reported.
 pub(crate) fn request(
     plan: &Plan,
     operation: &Operation,

@@ -150,13 +150,10 @@ pub(crate) struct Incoming<'a> {
 #[derive(Debug)]
 pub(crate) struct Translated {
     pub(crate) events: Vec<Event>,
-    /// Rejected items of the request; the others are accepted.
     pub(crate) refused: Refused,
     /// Idempotency key: at most 255 visible ASCII characters.
     pub(crate) once: Option<String>,
-    /// A note on an event, written after the events.
     pub(crate) note: Option<Note>,
-    /// Id of an event to read.
     pub(crate) query: Option<String>,
     pub(crate) search: Option<SearchEventsRequest>,
     pub(crate) webhook: Option<ReceiveWebhookRequest>,
@@ -182,7 +179,6 @@ impl Translated {
 pub(crate) struct Refused {
     count: usize,
     shown: Vec<String>,
-    /// Number of items above the limit.
     beyond: usize,
 }
 

@@ -14,7 +14,6 @@ pub(crate) enum FeedOf {
     Contact,
 }
 
-/// Writes the response of `OpenFeed` as an iCalendar file.
 pub(crate) fn write(of: FeedOf, name: &str, found: &Value) -> String {
     let mut calendar = Calendar::empty();
     for (key, value) in [
@@ -79,7 +78,6 @@ fn sequence(revision: &Value) -> String {
         .unwrap_or_else(|| "0".to_owned())
 }
 
-/// Formats a time for iCalendar, in UTC and to the second.
 fn stamp(time: &Value) -> String {
     let at = time
         .as_str()

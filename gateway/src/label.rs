@@ -4,7 +4,6 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// Label for the event's name.
 pub(crate) const NAME: &str = "alertname";
 /// Label for the event's severity; the original value is a dimension as well.
 pub(crate) const SEVERITY: &str = "severity";

@@ -10,11 +10,9 @@ pub(crate) const SIGN_IN_KNOWN: Duration = Duration::from_secs(60);
 pub(crate) const SIGN_IN_SECONDS: u32 = 600;
 /// Maximum bytes of a session token; most browsers limit a cookie with its name to 4,096.
 pub(crate) const SESSION_BYTES: usize = 4_000;
-/// Open events on the overview page.
 pub(crate) const LISTED_EVENTS: i32 = 50;
 pub(crate) const LINKED_MEMBERS: i32 = 100;
 pub(crate) const QUERY_PAIRS: usize = 2_000;
-/// Maximum bytes of a response from the backend.
 pub(crate) const ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of a response body passed to the connection at a time.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
@@ -24,11 +22,12 @@ pub(crate) const BODIES_KIB: usize = 96 * 1024;
 pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
 /// Bytes of a body without a key that are drained before the response.
 pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
-/// Concurrent unauthenticated connections. Above it, the oldest are closed.
+/// Concurrent unauthenticated connections. Above the limit, the oldest are closed.
 pub(crate) const UNAUTHENTICATED: usize = 1_024;
 /// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
 pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
-/// Concurrent requests on unauthenticated connections. Above it, the oldest connections are closed.
+/// Concurrent requests on unauthenticated connections. Above the limit, the oldest connections are
+/// closed.
 pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;
 /// Concurrent requests on unauthenticated connections per address.
 pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;

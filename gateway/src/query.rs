@@ -9,7 +9,6 @@ use percent_encoding::percent_decode_str;
 
 use crate::{limits, operation::Operation, route};
 
-/// Converts a query string to wire bytes, and records a violation for each invalid parameter.
 pub(crate) fn read(
     plan: &Plan,
     operation: &Operation,

@@ -10,7 +10,6 @@ use prost::Message as _;
 use serde_json::{Map, Value};
 use tonic::Code;
 
-/// Returns the error message if all items were rejected; `None` otherwise.
 pub(crate) fn of(grpc_path: &str, answer: &[u8]) -> Option<String> {
     match grpc_path {
         "/zenoss.cloud.DataReceiverService/PutEvents" => {

@@ -113,7 +113,6 @@ impl AcceptHeaders {
     }
 }
 
-/// Properties of a request that are known on arrival.
 #[derive(Clone, Copy)]
 struct Exchange<'a> {
     request_id: &'a HeaderValue,

@@ -10,7 +10,6 @@ pub(crate) struct Template {
     pub(crate) text: Box<str>,
     /// Segments; `None` is a capture.
     pub(crate) segments: Vec<Option<Box<str>>>,
-    /// Field paths of the captured segments, in order.
     pub(crate) captures: Vec<Box<str>>,
     pub(crate) verb: Option<Box<str>>,
 }

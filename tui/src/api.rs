@@ -23,7 +23,6 @@ use crate::{
 
 const SETTINGS: &str = "settings";
 const SETTINGS_OUTPUT: &[&str] = &["fromFile", "createTime", "updateTime", "etag"];
-/// Page size of list requests.
 const PAGE: i32 = 1_000;
 
 /// A connection to a service.

@@ -164,7 +164,6 @@ impl<B: Backend> Console<B> {
         Some(u64::try_from(wait).unwrap_or(0))
     }
 
-    /// Handles an event of the terminal.
     pub(crate) fn input(&mut self, event: Event) {
         if !matches!(event, Event::Resize(..)) {
             self.link.attend();
@@ -255,7 +254,6 @@ impl<B: Backend> Console<B> {
         Ok(())
     }
 
-    /// Redraws everything, after another program used the screen.
     pub(crate) fn redraw(&mut self) -> Result<(), B::Error> {
         let Size { width, height } = self.terminal.size()?;
         self.terminal.resize(Rect::new(0, 0, width, height))?;

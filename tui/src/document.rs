@@ -80,7 +80,6 @@ impl Document {
         self.push(Line::default());
     }
 
-    /// Adds a heading, after a blank line.
     pub(crate) fn heading(&mut self, title: &str) {
         if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
             self.blank();
@@ -115,7 +114,6 @@ impl Document {
         self.linked(vec![self::label(label), span(Token::Link, value)], link);
     }
 
-    /// Adds wrapped text, indented.
     pub(crate) fn text(&mut self, token: Token, indent: usize, body: &str) {
         for part in text::wrap(body, self.columns.saturating_sub(indent + 2)) {
             self.line(vec![

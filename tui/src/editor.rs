@@ -14,7 +14,6 @@ const MARK: &str = "//";
 pub(crate) struct Problem {
     /// Path such as `type.webhook.url`; empty if the problem concerns no single field.
     path: String,
-    /// Line number, from 1, if known.
     line: Option<usize>,
     message: String,
 }

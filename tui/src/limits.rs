@@ -7,7 +7,6 @@ pub(crate) const HELD_EVENTS: usize = 100_000;
 pub(crate) const EVENT_PAGE: i32 = 500;
 pub(crate) const EVENT_GROUPS: i32 = 1_000;
 pub(crate) const DELIVERY_PAGE: i32 = 200;
-/// Deliveries stored in a list.
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
 /// Deliveries retried or cancelled per call. Small, so that progress is visible.
 pub(crate) const BULK_STEP: i32 = 100;
@@ -18,17 +17,13 @@ pub(crate) const BULK_UNDO_STEP: usize = 500;
 pub(crate) const HELD_AUDIT: usize = 200;
 /// Maximum number of calls for reading them.
 pub(crate) const AUDIT_CALLS: usize = 20;
-/// Maximum number of calls for counting the messages that a change sends.
 pub(crate) const UPDATE_CALLS: usize = 30;
-/// Limit on outstanding resolutions read.
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
-/// Resources of a kind stored in a list.
 pub(crate) const HELD_RESOURCES: usize = 10_000;
 pub(crate) const RESOURCE_PAGE: i32 = 1_000;
 pub(crate) const BULK_ITEMS: usize = 1_000;
 /// Minimum columns and rows for the overview as a wall.
 pub(crate) const WALL: (u16, u16) = (72, 20);
-/// Minimum rows for a separate line of tabs below the header.
 pub(crate) const TAB_ROWS: u16 = 18;
 /// Keys shown in the footer, in addition to those always shown.
 pub(crate) const HINTS: usize = 6;
@@ -37,7 +32,6 @@ pub(crate) const SPLIT_COLUMNS: u16 = 140;
 pub(crate) const HISTORY_PAGES: usize = 50;
 pub(crate) const QUEUE: usize = 256;
 pub(crate) const NEWS_BUDGET: usize = 256;
-/// Bytes typed or pasted into one field.
 pub(crate) const FIELD_BYTES: usize = 64 * 1024;
 pub(crate) const DOCUMENT_LINES: usize = 5_000;
 pub(crate) const CLIPBOARD_BYTES: usize = 64 * 1024;
@@ -76,7 +70,6 @@ pub(crate) const TABS_MS: i64 = 5_000;
 pub(crate) const UNCHANGED_MS: i64 = 180_000;
 /// Time after a change during which a response may not reflect it yet.
 pub(crate) const SETTLED_MS: i64 = 5_000;
-/// Refresh interval of the charts in the overview.
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// Refresh interval of the charts while nothing happens.
 pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
@@ -84,7 +77,6 @@ pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
 pub(crate) const OLD_MS: i64 = 15_000;
 /// Minimum pause between two refreshes of the charts, as a multiple of the last one's duration.
 pub(crate) const COUNTED_PAUSE: i64 = 10;
-/// Interval of cycling through periods on a wall.
 pub(crate) const CYCLE_MS: i64 = 20_000;
 /// Delay between news and the refresh of counts.
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
@@ -92,7 +84,6 @@ pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
 /// Minimum columns for a destination form with its test bench beside it.
 pub(crate) const BENCH_COLUMNS: u16 = 120;
-/// Test results stored by a form.
 pub(crate) const BENCH_TESTS: usize = 5;
 /// Time that a row must be under the cursor before a key acts on it.
 pub(crate) const SEEN_MS: i64 = 400;
@@ -120,15 +111,12 @@ pub(crate) const TOLD_ROWS: usize = 20;
 pub(crate) const TOLD_LINES: usize = 80;
 /// Changes of a list announced individually in plain mode.
 pub(crate) const TOLD_CHANGES: usize = 20;
-/// Delay between a change of a list and its announcement.
 pub(crate) const ANNOUNCE: Duration = Duration::from_millis(500);
-/// Interval of progress messages.
 pub(crate) const PROGRESS_MS: i64 = 2_000;
 /// Time after which the console shows that it is waiting for a response.
 pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 /// Bytes of a colour reported by a terminal.
 pub(crate) const COLOUR_BYTES: usize = 32;
-/// Keys buffered for a prompt that is about to open.
 pub(crate) const KEYS_AHEAD: usize = 8;
 pub(crate) const PASTE_PAUSE: Duration = Duration::from_millis(500);
 pub(crate) const ESCAPE_BYTES: usize = 64;

@@ -90,16 +90,13 @@ pub(crate) struct Model {
     pub(crate) heard_ms: Option<i64>,
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
-    /// Period of the charts in the overview.
     pub(crate) back_to: Back,
     pub(crate) shows_ages: bool,
     /// The dimension in the column of hosts: the one that events were last counted by.
     pub(crate) host_field: String,
-    /// Selected columns of lists, by screen.
     pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
-    /// Cached rows of the list on the screen.
     arranged: Option<Arranged>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
@@ -134,9 +131,7 @@ pub(crate) struct Model {
 
 /// The first word of the header, which links to the overview.
 pub(crate) const HOME: &str = "Bellwether";
-/// Separator of the breadcrumbs.
 pub(crate) const CRUMB_GAP: &str = " › ";
-/// Minimum columns for the address in the header.
 const ADDRESS_FROM: usize = 100;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -227,7 +222,6 @@ impl Model {
         (0..events.len().min(200)).filter_map(|at| events.get(at))
     }
 
-    /// Returns completions for the event filter being typed, at the cursor.
     pub(crate) fn filter_completion(&self) -> Option<Completion<'_>> {
         let field = self.page.list.typing.as_ref()?;
         let (before, after) = field.split();
@@ -247,7 +241,6 @@ impl Model {
         keys
     }
 
-    /// Returns possible assignees: the caller, current assignees, and the clients read so far.
     pub(crate) fn assignees(&self) -> Vec<String> {
         let caller = self.caller.iter().map(|it| it.name.clone());
         let seen = self.seen_events().map(|row| row.assignee.to_string());

@@ -85,7 +85,6 @@ pub(crate) fn recording(frames: &[Buffer]) -> String {
     out
 }
 
-/// Time per frame of an animation.
 const FRAME_SECONDS: f64 = 1.2;
 
 #[expect(clippy::cast_precision_loss, reason = "a few frames")]
@@ -189,7 +188,6 @@ fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize
     );
 }
 
-/// Returns the offset and height of a block character within its cell.
 fn block(char: char) -> Option<(usize, usize)> {
     let eighths = |number: usize| {
         let size = (number * CELL.1).div_ceil(8);

@@ -64,9 +64,7 @@ struct Plain {
     talk: Talk,
     reader: Reader,
     editor: String,
-    /// Whether input comes from a terminal.
     is_typed: bool,
-    /// Whether the prompt is at the end of the output.
     prompted: bool,
     /// Time at which to print that the console is waiting for a response.
     busy_until: Option<Instant>,

@@ -21,7 +21,6 @@ pub(crate) enum Route {
     Reference,
     Topic(String),
     Form,
-    /// The result of a test or another report.
     Report,
 }
 
@@ -35,7 +34,6 @@ impl Route {
         ("Heartbeats", Self::List(Kind::Heartbeat)),
     ];
 
-    /// Returns the title of its screen.
     pub(crate) fn screen(&self) -> &'static str {
         match self {
             Self::Overview => "Overview",

@@ -57,7 +57,6 @@ fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the width of cleaned text in cells.
 pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) {
         text.len()
@@ -203,7 +202,6 @@ pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
     sums.into_iter().map(bar).collect()
 }
 
-/// Formats a number with thousands separators.
 pub(crate) fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

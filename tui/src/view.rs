@@ -27,7 +27,6 @@ use crate::{
     theme::glyphs,
 };
 
-/// The smallest usable screen.
 const SMALLEST: (u16, u16) = (40, 8);
 
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
@@ -148,7 +147,6 @@ fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     panel(&format!("Test{place}{tested}"), &response, pen, below);
 }
 
-/// Draws a page in a panel, from its first line.
 fn panel(title: &str, shown: &Document, pen: &mut Pen<'_>, area: Rect) {
     let inside = pen.panel(area, title);
     for (line, y) in shown.lines.iter().zip(inside.top()..inside.bottom()) {

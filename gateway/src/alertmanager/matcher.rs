@@ -128,7 +128,6 @@ impl Matcher {
         Ok(Some(self.signed(clause)))
     }
 
-    /// Returns a clause that compares a field with the text or the regular expression.
     fn of_field(&self, field: &str) -> Clause {
         let field = field.to_owned();
         if self.is_regex() {

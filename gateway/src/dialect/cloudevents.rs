@@ -43,7 +43,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault: plain_fault,
 };
 
-/// Prefix of attribute headers in binary mode.
 const PREFIX: &str = "ce-";
 const VERSION: &str = "1.0";
 

@@ -78,7 +78,6 @@ impl Draft {
         head(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
     }
 
-    /// Restricts the event to updating an open occurrence.
     pub(super) fn update_only(&mut self) {
         self.event.update_only = true;
     }

@@ -75,10 +75,8 @@ pub(super) struct Object<'a> {
     place: JsonPath,
 }
 
-/// The path of an object, formatted only for errors.
 #[derive(Debug, Clone)]
 pub(super) enum JsonPath {
-    /// A path; empty for the outermost object.
     At(String),
     Element(&'static str, usize),
 }
@@ -120,7 +118,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns a member; `null` is `None`.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value<'a>> {
         self.members.get(name).filter(|value| !value.is_null())
     }

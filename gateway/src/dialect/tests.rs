@@ -120,7 +120,6 @@ fn dimensions(event: &Event) -> Vec<String> {
     pairs.map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// Returns severity, status and acknowledgement.
 fn state(event: &Event) -> (i32, i32, Option<bool>) {
     (event.severity, event.status, event.acknowledged)
 }
@@ -207,7 +206,6 @@ fn literal_segments_win_and_aliases_may_contain_slashes() {
 
 const PING: &str = "/v2/heartbeats/{id}/ping";
 
-/// Real bodies to mutate.
 fn bodies() -> Vec<&'static [u8]> {
     vec![
         include_bytes!("../../tests/dialect/alertmanager.json"),
@@ -246,7 +244,6 @@ fn read_by_all(ask: &Ask) {
     }
 }
 
-/// Content types that select a parser.
 const CONTENT_TYPES: [&str; 6] = [
     "application/json",
     "application/cloudevents+json; charset=utf-8",

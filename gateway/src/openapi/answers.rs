@@ -13,15 +13,12 @@ const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 
 const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
-/// The operations that can fail with a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
-    /// Operations with a body.
     Body,
     /// Operations whose path or body names a resource.
     Named,
-    /// Operations with a method other than GET.
     Changing,
 }
 

@@ -51,10 +51,6 @@ impl Memory {
     }
 }
 
-/// Reads a body.
-///
-/// # Errors
-/// Returns an error if it is larger than `limit_bytes` or incomplete, or no memory is available.
 pub(super) async fn read(
     mut incoming: Incoming,
     limit_bytes: usize,

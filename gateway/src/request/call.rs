@@ -146,7 +146,6 @@ impl Handler {
         body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    /// Acquires an in-flight permit.
     pub(super) fn admit(&self, share_of: ShareOf) -> Result<Permit<ShareOf>, Problem> {
         let mut permit = self.under_way.permit(Some(share_of));
         permit.take(1).map_err(|full| {

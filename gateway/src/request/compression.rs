@@ -15,10 +15,6 @@ pub(super) enum Encoding {
     Gzip,
 }
 
-/// Returns the encoding of a request body.
-///
-/// # Errors
-/// Returns an error with the supported encodings for any other.
 pub(super) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     let encoding = match (encodings.next(), encodings.next()) {

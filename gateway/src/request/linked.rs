@@ -489,7 +489,6 @@ impl Form {
     }
 }
 
-/// Parses the pairs of a query or a form, skipping those that are not UTF-8.
 pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     let decode = |part: &[u8]| {
         let spaced: Vec<u8> = part

@@ -6,7 +6,6 @@ use bellwether_proto::reference::Topic;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
     Healthz,
-    /// Readiness, including the backend.
     Readyz,
     /// Same as [`Page::Healthz`], at Alertmanager's path.
     Healthy,

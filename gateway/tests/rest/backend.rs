@@ -35,7 +35,6 @@ impl Call {
     }
 }
 
-/// The behaviour of the backend for a call.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Answer(Bytes),

@@ -56,7 +56,6 @@ async fn openapi_has_every_path_and_no_dangling_reference() {
 /// Error statuses of the gateway that no gRPC code maps to.
 const OF_ITS_OWN: [u16; 3] = [413, 415, 431];
 
-/// Whether an operation cannot return a status, whatever the backend responds.
 fn is_left_out(method: &str, path: &str, operation: &Value, status: u16) -> bool {
     let has_body = operation["requestBody"].is_object() || method == "delete";
     match status {

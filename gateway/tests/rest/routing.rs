@@ -4,7 +4,6 @@ use bellwether_proto::v1;
 
 use crate::world::World;
 
-/// Method, path and the expected operation.
 const OPERATIONS: &str = "
     POST /v1/notification/triggers bellwether.v1.TriggerService/CreateTrigger
     GET /v1/notification/triggers bellwether.v1.TriggerService/ListTriggers

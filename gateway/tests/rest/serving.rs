@@ -17,7 +17,6 @@ use crate::{backend::Act, world::World};
 
 const LIST: &str = "/v1/notification/triggers";
 
-/// Waits until a condition is true.
 pub(crate) async fn eventually(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {

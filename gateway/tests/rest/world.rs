@@ -53,7 +53,6 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// Returns the fields of all violations, in order.
     pub(crate) fn violated(&self) -> Vec<String> {
         let json = self.json();
         let details = json["details"].as_array().cloned().unwrap_or_default();
@@ -116,7 +115,6 @@ impl World {
         world
     }
 
-    /// Stops the backend.
     pub(crate) fn kill_backend(&self) {
         if let Some(process) = self.process.lock().unwrap().take() {
             process.shutdown_background();

@@ -22,7 +22,6 @@ struct Subject {
 }
 
 impl Subject {
-    /// A message with every kind of field.
     fn kinds() -> Self {
         let set = include_bytes!(concat!(env!("OUT_DIR"), "/kinds.bin"));
         Self::of(set, "kinds.Kinds")

@@ -18,7 +18,6 @@ pub(crate) struct Call {
     pub(crate) method: &'static str,
     pub(crate) body: Value,
     pub(crate) limit: Duration,
-    /// Parser of the response, for a write.
     pub(crate) taken: Option<ReadTaken>,
 }
 
@@ -30,7 +29,6 @@ impl PartialEq for Call {
     }
 }
 
-/// Parses the response of a write.
 pub(crate) type ReadTaken = fn(Answer) -> Result<Taken, Failure>;
 
 pub(crate) type Answer = Result<Vec<u8>, Failure>;

@@ -24,7 +24,6 @@ use crate::{
     limits,
 };
 
-/// A channel that adds the key to every call.
 pub(crate) type Carrier = InterceptedService<Channel, KeyHolder>;
 
 /// Adds the current key to every call.
@@ -53,7 +52,6 @@ impl tonic::service::Interceptor for KeyHolder {
 pub(crate) struct Reach {
     pub(crate) carrier: Carrier,
     pub(crate) limit: Duration,
-    /// The failure if the connection broke.
     pub(super) broken: Option<Failure>,
 }
 

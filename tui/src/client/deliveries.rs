@@ -30,7 +30,6 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
     Call::of(SERVICE, &request)
 }
 
-/// Counts the deliveries that match a filter, by state.
 pub(crate) fn count(filter: String) -> Call {
     let request = v1::ListDeliveriesRequest {
         page_size: 1,

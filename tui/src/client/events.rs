@@ -16,7 +16,6 @@ const QUERIES: &str = "EventQueryService";
 const CHANGES: &str = "EventManagementService";
 
 impl EventFilter {
-    /// Returns a query for all matching occurrences.
     pub(crate) fn query(&self) -> v1::EventQuery {
         let open = [Status::Open.into(), Status::Suppressed.into()];
         v1::EventQuery {
@@ -60,7 +59,6 @@ impl EventFilter {
         Call::of(QUERIES, &v1::CountEventsRequest { query }).long()
     }
 
-    /// Counts the matches by the values of a field.
     pub(crate) fn group(&self, field: &str, limit: i32) -> Call {
         let request = v1::GroupEventsRequest {
             query: Some(self.query()),
@@ -113,7 +111,6 @@ pub(crate) fn estimated(answer: Answer) -> Result<Option<i32>, Failure> {
     Ok(found.page_info.and_then(|info| info.total_count))
 }
 
-/// Returns the event id within an occurrence id.
 pub(crate) fn event_id(occurrence_id: &str) -> &str {
     let event = occurrence_id.split_once(':').map(|(event, _)| event);
     event.unwrap_or(occurrence_id)
@@ -208,7 +205,6 @@ fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
     Call::of(CHANGES, &request).writes(statuses_taken)
 }
 
-/// Changes all open occurrences of a group.
 pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
     let item = changed(change);
     let request = v1::SetGroupStatusRequest {
@@ -235,7 +231,6 @@ fn annotate(notes: impl Iterator<Item = Note>, text: &str) -> Call {
     Call::of(CHANGES, &request)
 }
 
-/// Adds a note to occurrences.
 pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
     let notes = ids.iter().map(|id| Note {
         occurrence_id: id.clone(),
@@ -255,7 +250,6 @@ pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
     })
 }
 
-/// Deletes notes.
 pub(crate) fn remove_notes(notes: Vec<Note>) -> Call {
     annotate(notes.into_iter(), "").writes(|answer| message(answer).map(annotated))
 }

@@ -104,7 +104,6 @@ pub fn why_failed(status: &tonic::Status) -> String {
     why_broken(status).unwrap_or_else(|| status.message().to_owned())
 }
 
-/// Returns the failure for a connection that could not be established.
 pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
     Failure::new(FailureKind::Unreachable, why_unreachable(error))
 }

@@ -23,7 +23,6 @@ struct CurrentKey {
 }
 
 impl Keys {
-    /// Takes the key out of the console's options.
     pub(crate) fn of(options: &mut Options) -> Self {
         let key = options.key.take().map(Key::into_value);
         Self {
@@ -44,7 +43,6 @@ impl Keys {
         self.renewal.is_some()
     }
 
-    /// Renews the key, if it can change.
     pub(super) async fn renew(&self) -> Result<(), Failure> {
         let Some(renewal) = &self.renewal else {
             return Ok(());

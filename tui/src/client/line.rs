@@ -80,7 +80,6 @@ impl Service<Uri> for Line {
     }
 }
 
-/// A connection that records when data is received.
 #[derive(Debug)]
 pub(super) struct Listened {
     stream: TcpStream,

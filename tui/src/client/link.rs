@@ -318,7 +318,6 @@ async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
     }
 }
 
-/// Connects and authenticates.
 pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
     connect_over(endpoint, keys, Heard::now()).await
 }

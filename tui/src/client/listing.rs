@@ -12,9 +12,7 @@ use crate::{
     options::Options,
 };
 
-/// Timeout for reading a list.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Page size, and limit on the rows read.
 const PAGE: i32 = 1_000;
 const ROWS_MAX: usize = 100_000;
 
@@ -133,7 +131,6 @@ fn unlisted(failure: &Failure) -> Unlisted {
     }
 }
 
-/// Reads all pages into one response.
 async fn read(reach: &mut Reach, list: &List) -> Result<Value, Failure> {
     if list.rows.is_empty() {
         return reach.ask_json(list.service, list.method, &json!({})).await;

@@ -32,7 +32,6 @@ pub(crate) enum StatusChange {
     Assigned(String),
 }
 
-/// A selection of occurrences.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventFilter {
     pub(crate) clause: Option<v1::Clause>,
@@ -51,15 +50,11 @@ pub(crate) enum Chosen {
     },
 }
 
-/// A page of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page<T> {
     pub(crate) rows: Vec<T>,
-    /// Token of the next page; empty at the end.
     pub(crate) next: String,
-    /// Total number of rows, if the service reports it.
     pub(crate) total: Option<i32>,
-    /// Warnings about the filter.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -82,7 +77,6 @@ pub(crate) enum News {
     },
 }
 
-/// Progress of a trigger test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) matched: i32,
@@ -91,7 +85,6 @@ pub(crate) struct Progress {
     pub(crate) scanned: i32,
     /// Everything last seen at or after this time has been scanned.
     pub(crate) reached_ms: Option<i64>,
-    /// Start of the span; `None` if unbounded.
     pub(crate) start_ms: Option<i64>,
 }
 

@@ -73,7 +73,6 @@ pub(crate) fn preview_schedule(draft: &Object) -> Call {
     Call::new("ScheduleService", "PreviewSchedule", body)
 }
 
-/// Previews the scope of a silence.
 pub(crate) fn preview_silence(draft: &Object) -> Call {
     let body = json!({"silence": draft.json});
     Call::new("SilenceService", "PreviewSilence", body).long()

@@ -49,7 +49,6 @@ pub(super) enum Ended {
     Refused(Ticket, Failure),
 }
 
-/// Follows occurrences until the stream ends.
 pub(super) async fn follow(
     carrier: Carrier,
     generation: Ticket,

@@ -44,7 +44,6 @@ impl Back {
     }
 }
 
-/// Statistics of a period, and the most frequent open events.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) back: Back,
@@ -55,7 +54,6 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Returns the width of a column in minutes.
     pub(crate) fn step_minutes(&self) -> f64 {
         let step_ms = self.statistics.step.as_ref().map_or(60_000, span_ms);
         #[expect(clippy::cast_precision_loss, reason = "a few hours at most")]

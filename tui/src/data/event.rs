@@ -131,7 +131,6 @@ impl EventRow {
         pairs.find_map(|(own, value)| (own == key).then_some(value))
     }
 
-    /// Returns one row per occurrence.
     pub(crate) fn all_of(event: v1::Event) -> Vec<Self> {
         let pairs = event.dimensions.iter();
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();

@@ -34,7 +34,6 @@ impl GroupRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Grouped {
     pub(crate) rows: Vec<GroupRow>,
-    /// Number of all groups, including those not listed.
     pub(crate) group_count: i64,
     pub(crate) occurrence_count: i64,
     pub(crate) is_complete: bool,

@@ -24,7 +24,6 @@ impl Object {
         get(&self.json, path)
     }
 
-    /// Returns the text at a path; empty if there is none.
     pub(crate) fn text(&self, path: &str) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
@@ -45,7 +44,6 @@ impl Object {
         items.map(|item| item.as_str().unwrap_or_default())
     }
 
-    /// Returns the time at a path, in milliseconds since 1970.
     pub(crate) fn moment(&self, path: &str) -> Option<i64> {
         let moment: Timestamp = self.text(path).parse().ok()?;
         Some(moment.as_millisecond())
@@ -58,7 +56,6 @@ impl Object {
             .map_or("", String::as_str)
     }
 
-    /// Sets or removes the value at a dotted path.
     pub(crate) fn set(&mut self, path: &str, value: Option<Value>) {
         set(&mut self.json, path, value);
     }
@@ -80,7 +77,6 @@ impl Object {
     }
 }
 
-/// Returns the value at a dotted path.
 pub(crate) fn get<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(json, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),

@@ -181,14 +181,12 @@ impl ActionPlace {
         }
     }
 
-    /// Returns the places of each screen.
     pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let screens = Self::all().filter(move |place| !shapes.contains(place));
         screens.map(Self::around)
     }
 
-    /// Returns the name in a configuration file.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Many(kind) => kind.plural().to_owned(),
@@ -232,7 +230,6 @@ pub(crate) enum Need {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
-    /// Short name, for hints.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],

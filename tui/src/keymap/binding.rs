@@ -16,14 +16,12 @@ pub(crate) type Keys = Vec<KeyEvent>;
 #[derive(Clone, Debug)]
 pub struct Keymap {
     everywhere: HashMap<Action, Vec<Keys>>,
-    /// Overrides `everywhere`.
     in_place: HashMap<(Action, ActionPlace), Vec<Keys>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meaning {
     Act(&'static Entry),
-    /// The keys are an incomplete sequence.
     Wait,
     Nothing,
 }

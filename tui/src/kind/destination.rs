@@ -545,7 +545,6 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
     }
 }
 
-/// Formats a duration such as `0.070s` for display.
 fn seconds(time: &str) -> String {
     let found: Option<f64> = time.strip_suffix('s').and_then(|it| it.parse().ok());
     match found {

@@ -26,7 +26,6 @@ pub(crate) enum FieldKind {
     Length,
     Secret,
     Lines,
-    /// An integer within bounds.
     Number(i64, i64),
     Words,
     Toggle,

@@ -81,7 +81,6 @@ fn count(group: &Object, path: &str) -> i64 {
     group.number(path).unwrap_or_default()
 }
 
-/// Formats the common field values of the members.
 fn by(group: &Object) -> String {
     let all = group.at("by").and_then(Value::as_array);
     let pair = |pair: &Value| {

@@ -263,7 +263,6 @@ fn grouping(rule: &Object) -> Option<String> {
     Some(format!("{by}, {wait}, then every {interval}"))
 }
 
-/// Describes the damping of flapping events.
 fn flapping(rule: &Object) -> Option<String> {
     let openings = rule.number("flapping.openCount")?;
     let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));

@@ -56,7 +56,6 @@ fn recent_words(object: &Object) -> String {
     }
 }
 
-/// Formats names, or a placeholder for an empty list.
 pub(super) fn names(object: &Object, path: &str, none: &str) -> Cell {
     let names: Vec<&str> = object.texts(path).collect();
     if names.is_empty() {

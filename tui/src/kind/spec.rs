@@ -10,7 +10,6 @@ use crate::{
     theme::Token,
 };
 
-/// The definition of a kind: methods, columns, form and page.
 pub(crate) struct KindSpec {
     pub(crate) service: &'static str,
     pub(crate) list: &'static str,
@@ -47,7 +46,6 @@ pub(crate) trait Around {
     fn moment(&self, ms: i64) -> String;
     fn moment_in_full(&self, ms: i64) -> String;
     fn age(&self, ms: i64) -> Option<String>;
-    /// Formats the time elapsed since `ms`.
     fn since(&self, ms: i64) -> String;
     /// Returns the dimension shown in the column [`HOST`].
     fn host_field(&self) -> &str;
@@ -66,7 +64,6 @@ pub(crate) trait Around {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) title: &'static str,
-    /// Minimum width in cells.
     pub(crate) width: usize,
     /// Share of the remaining width.
     pub(crate) grows: usize,
@@ -82,9 +79,7 @@ pub(crate) struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Always,
-    /// If a row on the screen has a value.
     Filled,
-    /// If the operator chose it.
     Chosen,
 }
 
@@ -111,7 +106,6 @@ pub(crate) enum Key {
 }
 
 impl<R> Column<R> {
-    /// Creates a column with a minimum width; those with the highest rank are omitted first.
     pub(super) const fn new(
         title: &'static str,
         width: usize,

@@ -19,7 +19,6 @@ pub(crate) enum Written {
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 /// A turn without a contact.
 const NO_ONE: &str = "-";
-/// Recurrences written as a word.
 const RECURRENCES: [(&str, &str); 3] = [
     ("daily", "FREQ=DAILY"),
     ("weekly", "FREQ=WEEKLY"),
@@ -67,7 +66,6 @@ fn read_length(written: &str) -> Result<Value, String> {
     Ok(json!(format!("{}s", ms / 1_000)))
 }
 
-/// Splits a line at the last occurrence of a word.
 fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     let between = format!(" {word} ");
     match line.rsplit_once(&between) {

@@ -16,7 +16,6 @@ use crate::{
 /// Number of messages by destination, and whether the numbers are lower bounds.
 pub(crate) type Updates = (BTreeMap<String, i64>, bool);
 
-/// Destinations named in the result.
 const DESTINATIONS: usize = 8;
 const NAMED_RECEIVERS: usize = 4;
 const NAME_CELLS: usize = 40;
@@ -52,7 +51,6 @@ pub(crate) struct Bulk {
     /// error if unknown.
     pub(crate) updates: Option<Result<Updates, String>>,
     pub(crate) is_counted: bool,
-    /// Token of the next batch.
     pub(crate) token: String,
     pub(crate) waiting: Option<Ticket>,
 }

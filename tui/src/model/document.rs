@@ -247,8 +247,6 @@ impl Model {
         at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
 
-    /// Formats a time in the operator's time zone: the time of day for today, with the date for
-    /// other days.
     pub(crate) fn moment(&self, ms: i64) -> String {
         let Some(at) = self.zoned(ms) else {
             return "?".to_owned();

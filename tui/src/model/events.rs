@@ -67,7 +67,6 @@ pub(crate) struct EventWindow {
     pub(crate) loaded: bool,
     /// Whether rows were dropped at the end, so that the next page would leave a gap.
     pub(crate) cut: bool,
-    /// The page being read.
     pub(crate) waiting: Option<Ticket>,
     /// Whether a page was read after the stream began, so that no change is missed.
     pub(crate) joined: bool,
@@ -114,7 +113,6 @@ impl EventWindow {
         self.failure = None;
     }
 
-    /// Whether the limit on rows is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.cut || self.rows.len() >= limits::HELD_EVENTS
     }

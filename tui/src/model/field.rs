@@ -10,7 +10,6 @@ pub(crate) struct TextField {
     text: String,
     /// Byte offset at a grapheme boundary.
     cursor: usize,
-    /// Whether several lines are allowed.
     pub(crate) lines: bool,
     /// Whether all text is selected; typing replaces it.
     is_selected: bool,
@@ -27,7 +26,6 @@ impl TextField {
         }
     }
 
-    /// Creates a field with the cursor at the start.
     pub(crate) fn before(text: impl Into<String>) -> Self {
         Self {
             cursor: 0,

@@ -76,7 +76,6 @@ impl Reader {
 
 const WAITING: &str = "waiting";
 
-/// Tabs of the list of deliveries, each with its filter.
 pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
     ("all", ""),
     (WAITING, "state=waiting"),
@@ -85,7 +84,6 @@ pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
     ("shadowed", "state=shadowed"),
 ];
 
-/// Filter for dead letters that were not resent.
 pub(crate) const DEAD: &str = "state=dead resent=false";
 
 /// A delivery filter split into conjuncts, each with its text.
@@ -117,7 +115,6 @@ impl FilterParts {
     }
 }
 
-/// Whether the conjunct comes from a tab.
 fn is_of_tab(clause: &filter::Clause) -> bool {
     matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }

@@ -6,7 +6,6 @@ use crate::{limits, route::Route};
 /// Position among the recent filters while a filter is typed.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryPosition {
-    /// Number of steps back in the history.
     steps: usize,
     typed: String,
 }

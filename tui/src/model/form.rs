@@ -48,14 +48,12 @@ pub(crate) struct Form {
     /// Time of the last change, and the zone, for parsing times.
     now_ms: i64,
     zone: TimeZone,
-    /// The service's result for the form.
     pub(crate) live: Live,
     pub(crate) bench: Bench,
     pub(crate) check_at_ms: Option<i64>,
     /// The validation before the confirmation to save, and the keys pressed since.
     pub(crate) saving: Option<Ticket>,
     pub(crate) ahead: Vec<KeyEvent>,
-    /// The write in flight.
     pub(crate) waiting: Option<Ticket>,
     /// The validation in flight, and the version validated.
     pub(crate) checking: Option<(Ticket, u64)>,
@@ -275,7 +273,6 @@ impl Form {
         }
     }
 
-    /// Sets the time and zone for parsing times.
     pub(crate) fn read_moments_at(&mut self, now_ms: i64, zone: &TimeZone) {
         self.now_ms = now_ms;
         self.zone = zone.clone();
@@ -334,7 +331,6 @@ impl Form {
         }
     }
 
-    /// Returns the number of errors shown.
     pub(crate) fn error_count(&self) -> usize {
         let answer = (0..self.specs.len()).filter(|at| self.error(*at).is_some());
         answer.count() + usize::from(self.errors.contains_key(""))
@@ -412,7 +408,6 @@ impl Form {
         Ok(())
     }
 
-    /// Moves the focus to the next or the previous field.
     pub(crate) fn step(&mut self, forward: bool) {
         let free = |index: &usize| self.is_shown(*index) && !self.is_locked(*index);
         let next = if forward {

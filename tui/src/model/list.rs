@@ -51,7 +51,6 @@ pub(crate) struct List {
     /// Last known position of the selection, used if the row disappears.
     pub(crate) index: usize,
     pub(crate) count: usize,
-    /// The first row on the screen.
     pub(crate) top: usize,
     pub(crate) marks: BTreeSet<String>,
     /// Whether to read to the end, with the cursor on the last row.
@@ -61,15 +60,12 @@ pub(crate) struct List {
     pub(crate) given: String,
     /// The sort order, if not that of the service.
     pub(crate) sort: Option<Sort>,
-    /// The last selected view of events.
     pub(crate) view: Option<String>,
     /// Whether the selected row was chosen by id, so that the list does not scroll with new rows.
     pub(crate) pinned: bool,
-    /// The rows recently under the cursor of a live list.
     pub(crate) anchor: RowAnchor,
     /// Number of rows added above the cursor since it left the first row.
     pub(crate) came: usize,
-    /// The filter being typed.
     pub(crate) typing: Option<TextField>,
     pub(crate) matching: Matching,
     /// Position in the history of filters, if an earlier one was recalled.

@@ -2,7 +2,6 @@
 
 use crate::{client::Ticket, data::Failure, limits};
 
-/// The number of events that the filter being typed matches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Matching {
     pub(crate) due_ms: Option<i64>,

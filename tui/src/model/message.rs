@@ -19,7 +19,6 @@ pub(crate) enum Msg {
     /// Select rows of the list by id: one is selected, several are marked. `true` keeps existing
     /// marks.
     Choose(Vec<String>, bool),
-    /// Select a line of the page.
     Line(usize),
     Fill(usize, String),
     /// Pasted text, never interpreted as keys.
@@ -27,10 +26,8 @@ pub(crate) enum Msg {
     Resize(u16, u16),
     News(News),
     Tick,
-    /// The editor closed with this text, or failed to run.
     Edited(TextEdit, Result<String, String>),
     Background(Background),
-    /// The console resumed after it was suspended.
     Resumed,
 }
 

@@ -63,7 +63,6 @@ impl Model {
         })
     }
 
-    /// Returns the end of the shift of the contact notified last.
     fn shift_end(&self, response: &Object) -> Option<i64> {
         let last = response::notified(response).last()?;
         let schedule = last["scheduleName"].as_str()?;
@@ -87,7 +86,6 @@ impl Model {
         }
     }
 
-    /// Returns the resource of a kind that is selected, shown or under the cursor.
     pub(crate) fn chosen(&self, kind: Kind) -> Option<String> {
         match (&self.page.route, self.linked()) {
             (Route::OnCall, Some(Link::Go(Route::Object(linked, name)))) if linked == kind => {

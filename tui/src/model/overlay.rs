@@ -49,7 +49,6 @@ pub(crate) struct Confirm {
     pub(crate) then: Consequence,
 }
 
-/// An edit conflict: the draft, and the version that was stored in the meantime.
 #[derive(Clone, Debug)]
 pub(crate) struct Clash {
     pub(crate) mine: Object,
@@ -126,7 +125,6 @@ impl Prompt {
     }
 }
 
-/// A menu whose items have keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Menu {
     pub(crate) title: String,
@@ -191,7 +189,6 @@ pub(crate) struct Pick {
     pub(crate) chosen: Vec<String>,
     /// The event of each item, if an event is picked; empty for the sample.
     pub(crate) events: Option<Vec<String>>,
-    /// Whether the items are the columns of the list on the screen.
     pub(crate) is_of_columns: bool,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,

@@ -20,7 +20,6 @@ pub(crate) enum ReplyPurpose {
     /// Most frequent open events by a field, with the statistics read before.
     Noisiest(Box<Counted>, &'static str),
     List(Kind, Vec<Object>),
-    /// A resource with details that the list omits.
     One(Kind),
     /// A page of events, and whether it follows another.
     Events {
@@ -95,14 +94,12 @@ impl Inquired {
 #[derive(Clone, Debug)]
 pub(crate) enum BulkStep {
     Count,
-    /// A page of their ids.
     Gather,
     Updates(Box<Updating>),
     Part(ReadTaken),
     Deliveries(Transition),
 }
 
-/// A count of the receivers to be notified of a change.
 #[derive(Clone, Debug)]
 pub(crate) struct Updating {
     pub(crate) asked: v1::ListObligationsRequest,

@@ -5,12 +5,10 @@ use std::collections::VecDeque;
 
 use crate::limits;
 
-/// The rows recently under the cursor, and the pause after a key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowAnchor {
     /// The rows under the cursor, each with the time since which it was there; newest last.
     shown: VecDeque<(String, i64)>,
-    /// End of the pause after a key.
     until_ms: Option<i64>,
     /// Whether the cursor returns to the first row after the pause.
     pub(crate) returns: bool,

@@ -17,7 +17,6 @@ use crate::{
     route::Route,
 };
 
-/// The data of a list, for any type of rows.
 pub(crate) trait Table {
     fn len(&self) -> usize;
     fn id(&self, place: usize) -> &str;

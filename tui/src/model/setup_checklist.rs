@@ -47,7 +47,6 @@ impl SetupStep {
         }
     }
 
-    /// Returns the hint shown when the previous step is done.
     fn next(self) -> &'static str {
         match self {
             Self::Destination => "next: a destination (‹go_destinations›, ‹new›)",

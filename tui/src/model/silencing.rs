@@ -36,7 +36,6 @@ pub(crate) struct SilenceScope {
     pub(crate) label: String,
     /// Description in messages, such as `disk-full on db-1`.
     pub(crate) what: String,
-    /// Scope of the silence, in the JSON of the API.
     pub(crate) fields: Value,
     /// The events and messages in scope; an error if the service rejects it.
     pub(crate) found: Option<Result<v1::PreviewSilenceResponse, String>>,
@@ -147,7 +146,6 @@ impl SilenceChoice {
     }
 }
 
-/// The fields of an event that a silence can match.
 struct Silenced {
     event_id: String,
     name: String,
@@ -164,14 +162,12 @@ impl Silenced {
 
 pub(crate) struct GroupFilter {
     part: String,
-    /// The filter of the page; may be empty.
     filter: String,
     /// Description of the group, such as `on db-1`.
     place: String,
 }
 
 impl GroupFilter {
-    /// Returns the filter for the events counted in the row.
     pub(crate) fn whole(&self) -> String {
         let Self { part, filter, .. } = self;
         let is_either = filter.contains(" or ") || filter.contains("||");

@@ -126,7 +126,6 @@ pub(crate) struct Store {
     pub(crate) wall: Loaded<Counted>,
     /// Revision of the overview when the statistics were requested.
     pub(crate) counted_revision: u64,
-    /// Time when the statistics were requested.
     pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
     /// Time at which the stream last reported any change.
@@ -150,9 +149,7 @@ pub(crate) struct Store {
     pub(crate) delivery_counts_of: String,
     /// Time when these counts were requested.
     pub(crate) delivery_counts_from_ms: i64,
-    /// Numbers of all deliveries by state, for the tabs.
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
-    /// Time when these counts were requested.
     pub(crate) all_deliveries_from_ms: i64,
     pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
     pub(crate) filter_warnings: Vec<String>,

@@ -20,7 +20,6 @@ pub(crate) struct Tab {
 }
 
 impl Tab {
-    /// Returns the space after the tab.
     pub(crate) fn behind(&self) -> &'static str {
         if self.gap > 1 { " " } else { "" }
     }
@@ -92,7 +91,6 @@ fn all(model: &Model) -> Vec<Tab> {
     tabs.collect()
 }
 
-/// Whether the tabs have a separate line.
 pub(crate) fn has_line(model: &Model) -> bool {
     model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }
@@ -110,7 +108,6 @@ pub(crate) fn own(model: &Model) -> Route {
     route.above().unwrap_or_else(|| route.clone())
 }
 
-/// Returns the tabs that fit the screen.
 pub(crate) fn shown(model: &Model) -> Vec<Tab> {
     if !has_line(model) {
         return Vec::new();

@@ -13,7 +13,6 @@ use crate::{
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Undo {
-    /// Description of the change, such as `2 acknowledged`.
     pub(crate) what: String,
     back: Back,
     at_ms: i64,

@@ -29,7 +29,6 @@ impl View {
         }
     }
 
-    /// Returns the sort order; `None` for the service's default.
     pub(crate) fn sort(&self) -> Option<Sort> {
         let found = sorts().find(|(name, _)| *name == self.sort);
         let column = found.map_or(COLUMNS[0], |(_, column)| column);

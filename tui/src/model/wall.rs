@@ -23,9 +23,7 @@ use crate::{
 pub(crate) struct Loud {
     pub(crate) name: String,
     pub(crate) count: i64,
-    /// Whether the count is a lower bound.
     pub(crate) or_more: bool,
-    /// The highest count of its kind.
     pub(crate) most: i64,
     pub(crate) token: Token,
     pub(crate) link: Option<Link>,

@@ -7,13 +7,11 @@ use crate::{
     route::Route,
 };
 
-/// A text for `$EDITOR`, with the resource it describes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TextEdit {
     pub(crate) kind: Kind,
     /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
-    /// The text before editing.
     pub(crate) text: String,
     /// Whether the text is returned to the form on the screen.
     pub(crate) into_form: bool,

@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use super::say;
 use crate::{limits, model::Model};
 
-/// The rows of the list as last printed.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     rows: HashMap<String, String>,
-    /// Whether an earlier state was recorded.
     begun: bool,
 }
 

@@ -20,7 +20,6 @@ pub(super) const YES: KeyEvent = KeyEvent::new(KeyCode::Char('y'), KeyModifiers:
 const SUGGESTIONS: usize = 3;
 const ALIKE: f64 = 0.8;
 
-/// The meaning of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Meant {
     ReadOn,
@@ -31,7 +30,6 @@ pub(super) enum Meant {
         rest: String,
     },
     Find(PaletteTarget),
-    /// An invalid command, with a message.
     Wrong(String),
 }
 
@@ -41,7 +39,6 @@ fn is_about_rows(entry: &Entry) -> bool {
     places.any(|place| *place != ActionPlace::Document) && !is_everywhere && !entry.lines.all
 }
 
-/// Whether an action opens a page, which is then printed.
 pub(super) fn shows_a_page(entry: &Entry) -> bool {
     !matches!(entry.need, Need::Write(_)) && !entry.lines.silent
 }

@@ -2,7 +2,6 @@
 
 use crate::model::form::Form;
 
-/// The effect of a line in a form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Fill(usize, String),

@@ -68,7 +68,6 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
     }
 }
 
-/// Limit on the events offered by a picker.
 const EVENTS: usize = 20;
 
 /// Interprets a line as the answer to a question. Returns the messages for the model, and an error.
@@ -132,7 +131,6 @@ fn silence(choice: &SilenceChoice, line: &str) -> Option<Vec<Msg>> {
     Some(msgs)
 }
 
-/// Replaces the text of a prompt and submits it.
 pub(super) fn reply(text: String) -> Vec<Msg> {
     let empty = keymap::parse("<C-u>").into_iter().flatten().map(Msg::Key);
     let mut msgs: Vec<Msg> = empty.collect();

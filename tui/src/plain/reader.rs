@@ -46,7 +46,6 @@ impl Reader {
         }
     }
 
-    /// Requests the next line, unless one is already requested.
     pub(super) fn want_line(&mut self) {
         if !self.wanted {
             self.wanted = true;

@@ -34,7 +34,6 @@ pub(super) fn row(model: &Model, id: &str) -> String {
     parts.join("; ")
 }
 
-/// Returns the title of the page, with its subject.
 pub(super) fn title(model: &Model) -> String {
     let crumbs = view::crumbs(model).join(", ");
     let Content::Event { tab, .. } = &model.page.content else {
@@ -152,7 +151,6 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     lines
 }
 
-/// Formats the value of a field on one line.
 pub(super) fn value(form: &Form, index: usize) -> String {
     let spec = &form.specs[index];
     match &form.inputs[index] {

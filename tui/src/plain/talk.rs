@@ -21,7 +21,6 @@ use crate::{
     theme::Token,
 };
 
-/// The state of the dialogue, and pending output.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
     lines: Vec<String>,
@@ -30,7 +29,6 @@ pub(super) struct Talk {
     /// Lines of the page, and the number of them (or of the rows) already printed.
     document: Vec<String>,
     shown: usize,
-    /// The page that was printed.
     page: String,
     /// Whether to print the page, or the rest of it, even if unchanged.
     again: bool,
@@ -63,7 +61,6 @@ impl Talk {
         ));
     }
 
-    /// Prints the state of the connection when it has changed.
     pub(super) fn link(&mut self, model: &Model) {
         let words = match &model.link {
             Connection::Connecting => return,
@@ -365,7 +362,6 @@ impl Talk {
         msgs
     }
 
-    /// Whether the page has changed since it was printed.
     pub(super) fn has_news(&self, model: &Model) -> bool {
         if model.overlay.is_some() || page_key(model) != self.page {
             return false;

@@ -177,7 +177,6 @@ impl Escapes {
     }
 }
 
-/// Returns the key for the character after `ESC O`.
 fn function(char: char) -> Option<Event> {
     let code = match char {
         'P'..='S' => KeyCode::F(u8::try_from(u32::from(char) - u32::from('O')).ok()?),

@@ -25,7 +25,6 @@ mod asked {
             })
         }
 
-        /// Panics when requested; never returns.
         #[expect(clippy::panic, reason = "that is what it is for")]
         pub(crate) async fn when_asked(&mut self) {
             loop {

@@ -194,7 +194,6 @@ impl Session {
         }
     }
 
-    /// Suspends the process until the shell resumes it.
     fn suspend(&mut self) -> io::Result<()> {
         self.give_away()?;
         signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?;

@@ -49,7 +49,6 @@ impl Colour {
         Self::ALL.into_iter().find(|colour| colour.word() == word)
     }
 
-    /// Returns a style with white text, for 256 or more colours.
     pub(super) fn painted(self, depth: Depth) -> Style {
         let (rgb, index, ..) = self.ways();
         let (text, ground) = match depth {
@@ -62,7 +61,6 @@ impl Colour {
             .add_modifier(Modifier::BOLD)
     }
 
-    /// Returns a style with readable text, for sixteen colours.
     pub(super) fn plain(self) -> Style {
         let (.., ground, text) = self.ways();
         Style::new()

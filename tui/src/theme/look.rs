@@ -127,7 +127,6 @@ fn terminal(token: Token) -> Style {
     }
 }
 
-/// Returns the brightest of sixteen colours, on black.
 fn contrast(token: Token) -> Style {
     let style = Style::new();
     let bold = |color| style.fg(color).add_modifier(Modifier::BOLD);

@@ -41,7 +41,6 @@ pub(super) struct Palette {
     pub(super) bar_text: Paint,
 }
 
-/// Bright on dark, muted.
 pub(super) const DARK: Palette = Palette {
     ground: paint(0x0016_181d, 234),
     selected: paint(0x002b_3445, 237),
@@ -58,7 +57,6 @@ pub(super) const DARK: Palette = Palette {
     bar_text: paint(0x00d7_dae0, 253),
 };
 
-/// Dark on light, muted.
 pub(super) const LIGHT: Palette = Palette {
     ground: paint(0x00fa_fafa, 231),
     selected: paint(0x00d6_e4f7, 189),
@@ -91,7 +89,6 @@ pub(super) const CONTRAST: Palette = Palette {
     bar_text: paint(0x0000_0000, 16),
 };
 
-/// Warm on blue-green.
 pub(super) const DUSK: Palette = Palette {
     ground: paint(0x0006_303a, 235),
     selected: paint(0x0010_4a58, 237),

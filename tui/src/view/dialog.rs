@@ -30,7 +30,6 @@ fn rows(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Formats the number of lines below the visible ones.
 fn more_lines(count: usize) -> String {
     let lines = if count == 1 { "line" } else { "lines" };
     format!("↓ {count} more {lines} (j)")

@@ -95,7 +95,6 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
     0
 }
 
-/// Returns the rows of a field with its error.
 fn height(form: &Form, index: usize, cells: usize) -> usize {
     let error = form.error(index).is_some() || form.warning(index).is_some();
     let error = usize::from(error);
@@ -348,7 +347,6 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Formats the number of open events that the trigger in the form matches.
 fn matching(model: &Model, form: &Form) -> String {
     match &form.live.made {
         Some(Ok(Made::Matching(None))) => {

@@ -33,7 +33,6 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Whether it draws without colours, and so with ASCII where possible.
     pub(super) fn is_mono(&self) -> bool {
         self.look.is_mono()
     }
@@ -272,7 +271,6 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// Returns the text without its first cells.
 fn skip_cells(shown: &str, cells: usize) -> String {
     if cells == 0 {
         return shown.to_owned();

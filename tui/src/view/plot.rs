@@ -12,7 +12,6 @@ const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"
 
 pub(super) struct Series<'a> {
     pub(super) style: Style,
-    /// The fill character without colours.
     pub(super) shade: &'static str,
     pub(super) values: &'a [f64],
     /// The symbol for values too small to draw, for series that must not disappear.
@@ -29,7 +28,6 @@ pub(super) struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// Returns the values within a column of cells.
     fn part<T>(values: &[T], column: u16, columns: u16) -> &[T] {
         let (count, columns) = (values.len(), usize::from(columns.max(1)));
         let column = usize::from(column);

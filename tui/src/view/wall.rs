@@ -60,7 +60,6 @@ struct Wall<'a> {
     model: &'a Model,
     overview: &'a Overview,
     counted: Option<&'a Counted>,
-    /// The link that Enter follows.
     cursor: Option<Link>,
 }
 

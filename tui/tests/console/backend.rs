@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, transport::Channel};
 
-/// A running service; dropping it shuts it down.
 pub(crate) struct Real {
     pub(crate) address: SocketAddr,
     key: String,

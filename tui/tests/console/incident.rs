@@ -147,7 +147,6 @@ mod against_the_service {
         assert_shows(&console.screen(), "Columns of Events");
     }
 
-    /// Returns the keys in the footer with their labels.
     fn hints(screen: &str) -> Vec<(String, String)> {
         let foot = screen.lines().rfind(|line| !line.trim().is_empty());
         let parts = foot.unwrap_or_default().trim().split("  ");

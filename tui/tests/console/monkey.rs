@@ -25,7 +25,6 @@ const ROUNDS: usize = 6;
 const SEED: u64 = 1;
 /// Time for the connection to recover: longer than the longest retry delay.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Number of actions in a round.
 const DEEDS: usize = 120;
 
 const KEYS: &[&str] = &[
@@ -148,7 +147,6 @@ const SIZES: &[(u16, u16)] = &[
     (1, 1),
 ];
 
-/// A random number generator (xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -167,7 +165,6 @@ impl Chance {
 struct Monkey {
     chance: Chance,
     console: Headless,
-    /// Whether it never answers Yes.
     polite: bool,
     keys: usize,
     last: VecDeque<String>,
@@ -386,7 +383,6 @@ async fn served() -> (Real, Proxy) {
     (real, proxy)
 }
 
-/// Returns the number of rounds and the seed.
 fn asked() -> (usize, u64) {
     let Some(text) = std::env::var_os("BELLWETHER_MONKEY") else {
         return (ROUNDS, SEED);

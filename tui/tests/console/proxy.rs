@@ -65,7 +65,6 @@ async fn carry(client: TcpStream, service: SocketAddr, fault: watch::Receiver<Fa
     }
 }
 
-/// Forwards bytes unless a fault is set.
 async fn copy(
     mut from: tcp::OwnedReadHalf,
     mut to: tcp::OwnedWriteHalf,

@@ -98,7 +98,6 @@ impl Service {
         self.real.call(&service, &method, &asked).await;
     }
 
-    /// Returns the resources of this kind by name.
     pub(crate) async fn stored(&self, kind: &str) -> BTreeMap<String, Value> {
         let (service, method) = (format!("{kind}Service"), format!("List{kind}s"));
         let mut found = self.real.call(&service, &method, &json!({})).await;
@@ -119,7 +118,6 @@ impl Service {
         found.as_array().cloned().unwrap_or_default()
     }
 
-    /// Waits until this many deliveries are delivered or dead.
     pub(crate) async fn settle(&self, wanted: usize) {
         let is_over = |row: &&Value| row["state"] == "DELIVERED" || row["state"] == "DEAD";
         let mut found = Vec::new();
@@ -162,7 +160,6 @@ impl Service {
         options
     }
 
-    /// Cuts the connection, or restores it.
     pub(crate) fn cut(&self, is_cut: bool) {
         self.link.set(if is_cut { Fault::Cut } else { Fault::None });
     }

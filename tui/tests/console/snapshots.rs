@@ -107,7 +107,6 @@ async fn external_text_breaks_no_layout_and_hides_nothing() {
     }
 }
 
-/// Opens a console and sets a scene on it.
 async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
     let mut options = world.options();
     options.depth = Depth::Full;

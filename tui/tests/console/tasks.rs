@@ -90,7 +90,6 @@ mod against_the_service {
         assert_eq!(dead, 2, "messages to nowhere are dead");
     }
 
-    /// Splits the input into single keys.
     fn stepped(keys: &str) -> Vec<String> {
         let mut steps = Vec::new();
         let mut rest = keys;
@@ -105,7 +104,6 @@ mod against_the_service {
         steps
     }
 
-    /// Converts a key or word of the document into input.
     fn key(message: &str) -> String {
         match message
             .strip_prefix('`')

@@ -116,7 +116,6 @@ pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(Vec::new(), success))
 }
 
-/// Decodes action, time and alias from a request id.
 fn carried_out(request_id: &str) -> Option<(Action, i64, String)> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(request_id).ok()?).ok()?;
     let (name, rest) = text.split_once('\n')?;

@@ -94,7 +94,6 @@ pub(super) fn from_text<'a>(plan: &Plan, kind: Kind, text: &'a str) -> Result<Sc
     }
 }
 
-/// Converts a JSON value to a scalar.
 pub(super) fn from_token<'a>(
     plan: &Plan,
     kind: Kind,

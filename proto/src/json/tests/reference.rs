@@ -137,7 +137,6 @@ fn json_matches_googles_implementation() {
     assert_eq!(on_purpose.len(), listed, "a listed difference is none");
 }
 
-/// Returns the difference found in a case.
 fn difference(subject: &Subject, case: &Case) -> Option<String> {
     let json = &case.json;
     match (subject.read(json), case.expected(subject)) {

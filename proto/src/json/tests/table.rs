@@ -275,7 +275,6 @@ const REFUSED: &[(&str, &[&str])] = &[
     (r#"{"boolWrapper":{}}"#, &["boolWrapper"]),
 ];
 
-/// Bodies that are not JSON.
 const NOT_JSON: &[&str] = &[
     "",
     " ",

@@ -17,7 +17,6 @@ use crate::{
 
 const PAGE: i32 = 1_000;
 
-/// Prints the selected entries, newest first.
 pub(crate) async fn run(
     arguments: AuditArguments,
     settings: &Settings,

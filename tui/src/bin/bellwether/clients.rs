@@ -145,7 +145,6 @@ impl From<ClientChange> for UpdateClientRequest {
 
 type Service = ClientServiceClient<Connection>;
 
-/// A connection to a service that sends the key with every call.
 pub(crate) type Connection = InterceptedService<Channel, Bearer>;
 
 async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure> {

@@ -79,16 +79,13 @@ pub(crate) struct Settings {
     pub(crate) backend: String,
     /// The running service that the console and `client` use.
     pub(crate) connect: Option<String>,
-    /// Services by name. The selected one is in `context`.
     pub(crate) contexts: Vec<Context>,
     pub(crate) views: Vec<View>,
     pub(crate) context: Option<Context>,
     pub(crate) key: KeySource,
     /// File with the tokens of sign-ins; `None` if the user has no home folder.
     pub(crate) sign_ins: Option<PathBuf>,
-    /// Whether the console is read-only.
     pub(crate) read_only: bool,
-    /// Whether the console prints lines instead of drawing screens.
     pub(crate) plain: bool,
     pub(crate) mouse: bool,
     /// Time that the console waits after Esc for the rest of a sequence.
@@ -99,7 +96,6 @@ pub(crate) struct Settings {
     pub(crate) theme: Theme,
     pub(crate) depth: Depth,
     pub(crate) is_ascii: bool,
-    /// Background of the terminal, if a variable specifies it.
     pub(crate) background: Option<Background>,
     pub(crate) keys: Keymap,
     pub(crate) editor: String,

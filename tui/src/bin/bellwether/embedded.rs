@@ -48,7 +48,6 @@ pub(crate) struct Service {
     traces: Option<Exporting>,
 }
 
-/// Calls the backend in this process directly, without HTTP.
 #[derive(Debug)]
 struct PastHttp(server::Direct);
 

@@ -60,10 +60,6 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     writeln!(out, "{}", text::visible(&done, false)).map_err(|error| mute(&error))
 }
 
-/// Deletes the stored tokens for the configured service.
-///
-/// # Errors
-/// Returns an error if they cannot be deleted.
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let kept = TokenFile::of(settings)?;

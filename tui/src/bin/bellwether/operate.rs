@@ -22,11 +22,8 @@ use crate::{
 pub(crate) struct Frame {
     pub(crate) screen: String,
     pub(crate) size: Size,
-    /// Whether to print its items as JSON.
     pub(crate) json: bool,
-    /// Whether to draw an SVG image with colours.
     pub(crate) svg: bool,
-    /// Keys to press first, in steps.
     pub(crate) press: Option<String>,
 }
 

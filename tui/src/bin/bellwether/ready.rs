@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
 
-/// The file in the data folder with the addresses of the service that uses it.
 const ADDRESS_FILE: &str = "addresses.json";
 const NOTE_BYTES_MAX: u64 = 4 * 1024;
 #[cfg(feature = "embedded")]

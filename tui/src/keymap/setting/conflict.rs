@@ -10,7 +10,6 @@ use crate::keymap::{
     available, entry,
 };
 
-/// A key sequence on a screen, and the setting that it comes from.
 struct Bound<'a> {
     keys: Keys,
     entry: &'static Entry,

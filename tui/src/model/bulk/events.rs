@@ -12,13 +12,11 @@ use crate::{
     theme::Token,
 };
 
-/// Occurrences named in the confirmation.
 const NAMED: usize = 5;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EventTransition {
     Set(StatusChange),
-    /// Write this note.
     Note(String),
 }
 
@@ -35,7 +33,6 @@ pub(crate) struct EventBulk {
     named: Vec<String>,
     /// The undo of each id's change.
     before: Vec<StatusChange>,
-    /// Whether updates are not sent.
     pub(crate) is_quiet: bool,
     pub(crate) found: Option<i64>,
     /// Number of ids processed, with or without success.
@@ -198,7 +195,6 @@ impl EventBulk {
         (count - failed, self.through >= self.ids.len())
     }
 
-    /// Returns the question, with the number of events once known.
     pub(crate) fn title(&self, is_counted: bool) -> String {
         let count = match (is_counted, self.ids.len()) {
             (false, _) => "all".to_owned(),

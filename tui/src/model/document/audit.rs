@@ -19,7 +19,6 @@ use crate::{
     theme::Token,
 };
 
-/// Limit on the lines shown of a change.
 const LINES: usize = 40;
 
 pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {

@@ -13,7 +13,6 @@ use crate::{
     theme::Token,
 };
 
-/// Limit on the lines shown of the difference between two tests.
 const LINES: usize = 12;
 
 pub(super) fn request(into: &mut Document, form: &Form) {
@@ -104,7 +103,6 @@ fn status(result: &Result<TestDestinationResponse, Failure>) -> String {
     }
 }
 
-/// Headers that differ in every request.
 const OWN_HEADERS: [&str; 5] = [
     "idempotency-key",
     "traceparent",

@@ -151,7 +151,6 @@ fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(T
     parts.map(|(_, token, words)| (token, words)).collect()
 }
 
-/// Writes the history, newest last.
 pub(super) fn history(into: &mut Document, model: &Model, found: Option<&ExplainEventResponse>) {
     let Some(found) = found.filter(|found| !found.timeline.is_empty()) else {
         return;

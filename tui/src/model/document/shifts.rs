@@ -12,7 +12,6 @@ use crate::{
 };
 
 const DAYS: usize = 30;
-/// Width of names, in cells.
 const NAME: usize = 14;
 const ROWS: usize = 12;
 

@@ -13,7 +13,6 @@ use crate::{
     theme::Token,
 };
 
-/// Writes the delivery without its attempts.
 pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     standing(into, model, delivery);
     if delivery.test == Some(true) {

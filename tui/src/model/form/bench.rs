@@ -120,7 +120,6 @@ fn credential(kind: &str) -> &'static str {
 }
 
 impl Bench {
-    /// Returns the selected test and the one before it.
     pub(crate) fn tests(&self) -> (Option<&FormTest>, Option<&FormTest>) {
         (self.tests.get(self.shown), self.tests.get(self.shown + 1))
     }

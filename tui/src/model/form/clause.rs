@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::model::field::TextField;
 
-/// A condition being edited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClauseInput {
     pub(crate) line: TextField,
@@ -47,7 +46,6 @@ impl ClauseInput {
         written.or_else(|| self.unknown.clone())
     }
 
-    /// Returns the condition on one line, for display.
     pub(crate) fn in_words(&self) -> String {
         match &self.unknown {
             Some(value) => value.to_string(),
@@ -78,7 +76,6 @@ impl ClauseInput {
         self.fault.clone().or_else(missing)
     }
 
-    /// Whether the condition cannot be displayed.
     pub(crate) fn is_unknown(&self) -> bool {
         self.unknown.is_some() && self.clause.is_none() && self.line.text().is_empty()
     }

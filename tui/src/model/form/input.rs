@@ -13,7 +13,6 @@ use crate::{
 pub(crate) enum Input {
     Text(TextField),
     Toggle(bool),
-    /// Index among the field's choices.
     Choice(usize),
     Names(Vec<String>),
     Clause(Box<ClauseInput>),
@@ -139,10 +138,6 @@ impl Input {
         }
     }
 
-    /// Parses a line of text.
-    ///
-    /// # Errors
-    /// Returns a message if the text is not valid for the field.
     pub(super) fn typed(spec: &FieldSpec, text: &str) -> Result<Self, String> {
         let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
         Ok(match spec.kind {

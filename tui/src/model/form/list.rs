@@ -10,10 +10,6 @@ pub(super) fn numbers(value: Option<&Value>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a line of numbers.
-///
-/// # Errors
-/// Returns a message if an item is not a number.
 pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
     let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let number = |item: &str| {

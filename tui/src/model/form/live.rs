@@ -60,7 +60,6 @@ impl Live {
         warnings.iter().find(is_about).map(|it| (**it).clone())
     }
 
-    /// Schedules an update after typing.
     pub(super) fn typed(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;

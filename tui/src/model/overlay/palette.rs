@@ -32,9 +32,7 @@ pub(crate) struct Palette {
 pub(crate) struct Item {
     pub(crate) title: String,
     pub(crate) keys: String,
-    /// The reason why it is unavailable.
     pub(crate) refusal: Option<String>,
-    /// Heading of its section in the help.
     pub(crate) section: Option<&'static str>,
     pub(crate) target: PaletteTarget,
 }
@@ -431,7 +429,6 @@ fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
         .collect()
 }
 
-/// Returns the title of a resource, such as `trigger disk-full`.
 fn called(route: &Route) -> String {
     let word = route.kind().map_or("", Kind::word);
     format!("{word} {}", route.object())

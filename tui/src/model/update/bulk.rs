@@ -25,7 +25,6 @@ use crate::{
     theme::Token,
 };
 
-/// Starts a change of all deliveries that match the list's filter.
 pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let words = model.page.list.filter.trim().to_owned();
     match filter::deliveries(&words, &model.clock()) {
@@ -51,7 +50,6 @@ pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mu
     );
 }
 
-/// Starts a change of all events that match the list's filter.
 pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &mut Vec<Effect>) {
     let filter = model.store.events.filter.clone();
     let words = match model.page.list.filter.trim() {
@@ -250,7 +248,6 @@ fn abandon(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the bulk change that waits for this response.
 fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     let waits =
         |overlay: &mut Overlay| matches!(overlay, Overlay::Bulk(it) if it.waiting == Some(ticket));

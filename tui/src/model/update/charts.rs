@@ -31,7 +31,6 @@ fn ask(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effe
     model.store.wall.waiting = Some(self::call(model, call, then, effects));
 }
 
-/// Counts open events by a field, in addition to the data read before.
 fn count(model: &mut Model, counted: Box<Counted>, by: &'static str, effects: &mut Vec<Effect>) {
     let open = EventFilter {
         open_only: true,

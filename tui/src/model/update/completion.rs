@@ -7,7 +7,6 @@ use crate::{
     model::{Model, field::TextField, filter::completion::of_events, form::Input},
 };
 
-/// Limit on the completions.
 const MOST: usize = 8;
 /// Openings of a tag before the name of a variable, longest first.
 const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];

@@ -27,7 +27,6 @@ pub(super) fn ask(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Creates a write; `done` is shown afterwards.
 pub(super) fn writing(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
@@ -486,7 +485,6 @@ pub(super) fn storing(
     Consequence::Write(Box::new(call), write)
 }
 
-/// Asks whether to store a draft, with the difference from the stored version.
 pub(super) fn save(
     model: &mut Model,
     draft: Object,

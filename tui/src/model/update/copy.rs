@@ -171,7 +171,6 @@ impl Model {
         format!("curl -H \"authorization: Bearer {key}\" \"{rest}{path}\"")
     }
 
-    /// Returns the shell command that prints the same data.
     fn command_here(&self, id: &str) -> Option<String> {
         let bellwether = &self.shell.bellwether;
         let quoted = shell_quoted(id);

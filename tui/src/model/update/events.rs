@@ -12,7 +12,6 @@ use crate::{
     },
 };
 
-/// Prompts for a note on the marked, selected or shown events.
 pub(super) fn annotate(model: &mut Model) {
     let ids = model.targets();
     match ids.len() {
@@ -27,7 +26,6 @@ pub(super) fn annotate(model: &mut Model) {
 
 pub(super) const NOBODY: &str = "-";
 
-/// Prompts for the assignee of the marked, selected or shown events.
 pub(super) fn assign(model: &mut Model) {
     let ids = model.targets();
     let before: Vec<_> = ids
@@ -65,7 +63,6 @@ pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec
     bulk::events(model, EventTransition::Set(change), effects);
 }
 
-/// Prompts for a note on all events that match the list's filter.
 pub(super) fn annotate_all(model: &mut Model) {
     note(
         model,

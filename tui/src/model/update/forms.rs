@@ -36,7 +36,6 @@ pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>)
     }
 }
 
-/// Opens a form with an unsaved draft.
 pub(super) fn keep(model: &mut Model, kind: Kind, stored: Option<(String, String)>, json: Value) {
     let mut form = Form::new(kind, stored, json);
     form.read_moments_at(model.now_ms, &model.zone);
@@ -87,7 +86,6 @@ pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens a form for a trigger that matches the selected or shown event and similar ones.
 pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
     let (name, dimensions): (String, Vec<(String, String)>) =
         if let Content::Event { detail, .. } = &model.page.content {

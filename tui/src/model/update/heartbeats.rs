@@ -74,10 +74,6 @@ pub(super) fn ask_forget(model: &mut Model) {
     }));
 }
 
-/// Creates the deletion of the typed expectation.
-///
-/// # Errors
-/// Returns a message that lists the expectations if it does not exist.
 pub(super) fn forgetting(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
     let heartbeat = model.store.object(Kind::Heartbeat, name);
     let mut all = heartbeat.into_iter().flat_map(expectations);

@@ -349,7 +349,6 @@ impl Model {
         }
     }
 
-    /// Returns the id of the selected row in the list on the screen.
     pub(crate) fn selected(&self) -> Option<String> {
         self.page.list.selected_in(&*self.rows())
     }

@@ -308,7 +308,6 @@ fn event_of(answer: Answer) -> Result<v1::Event, Failure> {
     Ok(found.result.unwrap_or_default())
 }
 
-/// Records data that a page in the history waits for.
 fn fill<T: PartialEq>(
     model: &mut Model,
     ticket: Ticket,

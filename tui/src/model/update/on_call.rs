@@ -116,7 +116,6 @@ pub(super) fn feed(model: &mut Model) {
     ask_feed(model, methods, "Show", words);
 }
 
-/// Revokes the address of the feed of a schedule or a contact, and shows the new one.
 pub(super) fn revoke_feed(model: &mut Model) {
     let words = "The address before is no longer accepted: calendars that use it stop updating.";
     let methods = ["RotateScheduleFeed", "RotateContactFeed"];

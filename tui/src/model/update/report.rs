@@ -152,7 +152,6 @@ pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>
     }
 }
 
-/// Starts a report; the test of a mapping prompts for a document first.
 fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     match inquiry {
         Inquiry::Mapping { fields, document } => ask_document(model, title, fields, document),
@@ -430,7 +429,6 @@ pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<
     }
 }
 
-/// Runs the test of the form on the screen.
 pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
     let call = inquiry.call(model.now_ms, None);
     let ticket = self::call(model, call, ReplyPurpose::FormTest, effects);

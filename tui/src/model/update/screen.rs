@@ -162,7 +162,6 @@ pub(super) fn columns(model: &mut Model) {
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// Sets the columns of the list; none means the console's choice.
 pub(super) fn columns_chosen(model: &mut Model, chosen: Vec<String>) {
     let screen = model.page.route.screen();
     if chosen.is_empty() {
@@ -260,7 +259,6 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     read::events(model, true, effects);
 }
 
-/// Opens the selected row, or follows the link under the cursor.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route.is_list() {
         navigate::open_row(model, effects);

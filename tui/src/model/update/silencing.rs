@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// The reason given for silences created by the dialog.
 const REASON: &str = "silenced by hand from the console";
 
 pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -52,7 +52,6 @@ impl Model {
         true
     }
 
-    /// Moves the cursor of a live list back to the row last seen under it.
     fn select_seen(&mut self) {
         let list = &self.page.list;
         let follows = self.page.route == Route::Events && list.sort.is_none();

@@ -46,7 +46,6 @@ pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16,
     x + 1
 }
 
-/// Draws the views of events as tabs, up to a column.
 fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> u16 {
     let views = model.views();
     let views = views.iter().filter(|view| view.group_by.is_empty());

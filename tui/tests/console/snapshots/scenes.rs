@@ -2,13 +2,10 @@
 
 use super::*;
 
-/// The service that a console shows, and its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// A service with sample data of every kind.
     Stocked,
     Empty,
-    /// The stocked service in a read-only console.
     ReadOnly,
     /// The stocked service; another client has changed the edited resource.
     Changed,

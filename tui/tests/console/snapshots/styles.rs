@@ -10,7 +10,6 @@ use ratatui::{
 use super::{world::MEASURED, *};
 
 const NONE: Modifier = Modifier::empty();
-/// Style of the header.
 const BAR: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 
 /// Whether a cell is part of a chart or bar, whose colours combine two meanings; without colours,
@@ -128,7 +127,6 @@ fn in_signs(line: &str) -> Option<&'static str> {
 #[derive(Default)]
 pub(super) struct Letters {
     styles: BTreeMap<char, BTreeMap<&'static str, String>>,
-    /// Mismatches already reported.
     seen: HashSet<(char, &'static str, Style)>,
 }
 
@@ -185,7 +183,6 @@ impl Letters {
     }
 }
 
-/// Describes a style in words.
 fn message(style: Style) -> String {
     let color = |color: Option<Color>| match color {
         None | Some(Color::Reset) => "own".to_owned(),

@@ -19,7 +19,6 @@ use crate::{
 
 /// Wednesday, 2 April 2031, 12:00 UTC.
 const NOON_MS: i64 = 1_932_897_600_000;
-/// Time limit for the service to send all messages.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct World {
@@ -48,7 +47,6 @@ impl World {
         }
     }
 
-    /// Starts a service with sample data of every kind.
     pub(super) async fn stocked() -> Self {
         let mut world = Self::empty().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -83,7 +81,6 @@ impl World {
         options
     }
 
-    /// Cuts the connection, or restores it.
     pub(super) fn cut(&self, is_cut: bool) {
         self.proxy
             .set(if is_cut { Fault::Cut } else { Fault::None });

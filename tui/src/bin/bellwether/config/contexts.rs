@@ -29,10 +29,6 @@ pub(crate) struct Context {
     values: Vec<(String, Value)>,
 }
 
-/// Reads the contexts of a file, sorted by name.
-///
-/// # Errors
-/// Returns the first error, with the name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, ConfigError> {
     let refuse = |key: &str, message: &str| {
         let path = path.display();

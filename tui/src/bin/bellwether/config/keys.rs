@@ -13,10 +13,6 @@ use super::{
     file::{self, KEYS_SECTION as SECTION},
 };
 
-/// Reads the section, if there is one.
-///
-/// # Errors
-/// Returns all errors in it, each with file and line.
 pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
     // Invalid TOML has already been reported.
     let Ok(table) = DeTable::parse(text) else {

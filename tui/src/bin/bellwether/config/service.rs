@@ -53,7 +53,6 @@ pub(crate) struct ServiceSettings {
     pub(crate) metrics: MetricsSettings,
     traces: TraceSettings,
     ping: Ping,
-    /// Origins allowed for cross-origin requests; `None` if not configured.
     origins: Option<Origins>,
     hosts: Hosts,
     proxies: Proxies,
@@ -518,7 +517,6 @@ fn severity(value: &toml::Value) -> Read<Severity> {
     )
 }
 
-/// Reads certificates of authorities from a file; an empty path means none.
 fn authorities(path: &str) -> Read<Authorities> {
     if path.is_empty() {
         return Ok(Authorities::default());
@@ -564,10 +562,6 @@ fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
 }
 
 impl super::Settings {
-    /// Returns the configuration of the store.
-    ///
-    /// # Errors
-    /// Returns an error if settings conflict.
     pub(crate) fn store_config(&self) -> Result<Config, ConfigError> {
         let mut config = Config::new(&self.data_dir);
         config.store = self.service.store;
@@ -578,7 +572,8 @@ impl super::Settings {
     /// Returns the configuration of the backend.
     ///
     /// # Errors
-    /// Returns an error if settings conflict; [`super::Settings::load`] has already checked that.
+    /// Returns an error if settings conflict, which [`super::Settings::load`] has already ruled
+    /// out.
     pub(crate) fn backend_config(&self) -> Result<Config, ConfigError> {
         let service = &self.service;
         let mut config = self.store_config()?;
@@ -608,7 +603,7 @@ impl super::Settings {
         Ok(config)
     }
 
-    /// Returns a copy with or without acceptance of a missing part of the store.
+    /// Returns a copy that accepts, or does not accept, a missing part of the store.
     pub(crate) fn accepting_loss(&self, accept_loss: bool) -> Self {
         let mut settings = self.clone();
         settings.service.store.accept_loss = accept_loss;
@@ -628,7 +623,6 @@ impl super::Settings {
         settings
     }
 
-    /// Returns the configuration of traces; `None` if no collector is set.
     pub(crate) fn traces(&self) -> Option<TraceConfig> {
         let TraceSettings { endpoint, sample } = &self.service.traces;
         (!endpoint.is_empty()).then(|| TraceConfig {

@@ -148,7 +148,6 @@ pub(crate) fn is_section(name: &str) -> bool {
     })
 }
 
-/// Removed settings, each with the reason.
 const REMOVED: [(&str, &str); 1] = [(
     "store.two_phase_commit",
     "every commit takes two syncs, since one alone trusts a sync that failed",

@@ -58,7 +58,6 @@ fn read(name: &str, path: &str) -> Result<String, ConfigError> {
 #[cfg(feature = "embedded")]
 pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     const OTHERS: [&str; 2] = ["BELLWETHER_CONFIG", "BELLWETHER_KEY"];
-    /// Prefix of the variables that configuration documents read secrets from.
     const SECRET_PREFIX: &str = "BELLWETHER_SECRET_";
 
     let known: Vec<String> = setting::all().map(|setting| name(setting.key)).collect();

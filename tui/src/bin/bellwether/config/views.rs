@@ -8,13 +8,8 @@ use toml::{Table, Value};
 use super::ConfigError;
 
 pub(super) const SECTION: &str = "views";
-/// Limit on the views in a file.
 const MOST: usize = 50;
 
-/// Reads the views of a file, sorted by name.
-///
-/// # Errors
-/// Returns the first error, with the name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, ConfigError> {
     let refuse = |key: &str, message: &str| {
         let path = path.display();

@@ -12,11 +12,6 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Restores a backup into the configured database or data folder.
-///
-/// # Errors
-/// Returns an error if the backup, the database or the folder cannot be used; no store is created
-/// then.
 pub(crate) async fn run(
     arguments: RestoreArguments,
     settings: &Settings,

@@ -56,7 +56,6 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     }
 }
 
-/// Draws a frame of the service that uses the data folder, without starting one.
 async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
     let noted = Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc);
     let Some(address) = noted else {

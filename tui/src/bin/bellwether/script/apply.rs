@@ -51,7 +51,6 @@ impl ApplyRequest {
         }
     }
 
-    /// Estimates the effect of the documents on notifications, if requested.
     async fn impact(
         &self,
         api: &mut Api,

@@ -234,7 +234,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
     })
 }
 
-/// Replaces `{fromEnv: NAME}` and `{fromFile: PATH}` by their values.
+/// Replaces `{fromEnv: NAME}` and `{fromFile: PATH}` with their values.
 fn resolve(value: &mut Value, path: &str) -> Result<(), String> {
     if let Value::Object(fields) = value {
         if let Some(found) = elsewhere(fields, path) {

@@ -52,7 +52,7 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
     document::write(documents, arguments.output)
 }
 
-/// Replaces masked secrets by references to environment variables.
+/// Replaces masked secrets with references to environment variables.
 fn name_secrets(value: &mut Value, path: &[&str]) {
     match value {
         Value::String(text) if text == MASK => {

@@ -40,10 +40,6 @@ pub(crate) struct SignIn {
 }
 
 impl SignIn {
-    /// Creates a sign-in from the provider's tokens.
-    ///
-    /// # Errors
-    /// Returns an error if the token that the service expects is missing.
     pub(crate) fn new(
         message: &GetSignInResponse,
         token_endpoint: String,
@@ -129,10 +125,6 @@ pub(crate) struct TokenFile(PathBuf);
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
 impl TokenFile {
-    /// Returns the user's token file.
-    ///
-    /// # Errors
-    /// Returns an error if the user has no home folder.
     pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
         let file = settings.sign_ins.clone().map(Self);
         file.ok_or_else(|| {
@@ -144,11 +136,6 @@ impl TokenFile {
         Ok(self.read()?.sign_ins.remove(&entry(address)))
     }
 
-    /// Waits for the lock on the file.
-    ///
-    /// # Errors
-    /// Returns an error if another command holds it for too long, or the user's folder is not
-    /// writable.
     pub(crate) async fn lock(&self) -> Result<Lock, Failure> {
         let failed = |error: io::Error| self.failed("write", &error);
         let folder = self.0.parent().unwrap_or(Path::new("."));
@@ -169,10 +156,6 @@ impl TokenFile {
         }
     }
 
-    /// Stores the sign-in at this address, replacing an earlier one.
-    ///
-    /// # Errors
-    /// Returns an error if the file is not writable, or has too many entries.
     pub(crate) fn put(&self, lock: &Lock, address: &str, it: SignIn) -> Result<(), Failure> {
         let mut content = self.read()?;
         content.sign_ins.insert(entry(address), it);

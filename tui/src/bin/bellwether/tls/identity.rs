@@ -42,10 +42,6 @@ impl Pair {
         own.or_else(|| Self::of_listeners(tls))
     }
 
-    /// Reads the certificate and the matching key.
-    ///
-    /// # Errors
-    /// Returns an error that names the setting, the file and the remedy.
     pub(super) fn load(&self) -> Result<CertifiedKey, ConfigError> {
         let (setting, file) = &self.certificate;
         let chain = certificates(setting, file)?;

@@ -17,7 +17,6 @@ use crate::config::{
 };
 
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
-/// Node name used if the host name is unknown.
 const NODE_NAME: &str = "bellwether";
 /// Placeholder URL for validating a schema name.
 const SOME_URL: &str = "postgres://bellwether@localhost/bellwether";
@@ -60,7 +59,6 @@ impl Database {
         database
     }
 
-    /// Returns the configuration of the database; `None` if no URL is set.
     pub(super) fn config(&self) -> Result<Option<DatabaseConfig>, ConfigError> {
         let missing = |setting: &str, given: &str| {
             let sentence = format!("{setting}: missing, although {given} is given");

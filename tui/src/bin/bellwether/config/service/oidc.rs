@@ -40,7 +40,6 @@ impl Default for Oidc {
     }
 }
 
-/// Validates the URL of a provider; empty if sign-in is disabled.
 pub(super) fn issuer(value: &Value) -> Read<String> {
     let issuer = unit::text_or_empty(value)?;
     if !issuer.is_empty() {
@@ -65,10 +64,6 @@ pub(super) fn page(value: &Value) -> Read<String> {
 }
 
 impl Oidc {
-    /// Returns the configuration of sign-in; `None` if no provider is set.
-    ///
-    /// # Errors
-    /// Returns an error if the settings give no user a role.
     pub(super) fn config(
         &self,
         authorities: &Authorities,

@@ -30,7 +30,6 @@ pub(super) struct SmtpOAuth {
 }
 
 impl Smtp {
-    /// Returns the configuration of the mail server; `None` if no host is set.
     pub(super) fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
         let (host, from) = match (&self.host, &self.from) {
             (Some(host), Some(from)) => (host.clone(), from.clone()),

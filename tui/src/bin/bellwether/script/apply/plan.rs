@@ -11,7 +11,6 @@ use crate::{failure::Failure, script::document};
 
 const VERSION: u32 = 1;
 
-/// Documents and the stored state that they were compared with.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
@@ -115,7 +114,6 @@ impl Plan {
         planned.map(document).collect()
     }
 
-    /// Adds the expected etags to a request.
     pub(super) fn expect(&self, request: &mut Value) {
         for (at, planned) in self.documents.iter().enumerate() {
             let document = &mut request["documents"][at];

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Converts the file and adds its documents.
 pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure> {
     let mut fields = Fields::of("", file)?;
     if !fields.has("route") {

@@ -9,7 +9,6 @@ const TARGETS_MAX: usize = 20;
 const ROUNDS_MAX: i64 = 10;
 const WAIT_MAX_SECONDS: i64 = 86_400;
 const ACK_SECONDS: std::ops::RangeInclusive<i64> = 60..=604_800;
-/// Default pause in seconds between the last step and the next round.
 const PAUSE_SECONDS: i64 = 300;
 
 pub(super) struct Policy<'a> {

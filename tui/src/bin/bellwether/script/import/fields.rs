@@ -123,7 +123,6 @@ impl Fields {
             .collect()
     }
 
-    /// Reports all unread fields.
     pub(super) fn finish(self, imported: &mut Imported) {
         self.finish_with(imported, UNKNOWN);
     }

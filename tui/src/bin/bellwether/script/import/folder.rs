@@ -14,7 +14,6 @@ const FILES_MAX: usize = 20_000;
 const DEPTH_MAX: usize = 4;
 
 pub(super) struct File {
-    /// Path relative to the folder.
     pub(super) path: String,
     /// The parent folder's name; for a file at the top, its name without extension.
     pub(super) word: String,

@@ -13,7 +13,6 @@ use crate::{cli::script::Output, failure::Failure};
 
 /// Maximum length of a document's name, in characters; a number may be appended.
 const NAME_CHARACTERS_MAX: usize = 90;
-/// Limit on the documents in a call of `apply`.
 const DOCUMENTS_MAX: usize = 1_000;
 
 pub(super) struct Imported {
@@ -87,7 +86,6 @@ impl Imported {
         self.variable(path, words)
     }
 
-    /// Returns a reference to a variable that `apply` reads instead of a secret.
     pub(super) fn variable(&mut self, path: &str, words: &[&str]) -> Value {
         let base = secret_name(words);
         let mut name = base.clone();
@@ -106,7 +104,6 @@ impl Imported {
         self.left_out.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// Returns the documents, each preceded by its kind.
     #[cfg(test)]
     pub(super) fn documents(&self) -> Value {
         json!(self.documents)

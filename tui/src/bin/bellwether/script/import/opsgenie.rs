@@ -72,7 +72,6 @@ struct Known {
     schedules: BTreeMap<String, Vec<String>>,
 }
 
-/// Converts the files and adds their documents.
 pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
     let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
     for file in files {

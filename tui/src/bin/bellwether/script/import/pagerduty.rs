@@ -63,7 +63,6 @@ struct Known {
     timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,
 }
 
-/// Converts the files and adds their documents.
 pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
     let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
     for file in files {

@@ -55,7 +55,6 @@ pub(super) fn add_number(
     imported.note(path, &what);
 }
 
-/// The contacts that people became.
 #[derive(Default)]
 pub(super) struct People {
     contacts: BTreeMap<String, String>,

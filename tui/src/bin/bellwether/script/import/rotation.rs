@@ -17,7 +17,6 @@ const SLOTS_MAX: usize = 100;
 const CONTACTS_MAX: usize = 10;
 pub(super) const LAYERS_MAX: usize = 10;
 const INTERVAL_MAX: i64 = 1_000;
-/// A Monday at which recurring restrictions start.
 const MONDAY: Date = Date::constant(2000, 1, 3);
 const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
@@ -25,11 +24,9 @@ pub(super) struct Rotation {
     pub(super) path: String,
     pub(super) name: String,
     pub(super) start: Timestamp,
-    /// Length of a turn, in seconds.
     pub(super) turn_seconds: i64,
     /// Time from which the rotation applies; `None` if from the first hand-off.
     pub(super) from: Option<Timestamp>,
-    /// Time at which the rotation ends; `None` if never.
     pub(super) end: Option<Timestamp>,
     /// The contacts of each turn; an empty turn notifies no one.
     pub(super) slots: Vec<Vec<String>>,
@@ -37,7 +34,6 @@ pub(super) struct Rotation {
     pub(super) restrictions: Vec<Restriction>,
 }
 
-/// A daily or weekly span.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restriction {
     pub(super) weekday: Option<Weekday>,

@@ -64,7 +64,6 @@ fn changed(value: &Value) -> Value {
     }
 }
 
-/// Whether a path, or a parent of it, was reported as left out.
 fn is_reported(path: &str, left_out: &[String]) -> bool {
     left_out.iter().any(|reported| {
         let rest = path.strip_prefix(reported.as_str());

@@ -13,7 +13,6 @@ const VALUES_MAX: usize = 500;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Always,
-    /// Matches no alert.
     Never,
     Where(Clause),
 }

@@ -61,7 +61,6 @@ pub(super) struct Times<'a> {
     pub(super) muted: &'a [String],
 }
 
-/// Converts the named time intervals and adds their calendars.
 pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Intervals, Failure> {
     let mut named = BTreeMap::new();
     for list in ["time_intervals", "mute_time_intervals"] {
@@ -220,7 +219,6 @@ struct Days {
     weekdays: BTreeSet<usize>,
 }
 
-/// Converts a time interval to windows.
 fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Failure> {
     let spans = spans(one, imported)?;
     let Some(days) = days(one, imported)? else {
@@ -333,7 +331,6 @@ fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
 }
 
 impl Days {
-    /// Returns the first day and a recurrence rule for all days.
     fn rule(&self, years: Option<(i16, i16)>) -> Option<(Date, String)> {
         let numbers = |numbers: &BTreeSet<i8>| numbers.iter().map(ToString::to_string).collect();
         let weekdays = self.weekdays.iter().map(|day| WEEKDAYS[*day].1.to_owned());

@@ -39,7 +39,6 @@ pub(super) struct Destination {
     pub(super) send_resolved: bool,
 }
 
-/// Converts the receivers and adds their destinations.
 pub(super) fn read(
     fields: &mut Fields,
     global: &mut Fields,

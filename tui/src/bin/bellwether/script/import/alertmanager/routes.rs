@@ -44,7 +44,6 @@ struct Given<T> {
 }
 
 impl<T: Clone> Given<T> {
-    /// Wraps a default of Alertmanager.
     fn default(value: T) -> Self {
         Self {
             path: "route".to_owned(),
@@ -68,7 +67,6 @@ struct Route {
     routes: Vec<Self>,
 }
 
-/// Converts the routes and adds their triggers and rules.
 pub(super) fn read(
     fields: &mut Fields,
     receivers: &BTreeMap<String, Receiver>,
