@@ -29,7 +29,6 @@ fn told(entries: &[Value]) -> Vec<String> {
     entries.iter().map(text).collect()
 }
 
-/// Returns the entries that the command prints; it uses gRPC.
 fn exported(world: &World, arguments: &[&str]) -> Vec<Value> {
     let output = process::run(world.command(&[&["audit"], arguments].concat()));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

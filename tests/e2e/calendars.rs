@@ -19,9 +19,7 @@ const CALENDARS: &str = "/v1/notification/calendars";
 const RULES_PATH: &str = "/v1/notification/rules";
 const SILENCES: &str = "/v1/notification/silences";
 const PREVIEW: &str = "/v1/notification/calendars:preview";
-/// Number of recurrence rules to compare.
 const RULES: usize = 250;
-/// Number of days to compare.
 const DAYS: i64 = 900;
 
 fn calendar(name: &str, window: &Value) -> Value {

@@ -87,13 +87,11 @@ fn destinations(receiver: &Receiver, identity: &Identity) -> Vec<Value> {
     ]
 }
 
-/// Returns an intake mapping that verifies signatures.
 fn mapping() -> Value {
     json!({"name": "tool", "event": {"name": "{{name}}", "dimensions": {"host": "{{host}}"}},
         "signature": {"scheme": "HUB_SHA256", "secret": MAPPED}})
 }
 
-/// Collects the names of all fields with a value.
 fn fields(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {

@@ -18,7 +18,6 @@ use tokio::task::JoinSet;
 
 use crate::{journey, samples};
 
-/// Number of events in a burst, and in a request.
 const BURST: usize = 5_000;
 const BATCH: usize = 50;
 const SENDERS: usize = 4;

@@ -28,7 +28,6 @@ fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
     Some(told.unwrap_or_else(|error| panic!("{script}: {error}: {errors}")))
 }
 
-/// Creates a client for these dialects, and returns its key.
 fn sender(world: &World, name: &str, dialects: &[&str]) -> String {
     let mut command = world.command(&["client", "create", name, "--role", "ingest"]);
     for dialect in dialects {

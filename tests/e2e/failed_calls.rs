@@ -30,7 +30,6 @@ const ALL_CALLS: &str = "openat,read,pread64,write,pwrite64,fsync,fdatasync,ftru
 /// Calls that can need space.
 const WRITING_CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,?rename,renameat,\
     ?renameat2,?mkdir,mkdirat,copy_file_range";
-/// Calls that a signal can interrupt.
 const SLOW_CALLS: &str = "openat,read,pread64,write,pwrite64,fsync,fdatasync,ftruncate,\
     copy_file_range";
 /// Folders within the folder of a case, and files in each of them, on which calls fail.
@@ -60,7 +59,6 @@ const FILES: [&str; 20] = [
 const COUNTED: [&str; 5] = ["client", "destination", "occurrence", "rule", "trigger"];
 const DISK_MEBIBYTES: u32 = 64;
 
-/// An injected fault.
 enum Fault {
     Nothing,
     /// Fails these calls with this error, at the invocations that this strace expression selects.
@@ -69,13 +67,11 @@ enum Fault {
     Space(u64),
 }
 
-/// A data folder and its backup.
 struct Fixture {
     strace: PathBuf,
     folder: TempDir,
 }
 
-/// A command under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Start,
@@ -113,13 +109,11 @@ impl Fixture {
     }
 }
 
-/// The outcome of a command.
 struct Ended {
     is_success: bool,
     error: String,
     /// The maximum number of calls made by a thread.
     calls: usize,
-    /// The number of injected failures.
     failed: usize,
 }
 
@@ -402,7 +396,6 @@ async fn commands_tolerate_failing_system_calls_or_can_be_repeated() {
     judged.await.unwrap();
 }
 
-/// Sends an event, and returns whether it was accepted.
 async fn send(world: &World, host: &str) -> bool {
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
     let body = samples::events(&[event]);

@@ -30,7 +30,6 @@ fn rule(flapping: Value) -> Value {
     rule
 }
 
-/// Returns the message and thread of each request.
 fn received(receiver: &Receiver) -> Vec<(String, String)> {
     let all = receiver.received();
     let told = all.iter().map(Received::json);

@@ -78,7 +78,6 @@ fn told(printed: &str) -> Value {
     serde_json::from_str(line).expect("a line of JSON")
 }
 
-/// Returns the result of a client that completed the scenario.
 fn whole_journey() -> Value {
     json!({
         "test": "OUTCOME_DELIVERED",

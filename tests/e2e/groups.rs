@@ -110,7 +110,6 @@ async fn group_survives_a_kill_and_closes_as_one_thread() {
     is_closed_as_one(&rest, &receiver, id).await;
 }
 
-/// Acknowledges and closes a group of three.
 async fn is_closed_as_one(rest: &Rest, receiver: &Receiver, id: &str) {
     let path = format!("{GROUPS}/{id}:status");
     let refused = rest.post(&path, &json!({"status": "STATUS_OPEN"})).await;

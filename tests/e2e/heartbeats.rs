@@ -39,7 +39,6 @@ async fn expectations(rest: &Rest) -> Vec<Value> {
         .unwrap_or_default()
 }
 
-/// Returns the status of the event that the heartbeat opened.
 async fn status(rest: &Rest) -> Option<String> {
     let asked = json!({"query": {"filter": "name=\"backup missing\""}});
     let found = rest.post("/v1/events:search", &asked).await.ok();

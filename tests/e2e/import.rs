@@ -41,7 +41,6 @@ fn apply(world: &World, owner: &str, documents: &str, variables: &[&str]) -> Str
     out
 }
 
-/// Returns the variables named in a report.
 fn variables(report: &str) -> Vec<&str> {
     let lines = report.lines().map(str::trim);
     let names = lines.filter(|it| it.starts_with("BELLWETHER_SECRET_"));

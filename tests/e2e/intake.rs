@@ -14,7 +14,6 @@ fn event(host: &str, more: &Value) -> Value {
     event
 }
 
-/// Returns the number of occurrences.
 async fn stored(rest: &Rest) -> i64 {
     let found = rest.post("/v1/events:count", &json!({"query": {}})).await;
     let count = found.ok()["count"].as_i64();

@@ -214,7 +214,6 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// Returns a list of distinct entries.
     fn entries(&self, schema: &'d Value, count: u64) -> Value {
         let entry = self.sample(schema, 8).unwrap();
         let different = |at: u64| match &entry {

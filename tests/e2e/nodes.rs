@@ -57,7 +57,6 @@ fn three(database: &Database) -> Vec<World> {
     vec![first, second, third]
 }
 
-/// Returns the lines of `bellwether store status` about the nodes.
 fn nodes(world: &World) -> Vec<String> {
     let shown = process::run(store(&world.data_dir(), &["status"]));
     let shown = String::from_utf8(shown.stdout).unwrap();

@@ -284,7 +284,6 @@ impl Terminal {
         state.join("sign-ins.json")
     }
 
-    /// Returns the only stored sign-in.
     fn kept(&self) -> Value {
         let text = std::fs::read_to_string(self.file()).unwrap();
         let content: Value = serde_json::from_str(&text).unwrap();

@@ -86,7 +86,6 @@ async fn send(rest: &Rest, status: &str) {
     rest.post("/v1/data-receiver/events", &body).await.ok();
 }
 
-/// Returns the contacts of the messages, in order.
 fn to(receiver: &Receiver) -> Vec<String> {
     let all = receiver.received().into_iter();
     all.map(|it| it.json()["to"].as_str().unwrap_or_default().to_owned())

@@ -82,7 +82,6 @@ impl Machine {
         Service::start(self.command(container, node), &self.path("log"))
     }
 
-    /// Runs a command in a container, and returns its output.
     fn run(&self, container: &Container, node: &str, arguments: &[&str]) -> String {
         let container = Container {
             arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),

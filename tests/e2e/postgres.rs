@@ -38,7 +38,6 @@ use crate::{
 
 /// Concurrent senders, with one event in flight each.
 const SENDERS: usize = 8;
-/// Number of accepted events before something is killed.
 pub(crate) const ANSWERED: usize = 150;
 
 pub(crate) struct Database {

@@ -76,7 +76,6 @@ fn whole(value: &Value, characters_max: usize) {
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// Returns the text without escapes.
 fn plain(text: &str) -> String {
     text.replace(['\u{2060}', '\\'], "")
 }

@@ -7,11 +7,9 @@ use http::Method;
 use tonic::{Code, client::Grpc, codegen::http::uri::PathAndQuery};
 use tonic_prost::ProstCodec;
 
-/// Timeout for a response that must arrive.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Time to wait for an error of a call that was accepted and has not ended.
 const LET_IN: Duration = Duration::from_millis(300);
-/// Invalid keys.
 const WORTHLESS: [&str; 4] = ["none", "wrong", "revoked", "ended"];
 const ROLES: [&str; 5] = ["ingest", "viewer", "operator", "editor", "admin"];
 

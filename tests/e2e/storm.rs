@@ -48,7 +48,6 @@ const DESTINATIONS: [(&str, u16); 13] = [
     ("warehouse-of-incidents", 503),
 ];
 
-/// Returns the number of events.
 fn wanted() -> usize {
     #[expect(
         clippy::disallowed_methods,
@@ -186,7 +185,6 @@ fn event(number: usize) -> Value {
     event
 }
 
-/// Formats a number as on the screen.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

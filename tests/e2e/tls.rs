@@ -74,7 +74,6 @@ impl Secured {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Returns the certificate of a listener.
     async fn shown(&self, part: &str) -> Vec<u8> {
         let address = self.address(part);
         let connected = self.authority.connect(address, &["h2"], None).await;

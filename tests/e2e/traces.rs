@@ -71,7 +71,6 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), digits)
 }
 
-/// Returns an attribute of a span as text.
 fn said(span: &Span, key: &str) -> String {
     let found = span.attributes.iter().find(|it| it.key == key);
     match found.and_then(|it| it.value.clone()?.value) {

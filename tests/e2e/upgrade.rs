@@ -21,7 +21,6 @@ const LOOKER: &str = "bw_OfwfIcLObaA-AqTwZGOW4ys0ufKnyzVy5yaS-OblM5A";
 const SIGNING: &str = "whsec_a2VwdC1zaWduaW5nLXNlY3JldC1rZXB0LXNlY3JldA==";
 const MASK: &str = "********";
 
-/// Unpacks the data folder of a release.
 pub(crate) fn unpack(release: &str, data_dir: &Path) {
     let archive = tree::root().join(format!("tests/fixtures/data-{release}.tgz"));
     let folder = data_dir.parent().expect("the data folder lies in one");

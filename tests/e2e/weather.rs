@@ -27,7 +27,6 @@ const LEAVING: Duration = Duration::from_millis(100);
 /// Tolerance for a busy machine. The promised times are checked with a release build; other builds
 /// get this much time instead.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Keys pressed to measure their latency.
 const KEYS: usize = 40;
 
 fn console(world: &World, proxy: &Proxy) -> Terminal {

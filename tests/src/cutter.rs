@@ -50,7 +50,6 @@ impl Fate {
     }
 }
 
-/// Maximum size of a piece.
 const PIECE_BYTES_MAX: usize = 700;
 
 /// A proxy for connections; it stops when it is dropped.
@@ -167,7 +166,6 @@ async fn pass(
     }
 }
 
-/// Returns a random number below `end`.
 fn below(end: usize) -> usize {
     let end = u64::try_from(end).unwrap();
     usize::try_from(RandomState::new().hash_one(0) % end).unwrap()

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 /// Long enough for a busy machine; only failing tests wait this long.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Polls until there is a value, and returns it.

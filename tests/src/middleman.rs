@@ -62,7 +62,6 @@ pub struct Middleman {
 struct Shared {
     target: Mutex<String>,
     changes: Mutex<BTreeMap<String, Change>>,
-    /// Tasks that transform responses.
     makers: Mutex<JoinSet<()>>,
 }
 
@@ -210,7 +209,6 @@ fn streamed(pieces: mpsc::Receiver<Result<Frame<Bytes>, Failed>>) -> Body {
     BodyExt::boxed(StreamBody::new(ReceiverStream::new(pieces)))
 }
 
-/// Returns an endless response.
 fn without_end(first: Bytes, again: Bytes) -> Result<Response<Body>, Failed> {
     let pieces = std::iter::once(first).chain(std::iter::repeat(again));
     let stream = tokio_stream::iter(pieces).map(|piece| Ok(Frame::data(piece)));

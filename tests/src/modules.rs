@@ -253,7 +253,6 @@ fn without_tests(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the modules compiled only for tests.
 fn tests_of(path: &[String], code: &str) -> Vec<Path> {
     let mut tests = Vec::new();
     for declared in code.split("#[cfg(test)]\n").skip(1) {

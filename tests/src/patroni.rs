@@ -43,7 +43,6 @@ struct Member {
     folder: PathBuf,
     port: u16,
     api_port: u16,
-    /// The proxy to etcd.
     way: Proxy,
     running: Option<(Child, ChildStdin)>,
 }

@@ -24,7 +24,6 @@ const READY_TIME_MAX: Duration = Duration::from_secs(120);
 /// Folder of the distribution's servers, one subfolder per version.
 const FOLDERS: &str = "/usr/lib/postgresql";
 
-/// The distribution's `PgBouncer`.
 const POOLER: &str = "/usr/sbin/pgbouncer";
 
 /// Runs the server until a line with the shutdown signal arrives or the parent is killed.

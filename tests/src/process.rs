@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::eventually::eventually_blocking;
 
-/// Timeout for a service's ready line.
 const START_MAX: Duration = Duration::from_secs(30);
 
 /// Returns the binary: that of `BELLWETHER_TEST_BINARY`, else built on first use with the profile

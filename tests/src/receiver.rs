@@ -24,7 +24,6 @@ use crate::eventually::eventually;
 
 type Body = UnsyncBoxBody<Bytes, &'static str>;
 
-/// A chunk of an oversized body.
 const CHUNK: Bytes = Bytes::from_static(&[b'x'; 64 * 1024]);
 
 /// A request as received.

@@ -120,7 +120,6 @@ async fn converse(stream: TcpStream, mails: &Mutex<Vec<Mail>>) -> std::io::Resul
     Ok(())
 }
 
-/// Returns the text between `<` and `>`.
 fn address(line: &str) -> String {
     let inside = line
         .split_once('<')

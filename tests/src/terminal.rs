@@ -12,7 +12,6 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 
 use crate::{eventually::eventually_blocking, process};
 
-/// The master side of the pseudo-terminal.
 type Pty = Box<dyn MasterPty + Send>;
 
 /// A pseudo-terminal that runs the console.
@@ -57,7 +56,6 @@ fn screen_of((columns, rows): (u16, u16)) -> vt100::Parser {
     vt100::Parser::new(rows, columns, 0)
 }
 
-/// Starts the binary in a terminal of this size.
 fn spawn(
     size: (u16, u16),
     home: &Path,

@@ -179,7 +179,6 @@ async fn over_rest(
     })
 }
 
-/// The `google.api.http` option of a method.
 struct Operation {
     method: Method,
     template: String,

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 const DESTINATIONS: &str = "/v1/notification/destinations";
 const CANARY: &str = "canary-bound-5e1f";
-/// The token of a stored OAuth 2 grant.
 const TOKEN: &str = "canary-token-77ab";
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 const MASK: &str = "********";

@@ -16,7 +16,6 @@ fn long_message() -> String {
     "\u{fc}".repeat(20_000) + &"x".repeat(25_000)
 }
 
-/// Returns an event of the maximum size.
 fn big_event() -> Value {
     let many: serde_json::Map<_, _> = (0..60)
         .map(|at| (format!("dimension-{at}"), Value::from("\"x\n".repeat(300))))

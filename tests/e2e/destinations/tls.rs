@@ -49,7 +49,6 @@ async fn webhook(tls: ServerConfig) -> (StandIn, Value) {
     (receiver, kind)
 }
 
-/// Returns invalid certificates, and the expected errors.
 fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 4] {
     [
         (
@@ -128,7 +127,6 @@ async fn client_certificate_is_presented_and_its_key_stays_private() {
     assert_eq!(auth["privateKey"], "********");
 }
 
-/// Returns a webhook with a client certificate.
 fn showing(kind: &Value, (certificate, key): &(String, String)) -> Value {
     let mut kind = kind.clone();
     let mtls = json!({"certificate": certificate, "privateKey": key});

@@ -28,7 +28,6 @@ async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     }
 }
 
-/// Returns the time this many seconds from now.
 fn at(seconds: i64) -> String {
     let now = Timestamp::now().as_millisecond();
     Timestamp::from_millisecond(now + seconds * 1_000)

@@ -25,10 +25,8 @@ struct Way {
     dialect: &'static str,
     path: &'static str,
     content_type: &'static str,
-    /// Name of the resulting events.
     name: &'static str,
     body: fn(host: &str, key: &str) -> Value,
-    /// JSON that is not a valid event.
     wrong: &'static str,
     /// A status on which the sender retries.
     later: u16,

@@ -54,7 +54,6 @@ impl Stage {
         fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    /// Writes an alerting rule that fires, or one that does not.
     fn rule(&self, fires: bool) {
         let most = if fires { 90 } else { 99 };
         self.write(
@@ -332,7 +331,6 @@ impl Replica {
         );
     }
 
-    /// Resolves the alert, and waits until Prometheus reports it.
     async fn end(&self) {
         self.rule(false);
         signal("-HUP", self.running.as_ref().unwrap().id());

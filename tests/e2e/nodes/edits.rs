@@ -22,7 +22,6 @@ use crate::{journey, lives, postgres::Database, samples};
 const EDITS: usize = 60;
 /// Time limit for changes to become visible, on a busy machine.
 const SEEN_WITHIN: Duration = Duration::from_secs(20);
-/// Senders per node.
 const SENDERS: usize = 2;
 
 fn edits() -> usize {

@@ -31,7 +31,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const LATE_MAX: Duration = Duration::from_secs(35);
 /// Time without a message after which none is expected.
 const QUIET: Duration = Duration::from_secs(5);
-/// Contacts, each the target of a step.
 const PEOPLE: [&str; 5] = ["ana", "ben", "cleo", "dora", "emil"];
 
 async fn at_leader(worlds: &[World]) -> usize {

@@ -71,7 +71,6 @@ fn host(number: usize) -> String {
     format!("h{number}-d{:02}", number % DESTINATIONS)
 }
 
-/// Sends events and returns whether the node accepted them.
 async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     let event = |number: usize| {
         let host = host(number);
@@ -250,7 +249,6 @@ impl Sending {
         Self { tasks, stop }
     }
 
-    /// Stops the senders, and returns the accepted events.
     async fn end(self) -> BTreeSet<Told> {
         self.stop.send_replace(true);
         self.tasks.join_all().await.into_iter().flatten().collect()

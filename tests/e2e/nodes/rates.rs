@@ -21,9 +21,7 @@ use crate::{journey, postgres::Database, samples};
 
 const IN_FLIGHT: usize = 2;
 const PER_MINUTE: usize = 20;
-/// Response time of the receiver.
 const TAKES: Duration = Duration::from_millis(150);
-/// Accuracy of arrival times.
 const MARGIN: Duration = Duration::from_millis(50);
 /// Time limit: one minute each under the limits of the old and the new owner, with tolerance for a
 /// busy machine.

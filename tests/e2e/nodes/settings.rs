@@ -33,7 +33,6 @@ async fn settings(rest: &Rest) -> Value {
     rest.get(SETTINGS).await.ok()["settings"].clone()
 }
 
-/// Returns the status of a node's event about its settings file.
 async fn said(rest: &Rest) -> Option<String> {
     let query = json!({"query": {}});
     let found = rest.post("/v1/events:search", &query).await.ok();

@@ -25,9 +25,7 @@ struct Browser {
 
 struct Answer {
     status: u16,
-    /// The target of the redirect, if any.
     next: Option<String>,
-    /// The cookies to set.
     set: Vec<String>,
     body: String,
 }
@@ -65,7 +63,6 @@ impl Browser {
         panic!("it is sent from place to place without an end");
     }
 
-    /// Makes a request without following redirects.
     async fn step(&mut self, method: Method, address: &str, form: &str, site: &str) -> Answer {
         let uri: http::Uri = address.replacen(PAGE, &self.gateway, 1).parse().unwrap();
         let host = uri.authority().unwrap().to_string();
@@ -214,7 +211,6 @@ async fn browser_completes_only_sign_ins_it_started() {
     assert!(told.contains("does not answer"), "{told}");
 }
 
-/// Starts a service with sign-in at its page.
 fn at_page(provider: &Provider) -> World {
     let settings = settings(&provider.issuer);
     World::with_settings(&format!("{settings}page = {PAGE:?}\n"))
@@ -361,7 +357,6 @@ async fn sign_in_cookies_are_http_only_and_redirects_stay_local() {
     }
 }
 
-/// Asserts that the session cookie is not accepted by REST.
 async fn is_no_key(rest: &Rest, token: &str) {
     let stranger = rest.with_key(None);
     let cookie = format!("bellwether={token}");

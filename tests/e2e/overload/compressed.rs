@@ -34,7 +34,6 @@ pub(super) fn packed(byte: u8, bytes: usize) -> Vec<u8> {
     packing.finish().unwrap()
 }
 
-/// Returns a gRPC message with the compressed flag.
 pub(super) fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
     [&[1], &length[..], message].concat()

@@ -18,7 +18,6 @@ use super::{EVENTS, attack::hostile_times, peak_mib};
 const CALLS: usize = 64;
 const CLAUSES: usize = 400;
 const BODY_BYTES: usize = 30_000;
-/// Rounds of other clients during the calls.
 const ROUNDS: usize = 15;
 /// Time limits for other clients on a busy machine, in a debug build; `just bench` has the figures
 /// of a release.
@@ -151,7 +150,6 @@ fn scanned_ticks(world: &World) -> u64 {
     ticks.sum()
 }
 
-/// Measures the time until the scan threads are idle.
 async fn until_rest(world: &World) -> Duration {
     let start = Instant::now();
     let mut pace = interval(Duration::from_millis(200));

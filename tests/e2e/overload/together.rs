@@ -24,7 +24,6 @@ use crate::samples;
 /// Rounds of the regular client, and the limit of the 99th percentile of its calls.
 const ROUNDS: usize = 150;
 const P99_MAX: Duration = Duration::from_secs(20);
-/// Interval of repeated attempts.
 const PACE: Duration = Duration::from_millis(50);
 const UNFOLDED: usize = 128 * 1024 * 1024;
 

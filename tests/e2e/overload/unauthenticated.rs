@@ -91,9 +91,7 @@ pub(super) fn grpc_call<'a>(path: &'a str, key: Option<&'a str>) -> Vec<(&'a str
     headers
 }
 
-/// Limit on the calls in flight per connection.
 pub(super) const PER_CONNECTION: usize = 250;
-/// An empty message.
 pub(super) const EMPTY: &[u8] = &[0; 5];
 
 #[tokio::test]

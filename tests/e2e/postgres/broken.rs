@@ -33,7 +33,6 @@ impl Dump {
         Self(dump.spawn().unwrap())
     }
 
-    /// Whether the dump is still running.
     fn is_under_way(server: &Postgres) -> bool {
         let text = "SELECT count(*) FROM pg_stat_activity \
                     WHERE application_name = 'pg_dump' AND xact_start IS NOT NULL";

@@ -225,7 +225,6 @@ fn builtin(now: &StandIn, channel: &StandIn, hook: &StandIn) -> [(&'static str, 
     ]
 }
 
-/// A service with a rule for each receiver.
 struct Stage {
     world: World,
     receivers: Vec<(&'static str, StandIn, Board)>,

@@ -11,7 +11,6 @@ use tonic::Code;
 use super::{event, send, stored, with};
 
 const MASK: &str = "********";
-/// Stored size of a response's body.
 const KEPT_BYTES: usize = 16 * 1024;
 
 pub(super) const KINDS: [&str; 3] = ["trigger", "destination", "rule"];

@@ -33,14 +33,12 @@ enum Step {
     Rule(Value),
     /// Like [`Step::Rule`], and also notifies of open events.
     RuleForOpen(Value),
-    /// Adds or removes the rule's destination.
     Destination(bool),
     Annotate,
     Trigger(Value),
     /// Like [`Step::Trigger`], and also notifies of open events.
     TriggerForOpen(Value),
     DeleteRule,
-    /// Deletes the trigger, and removes it from the rule.
     DeleteTrigger,
 }
 

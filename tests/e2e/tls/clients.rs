@@ -32,7 +32,6 @@ impl Secured {
         }
     }
 
-    /// Returns the REST status for a client certificate.
     async fn rest_status(&self, identity: Option<&Identity>, headers: &str) -> u16 {
         let address = self.address("rest");
         let connected = self.authority.connect(address, &["http/1.1"], identity);
@@ -47,7 +46,6 @@ impl Secured {
         answer.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// Returns the gRPC identity for a client certificate.
     async fn grpc_name(
         &self,
         identity: Option<&Identity>,

@@ -7,7 +7,6 @@ use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use super::Secured;
 
-/// Connections of each kind.
 const MANY: usize = 300;
 /// Requests of the regular client, and the limit of their 99th percentile.
 const HONEST: usize = 100;

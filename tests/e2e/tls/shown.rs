@@ -14,7 +14,6 @@ use bellwether_tests::{
 use super::Secured;
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// Settings of a service that requires client certificates.
 const ASKING: &str = "tls_client_ca = \"$/ca.crt\"\n";
 
 fn keep(identity: &Identity, folder: &Path, name: &str) -> [String; 2] {

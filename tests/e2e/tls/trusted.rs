@@ -30,7 +30,6 @@ fn start(arguments: &[&str]) -> Option<(World, TempDir)> {
     Some((World::with_settings(&settings), files))
 }
 
-/// Returns the exit code of a command, and its standard error.
 fn said(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(world.command(arguments));
     let errors = String::from_utf8(output.stderr).unwrap();

@@ -101,7 +101,6 @@ impl Guide {
         self.home.path().join(".local/share/bellwether")
     }
 
-    /// Quits, and returns the pages.
     pub(super) fn leave(mut self) -> Vec<Page> {
         self.console.press("q");
         assert!(self.console.ended().success());

@@ -129,7 +129,6 @@ fn steady(text: &str) -> String {
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
-/// Masks the varying parts of a line.
 fn masked(line: &str) -> String {
     let line = line.trim_end();
     if let Some((before, _)) = line.split_once("date: ") {
@@ -221,7 +220,6 @@ fn fractions(line: &str) -> String {
     format!("{before}T{TIME}{}", fractions(rest))
 }
 
-/// Replaces a number between two texts.
 fn numbered(line: &str, before: &str, after: &str, shown: &str) -> String {
     let found = line.split_once(before).and_then(|(head, tail)| {
         let rest = tail.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.');

@@ -503,7 +503,6 @@ impl Conversation<'_> {
     }
 }
 
-/// Returns the text between `<` and `>`.
 fn address(line: &str) -> String {
     let inside = line
         .split_once('<')

@@ -73,7 +73,6 @@ impl Answer {
         Self::new(status, body, Judgement::Aside)
     }
 
-    /// Returns whether the message was accepted.
     pub(super) fn is_taken(&self) -> bool {
         matches!(self.judgement, Judgement::Taken)
     }
