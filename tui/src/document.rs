@@ -36,7 +36,6 @@ pub(crate) enum Link {
     List(Route, String),
     Line(Route, usize),
     Heading(Route, String),
-    /// Opens a screen and performs an action there.
     Act(Route, Action),
     /// Opens the prompt for an override of a shift, from start to end in milliseconds since 1970.
     Shift(i64, i64),

@@ -143,7 +143,6 @@ pub struct UnknownScreen(String);
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time to wait for news in [`Headless::breathe`].
 const BREATH: Duration = Duration::from_millis(2);
 
 /// A complete console in memory, for tests, documentation and pipes. It connects to a service,

@@ -15,7 +15,7 @@ pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
 pub(crate) const BULK_UNDO_STEP: usize = 500;
 pub(crate) const HELD_AUDIT: usize = 200;
-/// Maximum number of calls for reading them.
+/// Limit on the calls for reading them.
 pub(crate) const AUDIT_CALLS: usize = 20;
 pub(crate) const UPDATE_CALLS: usize = 30;
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
@@ -78,7 +78,6 @@ pub(crate) const OLD_MS: i64 = 15_000;
 /// Minimum pause between two refreshes of the charts, as a multiple of the last one's duration.
 pub(crate) const COUNTED_PAUSE: i64 = 10;
 pub(crate) const CYCLE_MS: i64 = 20_000;
-/// Delay between news and the refresh of counts.
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Minimum columns for a form with the service's result beside it.
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
@@ -104,7 +103,6 @@ pub(crate) const PALETTE_EVENTS: usize = 200;
 pub(crate) const EVENT_ID_BYTES: usize = 28;
 pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
-/// Time limit for the next key of a sequence.
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
 /// Rows and lines printed at first in plain mode.
 pub(crate) const TOLD_ROWS: usize = 20;
@@ -115,7 +113,6 @@ pub(crate) const ANNOUNCE: Duration = Duration::from_millis(500);
 pub(crate) const PROGRESS_MS: i64 = 2_000;
 /// Time after which the console shows that it is waiting for a response.
 pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
-/// Bytes of a colour reported by a terminal.
 pub(crate) const COLOUR_BYTES: usize = 32;
 pub(crate) const KEYS_AHEAD: usize = 8;
 pub(crate) const PASTE_PAUSE: Duration = Duration::from_millis(500);

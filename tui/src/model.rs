@@ -269,7 +269,6 @@ impl Model {
         rest.next()?.link
     }
 
-    /// Whether the cursor stops only at links.
     pub(crate) fn is_on_links(&self) -> bool {
         self.page.route == Route::OnCall || self.shows_wall()
     }
@@ -300,7 +299,6 @@ impl Model {
         1 + u16::from(tabs::has_line(self)) + banner + self.line_above()
     }
 
-    /// Returns the start of the header, before the breadcrumbs.
     pub(crate) fn head_parts(&self) -> Vec<(Token, String)> {
         let mut parts = vec![(Token::Bar, format!(" {HOME}"))];
         if let Some(context) = &self.context {
@@ -442,7 +440,6 @@ impl Model {
         self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
     }
 
-    /// Whether the screen shows a countdown or an elapsed time.
     pub(crate) fn counts_seconds(&self) -> bool {
         let running = match &self.page.content {
             Content::Report(report) => report.found.waiting.is_some(),

@@ -63,7 +63,6 @@ impl Theme {
     }
 }
 
-/// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Token {
     #[default]

@@ -77,7 +77,6 @@ pub(crate) fn message<A: Message + Default>(answer: Answer) -> Result<A, Failure
     A::decode(&*answer?).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }
 
-/// Converts a response of the method to canonical JSON.
 pub(crate) fn document(method: &str, answer: Answer) -> Result<Value, Failure> {
     let name = format!("bellwether.v1.{method}Response");
     let text = json::wire_to_json(&name, &answer?).map_err(|error| unfit(&error))?;

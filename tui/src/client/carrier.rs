@@ -72,7 +72,6 @@ impl Reach {
         self.call(&format!("{service}/{method}"), wire).await
     }
 
-    /// Makes a call by name: request and response are JSON.
     pub(crate) async fn ask_json(
         &mut self,
         service: &str,
@@ -145,7 +144,6 @@ impl Reach {
     }
 }
 
-/// Whether a field equals another or is nested in it.
 fn is_within(field: &str, other: &str) -> bool {
     let below = field.strip_prefix(other);
     below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))

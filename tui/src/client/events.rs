@@ -139,7 +139,6 @@ pub(crate) fn explain(id: &str) -> Call {
     Call::of(QUERIES, &request)
 }
 
-/// Converts a change to an item without an occurrence id.
 fn changed(change: &StatusChange) -> v1::StatusItem {
     let mut item = v1::StatusItem::default();
     match change {

@@ -20,7 +20,6 @@ const CUT_OFF: [&str; 5] = [
     "operation was canceled",
 ];
 
-/// Message for an unencrypted connection to a TLS server.
 const SECURED: &str = "the server at that address does not speak unencrypted gRPC; for a service with a \
                        certificate use `https://`";
 
@@ -141,7 +140,6 @@ fn is_cut_off(error: &(dyn Error + 'static)) -> bool {
     CUT_OFF.iter().any(|it| text.starts_with(it))
 }
 
-/// Converts the errors of a malformed request, by field.
 pub(crate) fn unfit(error: &json::Error) -> Failure {
     let message = error.to_string();
     let fields = match &error {

@@ -18,7 +18,6 @@ pub(crate) struct Keys {
 #[derive(Default)]
 struct CurrentKey {
     key: Option<MetadataValue<Ascii>>,
-    /// Number of key changes so far.
     changes: u64,
 }
 

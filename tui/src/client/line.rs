@@ -131,7 +131,6 @@ impl AsyncWrite for Listened {
     }
 }
 
-/// Whether a key was pressed recently.
 pub(super) fn is_attended(attended: &mut Receiver<Instant>) -> bool {
     attended.borrow_and_update().elapsed() < limits::ATTENDED
 }

@@ -104,7 +104,6 @@ struct Supervisor {
     /// Time of the last key press; `None` for a service in this process.
     attended: Option<Receiver<Instant>>,
     watched: Option<Watched>,
-    /// Number of key changes when the stream began.
     followed_with: u64,
 }
 

@@ -184,7 +184,6 @@ fn next(page: &Value, is_search: bool) -> String {
     }
 }
 
-/// Appends rows and returns their total number.
 fn add(whole: &mut Value, name: &str, rows: Value) -> usize {
     let Value::Array(mut rows) = rows else {
         // Canonical JSON omits empty lists.

@@ -35,7 +35,6 @@ pub(crate) enum StatusChange {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EventFilter {
     pub(crate) clause: Option<v1::Clause>,
-    /// Whether closed occurrences are excluded.
     pub(crate) open_only: bool,
     pub(crate) order: EventOrder,
 }

@@ -17,7 +17,6 @@ pub(crate) enum Taken {
     },
 }
 
-/// A note, identified by its occurrence and its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) occurrence_id: String,

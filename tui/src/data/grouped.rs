@@ -14,7 +14,6 @@ pub(crate) struct GroupRow {
     pub(crate) last_seen_ms: Option<i64>,
 }
 
-/// Shown for occurrences without the field.
 const NONE: &str = "(none)";
 /// One more than the number of the worst severity.
 const SEVERITIES: usize = Severity::Critical as usize + 1;

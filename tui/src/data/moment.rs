@@ -45,7 +45,6 @@ pub(crate) fn number(double: f64) -> Option<Number> {
     Number::from_f64(double)
 }
 
-/// Returns the requested occurrence of an event.
 pub(crate) fn occurrence(event: &v1::Event) -> Option<&v1::Occurrence> {
     event.occurrences.first()
 }

@@ -197,7 +197,6 @@ impl ActionPlace {
 }
 
 impl Action {
-    /// Returns the name in a configuration file.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Go(kind) => format!("go_{}", kind.plural()),

@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 /// Lower-case letters of a layout, and the Latin letters on the same keys.
 const LAYOUTS: [(&str, &str); 3] = [
-    // ЙЦУКЕН, with the letters that replace some of its own in Ukrainian and Belarusian.
+    // ЙЦУКЕН, and the Ukrainian and Belarusian letters on the same keys.
     (
         "йцукенгшщзхъфывапролджэячсмитьбюё",
         "qwertyuiop[]asdfghjkl;'zxcvbnm,.`",

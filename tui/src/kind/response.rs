@@ -84,7 +84,6 @@ pub(crate) fn what(response: &Object) -> &str {
     }
 }
 
-/// Returns the state as a word; unanswered is bad.
 pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     match response.text("state") {
         "ACTIVE" if response.flag("unanswered") => (Token::Bad, "unanswered"),

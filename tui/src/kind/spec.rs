@@ -33,7 +33,6 @@ pub(crate) struct KindSpec {
     pub(crate) fields: &'static [FieldSpec],
     pub(crate) document: Option<fn(&mut Document, &dyn Around, &Object)>,
     pub(crate) empty: &'static str,
-    /// Other kinds shown on its pages.
     pub(crate) beside: &'static [Kind],
 }
 
@@ -47,7 +46,6 @@ pub(crate) trait Around {
     fn moment_in_full(&self, ms: i64) -> String;
     fn age(&self, ms: i64) -> Option<String>;
     fn since(&self, ms: i64) -> String;
-    /// Returns the dimension shown in the column [`HOST`].
     fn host_field(&self) -> &str;
     /// Draws the deliveries to a destination in the last hour as bars.
     fn last_hour(&self, destination: &str) -> String;
@@ -70,7 +68,6 @@ pub(crate) struct Head {
     /// Columns with the highest rank are omitted first; 0 is never omitted.
     pub(crate) rank: u8,
     pub(crate) right: bool,
-    /// Whether it sorts in descending order first.
     pub(crate) falls: bool,
     pub(crate) presence: Presence,
 }

@@ -63,7 +63,6 @@ fn every_form_field_exists_in_its_message() {
 
 /// `google.api.FieldBehavior.OUTPUT_ONLY`.
 const OUTPUT_ONLY: i32 = 3;
-/// Messages that a single field of a form edits as a whole.
 const WHOLE: [&str; 1] = [".bellwether.v1.Clause"];
 const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
     (

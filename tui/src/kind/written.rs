@@ -36,10 +36,6 @@ impl Written {
         all.map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Parses lines.
-    ///
-    /// # Errors
-    /// Returns the first invalid line, and the expected form.
     pub(crate) fn read(self, text: &str) -> Result<Value, String> {
         let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
         let read = match self {

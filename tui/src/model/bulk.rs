@@ -30,7 +30,6 @@ pub(crate) enum Stage {
     Running,
     /// Stopping after the current batch.
     Stopping,
-    /// A call failed with this error; the change can be resumed.
     Failed(String),
 }
 
@@ -44,7 +43,6 @@ pub(crate) enum Work {
 pub(crate) struct Bulk {
     pub(crate) work: Work,
     pub(crate) stage: Stage,
-    /// The tally of the dry run.
     pub(crate) counted: BulkTally,
     pub(crate) done: BulkTally,
     /// Number of messages to be sent, by destination, and whether the numbers are lower bounds; an

@@ -61,7 +61,6 @@ pub(crate) struct EventWindow {
     /// Distinguishes the rows of this query from those of previous ones.
     pub(crate) generation: Ticket,
     pub(crate) resume_token: String,
-    /// Token of the next page; empty at the end.
     pub(crate) next: String,
     pub(crate) total: Option<i32>,
     pub(crate) loaded: bool,

@@ -57,7 +57,6 @@ pub(crate) struct Form {
     pub(crate) waiting: Option<Ticket>,
     /// The validation in flight, and the version validated.
     pub(crate) checking: Option<(Ticket, u64)>,
-    /// Whether the service accepted this version.
     pub(crate) checked: bool,
 }
 

@@ -131,7 +131,6 @@ impl List {
         self.anchor.hold(now_ms);
     }
 
-    /// Moves the cursor back to the row last seen under it.
     pub(crate) fn select_seen(&mut self, rows: &dyn Rows, now_ms: i64) {
         let seen = self.anchor.seen(now_ms).map(str::to_owned);
         let seen = seen.and_then(|id| Some((rows.position(&id)?, id)));

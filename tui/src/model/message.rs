@@ -13,7 +13,6 @@ use crate::{
 pub(crate) enum Msg {
     Key(KeyEvent),
     Mouse(MouseEvent),
-    /// Perform an action, regardless of its key.
     Act(Action),
     Find(PaletteTarget),
     /// Select rows of the list by id: one is selected, several are marked. `true` keeps existing

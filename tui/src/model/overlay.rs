@@ -42,7 +42,6 @@ impl Overlay {
 pub(crate) struct Confirm {
     pub(crate) title: String,
     pub(crate) lines: Vec<(Token, String)>,
-    /// Label of the Yes button, such as `Delete`.
     pub(crate) verb: &'static str,
     pub(crate) yes: bool,
     pub(crate) top: usize,
@@ -54,7 +53,6 @@ pub(crate) struct Clash {
     pub(crate) mine: Object,
     pub(crate) theirs: Object,
     pub(crate) etag: String,
-    /// The differences of both versions from the original.
     pub(crate) lines: Vec<(Token, String)>,
     pub(crate) choice: ClashChoice,
     pub(crate) top: usize,
@@ -166,7 +164,6 @@ pub(crate) enum PromptPurpose {
     /// A note on these occurrences, or on all that match the list's filter.
     Annotate(Vec<String>),
     AnnotateAll,
-    /// The assignee of the marked, selected or shown events.
     Assign,
     Override(String),
     Forget(String),

@@ -71,7 +71,6 @@ pub(crate) enum Content {
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) title: String,
-    /// The request, repeated on demand.
     pub(crate) inquiry: Inquiry,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,

@@ -25,7 +25,6 @@ pub(crate) enum ReplyPurpose {
     Events {
         more: bool,
     },
-    /// The number of events of a list's query.
     EventTotal {
         generation: Ticket,
     },
@@ -47,7 +46,6 @@ pub(crate) enum ReplyPurpose {
     Shifts,
     Report(Box<Inquired>),
     FormTest,
-    /// The rendered request of a test, to be confirmed.
     TestQuestion(Box<TestQuestion>),
     Silence,
     Check,

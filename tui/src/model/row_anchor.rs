@@ -55,7 +55,6 @@ impl RowAnchor {
         self.until_ms.is_some()
     }
 
-    /// Returns when the cursor returns to the first row.
     pub(crate) fn wake_at_ms(&self) -> Option<i64> {
         self.until_ms.filter(|_| self.returns)
     }

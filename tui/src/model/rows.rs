@@ -210,7 +210,6 @@ fn named(kind: Kind) -> Vec<String> {
     paths.chain(own).chain(held).collect()
 }
 
-/// Returns the values of a field that is not a column.
 fn values(object: &Object, field: &str) -> Vec<String> {
     let spec = kind::spec(object.kind);
     if field == "held" && object.kind == Kind::Pending {

@@ -21,7 +21,6 @@ pub(crate) struct SilenceChoice {
     pub(crate) scopes: Vec<SilenceScope>,
     pub(crate) cursor: usize,
     pub(crate) length: usize,
-    /// A custom end while it is typed.
     pub(crate) other: Option<TextField>,
     /// The end that was selected before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,
@@ -86,7 +85,6 @@ impl SilenceScope {
         lines
     }
 
-    /// Whether it must be confirmed again.
     pub(crate) fn is_broad(&self) -> bool {
         let found = self.found.as_ref().and_then(|it| it.as_ref().ok());
         found.is_some_and(|it| it.too_broad || it.covered_count.unwrap_or_default() > BROAD)

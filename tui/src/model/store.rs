@@ -19,7 +19,6 @@ pub(crate) struct Loaded<T> {
     pub(crate) value: Option<T>,
     pub(crate) waiting: Option<Ticket>,
     pub(crate) failure: Option<Failure>,
-    /// Time of the last successful or failed read.
     pub(crate) at_ms: Option<i64>,
     pub(crate) received_ms: Option<i64>,
     pub(crate) revision: u64,

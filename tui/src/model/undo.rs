@@ -130,7 +130,6 @@ pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
 pub(crate) struct OccurrenceStatus {
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
-    /// Empty if not assigned.
     pub(crate) assignee: String,
 }
 

@@ -13,7 +13,6 @@ pub(crate) struct TextEdit {
     /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
     pub(crate) text: String,
-    /// Whether the text is returned to the form on the screen.
     pub(crate) into_form: bool,
 }
 

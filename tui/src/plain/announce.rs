@@ -16,7 +16,6 @@ impl Heard {
         *self = Self::default();
     }
 
-    /// Records the list without announcing anything.
     pub(super) fn take(&mut self, model: &Model, numbered: &[String]) {
         self.rows = watched(model, numbered);
         self.begun = true;

@@ -227,7 +227,6 @@ fn rows<'a>(
     Ok((ids, rest))
 }
 
-/// Parses `3` or `3-7`.
 fn range(word: &str) -> Option<(usize, usize)> {
     match word.split_once('-') {
         Some((first, last)) => Some((first.parse().ok()?, last.parse().ok()?)),

@@ -26,7 +26,6 @@ pub(super) fn prompt(model: &Model) -> &'static str {
     }
 }
 
-/// Whether a line can stop the operation in progress.
 pub(super) fn may_be_stopped(model: &Model) -> bool {
     match (&model.overlay, &model.page.content) {
         (Some(Overlay::Bulk(bulk)), _) => {

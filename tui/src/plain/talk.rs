@@ -93,7 +93,6 @@ impl Talk {
         }
     }
 
-    /// Prints the progress of a long operation at intervals.
     pub(super) fn progress(&mut self, model: &Model) {
         let words = match (&model.overlay, &model.page.content) {
             (Some(Overlay::Bulk(bulk)), _) => match bulk.stage {

@@ -8,10 +8,6 @@ use std::{
 
 const TEXT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Opens a text in the editor and returns the edited text.
-///
-/// # Errors
-/// Returns a message if the editor cannot be started or fails, or the file cannot be read.
 pub(crate) fn edit(editor: &str, stem: &str, text: &str) -> Result<String, String> {
     let failed = |what: &str| {
         let what = what.to_owned();

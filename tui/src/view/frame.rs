@@ -160,7 +160,6 @@ fn age(ms: i64) -> String {
     }
 }
 
-/// Draws the most useful keys that fit.
 fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let y = area.bottom() - 1;
     let (words, last) = hint_words(model);

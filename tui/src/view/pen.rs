@@ -123,7 +123,6 @@ impl<'a> Pen<'a> {
         StatefulWidget::render(bar, area, self.buffer, &mut state);
     }
 
-    /// Applies a style to a whole row without changing its text.
     pub(super) fn row(&mut self, area: Rect, y: u16, token: Token) {
         if y < area.bottom() {
             let row = Rect {

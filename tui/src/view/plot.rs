@@ -36,7 +36,6 @@ impl Stack<'_> {
         values.get(start..end.min(count)).unwrap_or_default()
     }
 
-    /// Returns the mean of the values within a column of cells.
     fn at(values: &[f64], column: u16, columns: u16) -> f64 {
         let part = Self::part(values, column, columns);
         if part.is_empty() {

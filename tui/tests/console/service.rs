@@ -16,10 +16,8 @@ use crate::{
     proxy::{Fault, Proxy},
 };
 
-/// Response of the receivers that reject.
 const REFUSAL: &str = "no such hook";
 
-/// A running service; dropping it shuts it down.
 pub(crate) struct Service {
     pub(crate) real: Real,
     /// Base URL of the receivers: `/audit` accepts, all other paths reject permanently.

@@ -36,7 +36,6 @@ const SMALL: [&str; 11] = [
     "help_list",
     "lost_events",
 ];
-/// Sizes at which themes are compared.
 const STYLED: [(u16, u16); 2] = [(80, 24), (60, 15)];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -77,7 +77,6 @@ pub(crate) struct Settings {
     /// use.
     pub(crate) rest_listen: Option<SocketAddr>,
     pub(crate) backend: String,
-    /// The running service that the console and `client` use.
     pub(crate) connect: Option<String>,
     pub(crate) contexts: Vec<Context>,
     pub(crate) views: Vec<View>,
@@ -90,7 +89,6 @@ pub(crate) struct Settings {
     pub(crate) mouse: bool,
     /// Time that the console waits after Esc for the rest of a sequence.
     pub(crate) escape_delay: Duration,
-    /// Whether the terminal supports kitty's keyboard protocol.
     pub(crate) kitty_keys: bool,
     pub(crate) wall: bool,
     pub(crate) theme: Theme,
@@ -363,7 +361,6 @@ impl Settings {
         }
     }
 
-    /// Returns the effective settings by key.
     pub(crate) fn in_force(&self) -> BTreeMap<&'static str, &Given> {
         self.given.iter().map(|given| (given.key, given)).collect()
     }

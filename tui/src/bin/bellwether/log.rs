@@ -15,7 +15,6 @@ pub(crate) fn to_standard_error(settings: &Settings) {
     install(settings, std::io::stderr);
 }
 
-/// Appends log lines to a file.
 #[cfg(feature = "embedded")]
 pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
     let file = plain_file::append(path)

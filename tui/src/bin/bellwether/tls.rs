@@ -95,10 +95,6 @@ pub(crate) fn without_key(
     })
 }
 
-/// Reads all configured TLS files.
-///
-/// # Errors
-/// Returns an error that names the setting if a file cannot be used.
 pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
     client(settings)?;
     #[cfg(feature = "embedded")]

@@ -31,7 +31,6 @@ pub(crate) struct EventBulk {
     ids: Vec<String>,
     known: HashSet<String>,
     named: Vec<String>,
-    /// The undo of each id's change.
     before: Vec<StatusChange>,
     pub(crate) is_quiet: bool,
     pub(crate) found: Option<i64>,
@@ -39,7 +38,6 @@ pub(crate) struct EventBulk {
     pub(crate) through: usize,
     failed: i64,
     first_error: String,
-    /// Whether there are more events than the limit.
     left: bool,
 }
 

@@ -138,7 +138,6 @@ fn plain(cell: &str) -> String {
     words.collect()
 }
 
-/// A word of text, and whether a space precedes it.
 struct Word {
     token: Token,
     space: bool,

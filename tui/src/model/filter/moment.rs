@@ -15,7 +15,6 @@ impl Clock {
         &self.0
     }
 
-    /// Formats a time unambiguously, to the second.
     pub(super) fn write(&self, moment: Timestamp) -> String {
         let zoned = moment.to_zoned(self.0.zone.clone());
         zoned.strftime("%Y-%m-%dT%H:%M:%S").to_string()

@@ -19,7 +19,6 @@ pub(crate) struct Bench {
     tests: VecDeque<FormTest>,
     /// Index of the selected test, counted from the newest.
     pub(crate) shown: usize,
-    /// The test in flight, and the version tested.
     pub(crate) waiting: Option<(Ticket, u64)>,
     /// Id of the stored event to use; empty for the sample.
     pub(crate) event_id: String,
@@ -196,7 +195,6 @@ impl Form {
         self.bench.tests().0?.lead(self.chosen_type())
     }
 
-    /// Whether the newest test is of the current version.
     pub(crate) fn is_tested(&self) -> bool {
         let newest = self.bench.tests.front();
         newest.is_some_and(|test| test.version == self.version)

@@ -10,7 +10,6 @@ use crate::{
     model::inquiry::{Inquiry, preview},
 };
 
-/// The last result, and when to request the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
     pub(crate) due_ms: Option<i64>,

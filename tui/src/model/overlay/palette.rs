@@ -40,7 +40,6 @@ pub(crate) struct Item {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PaletteTarget {
     Act(Action),
-    /// Opens a page and performs an action there.
     ActOn(Route, Action),
     Go(Route),
     Look(Theme),

@@ -287,7 +287,6 @@ pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     );
 }
 
-/// Returns the draft, or shows its errors.
 fn draft(model: &mut Model) -> Option<Object> {
     let (now_ms, zone) = (model.now_ms, model.zone.clone());
     let form = model.page.form_mut()?;

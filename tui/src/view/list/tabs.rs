@@ -10,7 +10,6 @@ use crate::{
     theme::Token,
 };
 
-/// Minimum columns for exact counts in all tabs.
 const EXACT_FROM: usize = 100;
 
 /// Draws the tabs of a list from the second column on; returns the column after them.

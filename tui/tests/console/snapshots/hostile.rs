@@ -21,7 +21,6 @@ const TEXTS: [&str; 8] = [
     "a̶̧̛͕͎̩̺̰̬̖̫͎̤͓͇̙̎̈́̂͐͒̎̑̊͌̉̚͠͝b",
 ];
 
-/// Keys to press for each scene.
 pub(super) const SCENES: [&str; 22] = [
     "1",
     "2",

@@ -9,7 +9,6 @@ pub(super) enum Setting {
     ReadOnly,
     /// The stocked service; another client has changed the edited resource.
     Changed,
-    /// A service that rejects the key.
     Refused,
     /// A service that becomes unreachable after loading.
     Lost,

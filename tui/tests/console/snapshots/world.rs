@@ -26,7 +26,6 @@ pub(super) struct World {
     pub(super) api: Api,
     clock: Arc<ManualClock>,
     proxy: Proxy,
-    /// Texts that differ between runs, with their replacements.
     chance: BTreeMap<String, String>,
     receivers: JoinSet<()>,
 }
@@ -97,7 +96,6 @@ impl World {
             .await;
     }
 
-    /// Replaces the texts that differ between runs.
     pub(super) fn without_chance(&self, drawn: &str) -> String {
         let mut drawn = drawn.to_owned();
         for (own, steady) in &self.chance {

@@ -610,7 +610,6 @@ impl super::Settings {
         settings
     }
 
-    /// Whether a flag names the database of the store.
     pub(crate) fn names_store(&self) -> bool {
         let is_flag = |it: &Given| it.key == "store.url" && matches!(it.source, Source::Flag(_));
         self.given.iter().any(is_flag)

@@ -118,7 +118,6 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
 }
 
 pub(crate) fn part(key: &str) -> Part {
-    /// Settings of the command that only a service uses.
     const SERVED: [&str; 5] = [
         "rest_listen",
         "backend",

@@ -29,10 +29,6 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Returns the document with its secrets resolved.
-    ///
-    /// # Errors
-    /// Returns an error if a variable or file is missing.
     pub(super) fn resolved(&self) -> Result<Value, Failure> {
         let mut body = self.body.clone();
         resolve(&mut body, "").map_err(|why| self.wrong(&why))?;

@@ -72,10 +72,6 @@ impl Plan {
         })
     }
 
-    /// Reads a saved plan.
-    ///
-    /// # Errors
-    /// Returns an error if the file is unreadable or not a valid plan.
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let wrong = |why: String| {
             let shown = file.display();

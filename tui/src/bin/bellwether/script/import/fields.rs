@@ -32,7 +32,7 @@ impl Fields {
     pub(super) fn at(&self, name: &str) -> String {
         match self.path.as_str() {
             "" => name.to_owned(),
-            // The path of a file.
+            // A path of a file ends with `:`.
             path if path.ends_with(':') => format!("{path} {name}"),
             path => format!("{path}.{name}"),
         }

@@ -51,7 +51,6 @@ impl<T: Clone> Given<T> {
         }
     }
 
-    /// Returns the route's value, or else its parent's.
     fn or(path: String, value: Option<T>, around: &Self) -> Self {
         value.map_or_else(|| around.clone(), |value| Self { path, value })
     }
