@@ -15,7 +15,7 @@ pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
 pub(crate) const BULK_UNDO_STEP: usize = 500;
 pub(crate) const HELD_AUDIT: usize = 200;
-/// Limit on the calls for reading them.
+/// Limit on the calls for reading audit entries.
 pub(crate) const AUDIT_CALLS: usize = 20;
 pub(crate) const UPDATE_CALLS: usize = 30;
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
