@@ -73,7 +73,7 @@ pub(crate) struct Handler {
     router: Router,
     senders: Senders,
     alertmanager: Paths,
-    /// In milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     started_ms: i64,
     upstream: Upstream,
     cors: Cors,

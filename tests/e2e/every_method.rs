@@ -159,7 +159,7 @@ fn has(details: &Value, name: &str, holds: impl Fn(&Value) -> bool) -> bool {
     details.any(|one| one["@type"].as_str().is_some_and(|it| it.ends_with(name)) && holds(one))
 }
 
-/// Returns what is wrong with a result, if anything.
+/// Returns the error in a result, if any.
 fn fault(result: &Value) -> Option<&'static str> {
     let (code, details) = (
         result["code"].as_str().unwrap_or_default(),

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::own_threads::own_threads;
 
-/// How forwarded bytes are treated.
+/// The treatment of forwarded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Everything is forwarded.

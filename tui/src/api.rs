@@ -39,7 +39,7 @@ impl fmt::Debug for Api {
 /// The error of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// How the caller can react.
+    /// Possible reaction of the caller.
     pub kind: CallErrorKind,
     /// The message to show.
     pub message: String,
@@ -47,7 +47,7 @@ pub struct CallError {
     pub fields: Vec<(String, String)>,
 }
 
-/// How a caller can react to a failed call.
+/// Possible reactions of a caller to a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
     /// Retry later: the service is unreachable or did not respond in time.
@@ -64,7 +64,7 @@ pub enum CallErrorKind {
     Failed,
 }
 
-/// A kind of resource in a `ConfigDocument`. `None` stands for the settings, which are a single
+/// A kind of resource in a `ConfigDocument`. `None` means the settings, which are a single
 /// resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigKind(Option<Kind>);

@@ -31,7 +31,7 @@ fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_STOPS").is_some()
 }
 
-/// Returns how long to suspend nodes: 5 s, or several durations with `BELLWETHER_TEST_STOPS`.
+/// Returns the durations for which to suspend nodes: 5 s, or several with `BELLWETHER_TEST_STOPS`.
 fn stops() -> Vec<Duration> {
     let seconds = if is_measured() {
         &[5, 15, 60][..]

@@ -1,5 +1,5 @@
 //! A receiver that implements HTTP/1.1, or HTTP/2 over TLS, byte by byte, so that it can do what a
-//! library would not: go silent on one connection, refuse streams, send GOAWAY before a request,
+//! library would not: go silent on one connection, reject streams, send GOAWAY before a request,
 //! and close or reset a connection at any time.
 
 use std::{
@@ -33,7 +33,7 @@ const REFUSED_STREAM: u32 = 7;
 /// `:status: 200` in HPACK's static table.
 const OK: [u8; 1] = [0x88];
 
-/// How the receiver treats a request.
+/// The receiver's reaction to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerAction {
     /// Responds with 200.
@@ -56,7 +56,7 @@ pub enum ServerAction {
     Dribbles(Duration),
 }
 
-/// How the receiver treats a connection before its first request.
+/// The receiver's reaction to a connection before its first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Welcome {
     /// Serves it.

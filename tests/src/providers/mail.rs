@@ -22,7 +22,7 @@ const LINE_BYTES_MAX: usize = 998;
 /// The requirements of a mail server.
 #[derive(Debug, Clone, Default)]
 pub struct MailRules {
-    /// How connections are secured.
+    /// The transport security of connections.
     pub security: MailSecurity,
     /// User name and password, or the XOAUTH2 token; `None` accepts every client.
     pub login: Option<(String, String)>,
@@ -30,7 +30,7 @@ pub struct MailRules {
     pub mechanisms: &'static str,
 }
 
-/// How connections are secured.
+/// The transport security of connections.
 #[derive(Debug, Clone, Default)]
 pub enum MailSecurity {
     /// Not at all.
@@ -42,7 +42,7 @@ pub enum MailSecurity {
     Tls(ServerConfig),
 }
 
-/// How a mail server misbehaves.
+/// A misbehaviour of a mail server.
 #[derive(Debug, Clone)]
 pub enum MailMischief {
     /// Accepts connections and never responds.

@@ -97,7 +97,7 @@ pub(super) fn content_type(request: &Received) -> &str {
     header.map_or("", String::as_str)
 }
 
-/// How a test server misbehaves instead of validating requests.
+/// A misbehaviour of a test server, instead of validating requests.
 #[derive(Debug, Clone)]
 pub enum Mischief {
     /// Sends the same response to every request.

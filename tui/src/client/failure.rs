@@ -71,7 +71,7 @@ fn is_too_large(status: &tonic::Status) -> bool {
         && status.message().contains("message length too large")
 }
 
-/// Returns why the connection broke during a call; `None` if it did not.
+/// Returns the reason why the connection broke during a call; `None` if it did not.
 pub fn why_broken(status: &tonic::Status) -> Option<String> {
     if is_foreign(status) {
         return Some(
@@ -98,7 +98,7 @@ fn is_secured(words: &str) -> bool {
     words == "h2 protocol error: http2 error" || words.ends_with("frame with invalid size")
 }
 
-/// Returns why a call failed. For a broken connection, the message suggests a remedy.
+/// Returns the reason why a call failed. For a broken connection, it suggests a remedy.
 pub fn why_failed(status: &tonic::Status) -> String {
     why_broken(status).unwrap_or_else(|| status.message().to_owned())
 }
@@ -107,7 +107,7 @@ pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
     Failure::new(FailureKind::Unreachable, why_unreachable(error))
 }
 
-/// Returns why a connection could not be established, in terms of what an operator can do.
+/// Returns the reason why a connection could not be established, with what an operator can do.
 pub fn why_unreachable(error: &tonic::transport::Error) -> String {
     reason(error)
 }

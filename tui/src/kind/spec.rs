@@ -52,7 +52,7 @@ pub(crate) trait Around {
     /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
-    /// Replaces each `‹action_name›` in a sentence by its key.
+    /// Replaces each `‹action_name›` in a sentence with its key.
     fn tell(&self, sentence: &str) -> String;
     /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;

@@ -299,14 +299,15 @@ impl Store {
         slots.map(Slot::revision).collect()
     }
 
-    /// Returns when the data of a route was received, the oldest first; `None` if it is streamed or
-    /// was never received.
+    /// Returns the time at which the data of a route was received, the earliest if there are
+    /// several; `None` if it is streamed or was never received.
     pub(crate) fn received_ms(&self, route: &Route) -> Option<i64> {
         let slots = self.slots(route).into_iter();
         slots.filter_map(Slot::received_ms).min()
     }
 
-    /// Returns when the data of a route was read; `None` if it is streamed or being read.
+    /// Returns the time at which the data of a route was read; `None` if it is streamed or being
+    /// read.
     pub(crate) fn read_ms(&self, route: &Route) -> Option<i64> {
         let slots = self.slots(route);
         let slot = slots.first().filter(|slot| slot.waiting().is_none())?;

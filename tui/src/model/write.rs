@@ -26,7 +26,7 @@ pub(crate) struct Write {
     /// The undo of a write that was sent without a confirmation.
     pub(crate) back: Option<Back>,
     pub(crate) at_once: bool,
-    /// The draft that replaces a stored resource, kept in case of an edit conflict.
+    /// The draft that replaces a stored resource, retained in case of an edit conflict.
     pub(crate) mine: Option<Box<Object>>,
 }
 

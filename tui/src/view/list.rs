@@ -78,7 +78,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.scrollbar(body, rows.len(), list.top);
 }
 
-/// Returns which columns are shown: the chosen ones, else those with content.
+/// Returns the columns to show: the chosen ones, else those with content.
 fn are_shown(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> {
     let wanted = model.wanted_columns();
     let is_wanted = |head: &Head| {

@@ -166,13 +166,13 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     }
 }
 
-/// Returns when the delivery, or the digest that includes it, ended.
+/// Returns the end time of the delivery, or of the digest that includes it.
 fn ended(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
 }
 
-/// Returns when the delivery, or the digest that includes it, is tried next.
+/// Returns the time of the next attempt of the delivery, or of the digest that includes it.
 fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
@@ -369,7 +369,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// Describes which decision the page shows.
+/// Describes the decision that the page shows.
 fn when(model: &Model, judgement: &RuleJudgement) -> String {
     let at = model.moment(judgement.time);
     match judgement.basis() {

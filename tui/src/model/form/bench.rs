@@ -132,7 +132,7 @@ impl Bench {
         self.shown = (self.shown + 1) % self.tests.len().max(1);
     }
 
-    /// Returns when the displayed age of the newest test changes.
+    /// Returns the time at which the displayed age of the newest test changes.
     pub(crate) fn wake_at_ms(&self, now_ms: i64) -> Option<i64> {
         let age_ms = (now_ms - self.tests.front()?.at_ms).max(0);
         let step = if age_ms < 60_000 { 10_000 } else { 60_000 };

@@ -83,7 +83,7 @@ fn every_export_field_is_imported_or_reported() {
             opsgenie::import,
             &opsgenie::IGNORED,
             // Names next to ids in references, types implied by the form of a restriction, an
-            // unknown unit, a half-day turn that is made of windows, and fields covered by the
+            // unknown unit, a half-day turn that consists of windows, and fields covered by the
             // notes on the third rule and on integrations.
             &[
                 "recipient.name",
