@@ -21,7 +21,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Creates a body that retains the request's permit.
     pub(crate) fn new(rest: Bytes, permit: Option<Permit<ShareOf>>) -> Self {
         Self {
             rest,

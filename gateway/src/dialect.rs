@@ -190,7 +190,6 @@ impl Refused {
         }
     }
 
-    /// Returns the error for the rejected items; `None` if there are none.
     fn fault(&self) -> Option<Fault> {
         let mut each = self.shown.clone();
         if self.count > each.len() {
@@ -284,7 +283,6 @@ pub(crate) struct Outcome {
     pub(crate) found: Option<StoredEvent>,
     pub(crate) listed: SearchEventsResponse,
     pub(crate) dropped: i32,
-    /// The reason why an optional note was not written.
     pub(crate) note_lost: Option<String>,
     pub(crate) took: Duration,
 }

@@ -3,7 +3,6 @@
 use icalendar::{Calendar, Component, Event, Parameter, Property};
 use serde_json::Value;
 
-/// Refresh interval suggested to calendar applications.
 const REFRESH: &str = "PT1H";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

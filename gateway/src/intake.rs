@@ -28,7 +28,6 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Splits a request into the part to forward and the rest.
     pub(crate) fn part(read: Read) -> (Vec<u8>, Self) {
         let mut message = read.wire;
         let mut detailed = false;

@@ -50,7 +50,6 @@ pub(crate) fn of_dimensions(dimensions: BTreeMap<String, String>) -> BTreeMap<St
     labels.collect()
 }
 
-/// Whether a text consists only of repetitions of [`APART`].
 fn is_prefix(text: &str) -> bool {
     text.len().is_multiple_of(APART.len()) && APART.repeat(text.len() / APART.len()) == text
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 /// Maximum bytes of the form on a linked page: a key and an action.
 pub(crate) const FORM_BYTES: usize = 4 * 1024;
-/// Time for which the backend's sign-in settings are cached.
 pub(crate) const SIGN_IN_KNOWN: Duration = Duration::from_secs(60);
 /// Maximum duration of a browser sign-in, in seconds.
 pub(crate) const SIGN_IN_SECONDS: u32 = 600;
@@ -29,10 +28,8 @@ pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
 /// Concurrent requests on unauthenticated connections. Above the limit, the oldest connections are
 /// closed.
 pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;
-/// Concurrent requests on unauthenticated connections per address.
 pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;
 pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);
-/// Minimum bytes of a response for compression.
 pub(crate) const COMPRESSED_FROM: usize = 1024;
 /// Maximum bytes compressed on the current thread.
 pub(crate) const COMPRESSED_AT_ONCE: usize = 128 * 1024;

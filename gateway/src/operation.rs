@@ -12,7 +12,6 @@ use crate::route::Template;
 /// Below this path, existing senders add unknown JSON fields, which are ignored.
 const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 
-/// A method with one of its HTTP bindings.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) service: Box<str>,
@@ -35,7 +34,6 @@ pub(crate) struct Operation {
     pub(crate) path_bindings: Vec<PathBinding>,
     pub(crate) input: MessageId,
     pub(crate) output: MessageId,
-    /// Whether unknown fields and query parameters are ignored.
     pub(crate) lenient: bool,
     /// Index of the field with the items of a lenient request.
     pub(crate) list: Option<usize>,

@@ -98,7 +98,6 @@ enum RequestTarget<'p> {
     Problem(Problem),
 }
 
-/// The request headers that affect the form of the response.
 struct AcceptHeaders(HeaderMap);
 
 impl AcceptHeaders {

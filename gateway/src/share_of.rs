@@ -13,7 +13,6 @@ pub(crate) enum ShareOf {
 }
 
 impl ShareOf {
-    /// Returns the share of unauthenticated clients at this address.
     pub(crate) fn at(peer: IpAddr) -> Self {
         Self::Address(network_of(peer))
     }

@@ -169,7 +169,6 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     assert!(said(&output).contains("is not whole"), "{}", said(&output));
 }
 
-/// Sends events until the service stops, and records the accepted ones.
 async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<String>>>) {
     for number in 0.. {
         let host = format!("s{sender}-{number}");

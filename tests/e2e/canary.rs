@@ -33,7 +33,6 @@ const MAPPED: &str = "canary-mapping-c7a4";
 /// Planted secrets in the settings: of the mail server and of the metrics.
 const MAIL: &str = "canary-mail-0b5d";
 const METRICS: &str = "canary-metrics-2e81";
-/// Commands that describe the service and its contents.
 const TELLING: [&[&str]; 8] = [
     &["config", "check"],
     &["export"],

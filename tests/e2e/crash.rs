@@ -27,7 +27,6 @@ const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_desti
 
 /// Events of a round whose deliveries are in flight when the service is killed.
 const SLOW_BURST: usize = 600;
-/// Response time of the receiver for each event.
 const SLOW: Duration = Duration::from_millis(40);
 
 /// Returns the number of rounds, which `BELLWETHER_TEST_KILLS` overrides.

@@ -62,7 +62,6 @@ pub(crate) async fn send(rest: &Rest, hosts: &[String]) -> bool {
     answer["succeeded"] == hosts.len()
 }
 
-/// Returns the service's own event about its disk, if any.
 async fn told(rest: &Rest) -> Option<Value> {
     let clause = json!({"equals": {"field": "name", "stringVal": "disk nearly full"}});
     let found = rest

@@ -26,7 +26,6 @@ async fn explained(rest: &Rest) -> Value {
     rules[0].clone()
 }
 
-/// Returns the parts of an explanation about the decision.
 fn decided(rule: &Value) -> Value {
     json!([
         rule["ruleName"],

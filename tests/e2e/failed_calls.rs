@@ -27,7 +27,6 @@ use crate::{crash, journey, samples, upgrade};
 /// Calls on files. Those with a question mark do not exist on some architectures.
 const ALL_CALLS: &str = "openat,read,pread64,write,pwrite64,fsync,fdatasync,ftruncate,?rename,\
     renameat,?renameat2,?unlink,unlinkat,?mkdir,mkdirat,getdents64,copy_file_range";
-/// Calls that can need space.
 const WRITING_CALLS: &str = "openat,write,pwrite64,fsync,fdatasync,ftruncate,?rename,renameat,\
     ?renameat2,?mkdir,mkdirat,copy_file_range";
 const SLOW_CALLS: &str = "openat,read,pread64,write,pwrite64,fsync,fdatasync,ftruncate,\
@@ -112,7 +111,6 @@ impl Fixture {
 struct Ended {
     is_success: bool,
     error: String,
-    /// The maximum number of calls made by a thread.
     calls: usize,
     failed: usize,
 }
@@ -159,7 +157,6 @@ impl Operation {
         Some(found)
     }
 
-    /// Runs the command in the folder of a case.
     fn run(self, fixture: &Fixture, case: &Path, fault: &Fault) -> Ended {
         let log = fixture.folder.path().join("calls");
         let mut command = Command::new(&fixture.strace);
@@ -206,7 +203,6 @@ impl Operation {
     }
 }
 
-/// Runs `serve` until it is ready or fails.
 fn start_and_stop(mut command: Command) -> Output {
     command.args([
         "--grpc-listen",

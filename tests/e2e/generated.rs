@@ -40,7 +40,6 @@ impl Folder {
         self.0.path()
     }
 
-    /// Runs a program of a package, or one given by path; returns its output.
     fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> String {
         let path = match program.as_ref().components().count() {
             1 => self.path().join("node_modules/.bin").join(program),

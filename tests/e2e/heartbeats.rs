@@ -18,7 +18,6 @@ use crate::samples;
 
 const HEARTBEATS: &str = "/v1/notification/heartbeats";
 
-/// Returns a heartbeat with an expectation per host.
 fn backup() -> Value {
     json!({
         "name": "nightly backup",

@@ -77,7 +77,6 @@ async fn notified(rest: &Rest, batch: usize) -> BTreeMap<String, BTreeSet<String
         .collect()
 }
 
-/// Compares the receivers of alerts in the service with those of `amtool`.
 async fn compare(
     world: &World,
     (amtool, file): (&Path, &Path),

@@ -25,7 +25,6 @@ impl Counted {
         Self { console, keys: 0 }
     }
 
-    /// Presses a key and waits until the screen shows these texts.
     fn press(&mut self, key: &str, shown: &[&str]) -> String {
         assert_eq!(key.chars().count(), 1, "one key at a time: {key:?}");
         self.keys += 1;

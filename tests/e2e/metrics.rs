@@ -145,7 +145,6 @@ async fn hold_some(rest: &Rest) {
     rest.post(expire, &json!({})).await.ok();
 }
 
-/// The expected samples after a scenario.
 const COUNTED: [(&str, f64); 21] = [
     ("bellwether_events_accepted_total{dialect=\"native\"}", 7.0),
     (

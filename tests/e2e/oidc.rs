@@ -87,7 +87,6 @@ impl Provider {
         String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 
-    /// Returns a user's ID token from the device flow.
     async fn token(&self, person: &str, client: &str) -> String {
         let form = format!("client_id={client}&scope=openid+email+profile");
         let code = self.ask("/device/auth", Some(form)).await;
@@ -252,7 +251,6 @@ impl Terminal {
         command
     }
 
-    /// Runs a command; returns its output and whether it succeeded.
     fn run(&self, arguments: &[&str]) -> (bool, String) {
         said(&process::run(self.command(arguments)))
     }

@@ -30,7 +30,6 @@ use tonic::Code;
 use attack::{Http2, hold_open, hostile_times, post_head, send_until_refused};
 
 const MEMORY_MAX_MIB: u64 = 512;
-/// Time limit for other clients during an attack.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
@@ -42,7 +41,6 @@ fn peak_mib(world: &World) -> u64 {
     kib.expect("the kernel tells") / 1024
 }
 
-/// Another client sends an event, reads and edits over both listeners.
 async fn others_are_served(world: &World) {
     let (rest, channel) = (world.rest(), world.grpc());
     let served = async {

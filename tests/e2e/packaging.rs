@@ -182,7 +182,6 @@ fn of_chart(container: &Value) -> Container {
     }
 }
 
-/// Returns the documents rendered from the chart, by kind and name.
 fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
     let chart = tree::root().join(PACKAGING).join("chart");
     let render = |verb: &[&str]| {
@@ -302,7 +301,6 @@ fn as_the_chart_says(machine: &Machine, init: &Container) {
     assert!(!bare.contains_key("ConfigMap bell"));
 }
 
-/// Returns the arguments of `bellwether` commands in a script.
 fn commands(script: &str) -> Vec<Vec<String>> {
     let lines = script.lines().filter(|it| it.starts_with("bellwether "));
     let until = |it: &&str| ![">>", "||"].contains(it);

@@ -36,7 +36,6 @@ async fn act(rest: &Rest, what: &str) -> Value {
     rest.post(&format!("{HOOK}:{what}"), &json!({})).await.ok()["destination"].clone()
 }
 
-/// Waits until the event about the paused destination has that status.
 async fn notice_is(rest: &Rest, status: &str) {
     let query = json!({"query": {"filter": "name=\"destination paused\""}});
     eventually(&format!("the notice to be {status}"), async || {

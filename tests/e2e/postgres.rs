@@ -209,7 +209,6 @@ pub(crate) async fn none_is_lost(rest: &Rest, told: &Mutex<Told>) -> BTreeSet<St
     stored
 }
 
-/// Waits until this many more events are accepted.
 pub(crate) async fn answered(told: &Arc<Mutex<Told>>, more: usize) {
     let before = told.lock().unwrap().answered.len();
     eventually("events to be answered", async || {

@@ -28,7 +28,6 @@ const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{even
 struct Rules {
     file: &'static str,
     secret_path: &'static str,
-    /// Another variable to set.
     secret: &'static str,
     check: fn(&Received, Told),
 }

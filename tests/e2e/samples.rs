@@ -52,7 +52,6 @@ pub(crate) fn event(name: &str, host: &str, severity: &str, summary: &str) -> Va
     })
 }
 
-/// Returns the body of an intake request.
 pub(crate) fn events(events: &[Value]) -> Value {
     json!({"detailedResponse": true, "events": events})
 }

@@ -196,7 +196,6 @@ fn inhibition(name: &str, target: &str) -> Value {
     })
 }
 
-/// Creates, validates, edits and applies a resource; returns the responses.
 async fn made_in_every_way(db: &Rest, all: &str, word: &str, draft: &Value) -> Vec<Answer> {
     let broad = if all == SILENCES {
         "?allowBroad=true"

@@ -17,7 +17,6 @@ fn rotate(world: &World, further: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Returns the numbers of the keys in the file.
 fn numbers(world: &World) -> Vec<String> {
     let text = fs::read_to_string(world.data_dir().join("secret.key")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));

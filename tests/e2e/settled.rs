@@ -22,7 +22,6 @@ pub(crate) fn in_seconds(seconds: i64) -> String {
     (now_ms + seconds * 1_000).to_string()
 }
 
-/// Returns `base` with the members of `over`.
 pub(crate) fn with(base: &Value, over: &Value) -> Value {
     let mut members: Map<_, _> = base.as_object().expect("an object").clone();
     members.extend(over.as_object().expect("an object").clone());

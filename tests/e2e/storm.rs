@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// Timeout for the console to agree with the service.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Default number of events; `BELLWETHER_TEST_STORM` overrides it (30,000 with `just storm`).
 const EVENTS: usize = 1_300;
@@ -108,7 +107,6 @@ impl Storm {
         storm
     }
 
-    /// Waits until all deliveries are delivered, waiting or dead.
     async fn settle(&self) {
         let reachable = DESTINATIONS.iter().filter(|it| it.1 == 200).count();
         let errors = wanted().div_ceil(ERROR_EACH) + CRITICAL.len();

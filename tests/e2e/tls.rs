@@ -352,7 +352,6 @@ async fn certificate_is_reloaded_without_a_restart_unless_broken() {
     }
 }
 
-/// Settings with their files, and the error.
 const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/absent.crt\"\ntls_key = \"$/a.key\"",

@@ -19,7 +19,6 @@ use bellwether_tests::{
 
 use crate::samples;
 
-/// Time limit for detecting a half-open connection.
 const NOTICED: Duration = Duration::from_secs(3);
 /// Time limits for responding to all but the slowest keys, and for quitting.
 const KEY: Duration = Duration::from_millis(16);

@@ -12,7 +12,6 @@ const READ_MAX: usize = 5;
 const COMMENTS_MAX: usize = 41;
 const SHOWN: usize = 50;
 
-/// Phrases that an operator would not use or search for.
 const PHRASES: [&str; 34] = [
     r"\b(un)?told\b",
     r"\btells? (of|how|who|what|whether|when|it)\b",

@@ -189,7 +189,6 @@ impl Modules {
         looks
     }
 
-    /// Returns the module that contains the item of a path.
     fn resolved(&self, path: &[String], depth: usize) -> Path {
         let mut here = Path::new();
         for name in path {
@@ -241,7 +240,6 @@ impl Modules {
     }
 }
 
-/// Removes comments, and tests at the end.
 fn without_tests(text: &str) -> String {
     let code = text
         .split("#[cfg(test)]\nmod tests {")

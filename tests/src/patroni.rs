@@ -19,7 +19,6 @@ use crate::{
 
 /// Time without a renewal of the primary's lease after which another server takes over.
 pub const TTL: Duration = Duration::from_secs(20);
-/// Timeout for the cluster to become ready, also on a busy machine.
 const READY_TIME_MAX: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
 const MEMBERS: usize = 3;

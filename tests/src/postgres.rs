@@ -18,7 +18,6 @@ use std::{
 pub const USER: &str = "bellwether";
 /// The password of the superuser.
 pub const PASSWORD: &str = "correct horse battery";
-/// Timeout for the server to become ready, also on a busy machine.
 const READY_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Folder of the distribution's servers, one subfolder per version.
@@ -44,7 +43,6 @@ pub struct Postgres {
     folder: PathBuf,
     port: u16,
     running: Option<(Child, ChildStdin)>,
-    /// The process id of the server, while it runs.
     process: String,
 }
 

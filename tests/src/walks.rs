@@ -34,7 +34,6 @@ const WALKS: [(&str, u64, u64); 16] = [
     ("BELLWETHER_TEST_SEED", 1, 1),
 ];
 
-/// The walks with a length for manual runs.
 const MILLION: [(&str, u64); 3] = [
     ("BELLWETHER_CLOCK_WALK", 1_000_000),
     ("BELLWETHER_CLOCK_WALKS", 10),

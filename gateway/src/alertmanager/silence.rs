@@ -19,7 +19,6 @@ use crate::limits;
 
 const CREATED_BY: &str = "created-by:";
 const TAG_CHARS: usize = 100;
-/// End time of a silence without one.
 const NEVER: &str = "9999-12-31T23:59:59Z";
 
 #[derive(Debug, Deserialize)]

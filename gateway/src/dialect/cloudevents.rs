@@ -62,7 +62,6 @@ const KNOWN: [&str; 10] = [
 
 /// Suffixes of a type that close the event; the rest of the type is the event's name.
 pub(super) const CLOSING: [&str; 2] = [".resolved", ".cleared"];
-/// Values of the extension `status` that close the event.
 pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
 const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 

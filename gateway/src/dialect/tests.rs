@@ -219,7 +219,6 @@ fn bodies() -> Vec<&'static [u8]> {
     ]
 }
 
-/// Translates a body with every endpoint and builds the responses.
 fn read_by_all(ask: &Ask) {
     for dialect in DIALECTS {
         if let Some(find) = dialect.key_in_body {

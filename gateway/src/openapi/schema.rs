@@ -19,9 +19,7 @@ const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 enum Use {
     /// Only in responses, to which a newer service may add fields.
     Answer,
-    /// In requests that reject unknown fields.
     Strict,
-    /// In requests that ignore unknown fields.
     Lenient,
 }
 

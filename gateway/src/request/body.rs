@@ -99,7 +99,6 @@ pub(super) async fn read(
     Err(Problem::body_too_large(limit_bytes))
 }
 
-/// Drains part of a body, so that the client receives the response.
 pub(super) async fn pass_over(incoming: Incoming, most_bytes: usize) {
     let reading = read_over(incoming, most_bytes);
     // The response is the same if draining times out.

@@ -50,7 +50,6 @@ pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem
     }
 }
 
-/// Compresses a response if the client accepts it and it is large enough.
 pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
     let bytes = reply.body.len();
     if bytes < limits::COMPRESSED_FROM || !takes_gzip(asked) {

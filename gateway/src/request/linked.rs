@@ -505,7 +505,6 @@ pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Returns an error page, with a form for a key if one is required.
 pub(super) fn refused(problem: &Problem, entry: Entry) -> Reply {
     let entry = (problem.code == Code::Unauthenticated).then_some(entry);
     let mut reply = page(problem.status, linked::refusal(&problem.message, entry));

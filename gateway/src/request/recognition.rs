@@ -21,7 +21,6 @@ const REMEMBERED_MAX: usize = 10_000;
 
 const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
-/// Keys that the backend accepted recently.
 #[derive(Debug, Default)]
 pub(crate) struct Recognised {
     secret: RandomState,

@@ -104,7 +104,6 @@ async fn every_operation_and_type_in_the_docs_has_an_anchor() {
     }
 }
 
-/// Checks that a page refers only to its icon and to pages of the service.
 fn assert_needs_nothing_outside(page: &str, path: &str) {
     for outside in ["<img", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{path}: {outside}");

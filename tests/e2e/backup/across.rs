@@ -18,7 +18,6 @@ fn world(engine: Engine) -> World {
     made.expect("it can be used")
 }
 
-/// Returns the contents of a backup, as reported by a service.
 async fn kept(rest: &Rest) -> Vec<Value> {
     let mut kept = vec![Value::from_iter(crash::stored_hosts(rest).await)];
     let mut deliveries = crash::deliveries(rest).await;

@@ -15,7 +15,6 @@ const CANARY: &str = "canary-bound-5e1f";
 const TOKEN: &str = "canary-token-77ab";
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 const MASK: &str = "********";
-/// Path and query of the stored destinations.
 const HOOK: &str = "/hook/a?b=c";
 const CLEAR: &str = "/clear/a?b=c";
 const TOKENS: &str = "/tokens/a?b=c";
@@ -149,7 +148,6 @@ fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
     ]
 }
 
-/// Returns drafts that omit the secret in different ways.
 fn ways(draft: &Value, secret: &str) -> Vec<Value> {
     let (parent, name) = secret.rsplit_once('/').unwrap();
     let with = |change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
@@ -182,7 +180,6 @@ async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answ
     deeds_of(rest, &json!({"name": name, "type": kind})).await
 }
 
-/// Runs the operations for a complete destination.
 async fn deeds_of(rest: &Rest, draft: &Value) -> Vec<(&'static str, Answer)> {
     let name = draft["name"].as_str().unwrap();
     let apply = |validate_only: bool| {

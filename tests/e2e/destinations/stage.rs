@@ -15,7 +15,6 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Sets up a destination of this type and a rule with updates.
     pub(super) async fn new(world: World, kind: Value, message: &str) -> Self {
         let rest = world.rest();
         let destination = json!({"name": "place", "type": kind});

@@ -25,7 +25,6 @@ use super::{email, pagerduty};
 const DESTINATIONS: &str = "/v1/notification/destinations";
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-/// Creates an authority, and a file with its certificate.
 fn authority() -> (Authority, TempDir, PathBuf) {
     let authority = Authority::new("ours");
     let folder = tempfile::tempdir().expect("a folder");

@@ -151,7 +151,6 @@ impl Way {
     }
 }
 
-/// Returns name, one dimension and count of every stored event.
 async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

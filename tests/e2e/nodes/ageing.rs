@@ -27,7 +27,6 @@ async fn put(rest: &Rest, round: &str) {
     }
 }
 
-/// Configures events to be closed and deleted soon.
 async fn set(rest: &Rest) {
     let mut settings = rest.get(SETTINGS).await.ok()["settings"].clone();
     settings["errorAgeMax"] = json!("3s");

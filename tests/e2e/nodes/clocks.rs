@@ -18,10 +18,8 @@ use bellwether_tests::{
 use super::leader;
 use crate::{journey, postgres::Database, samples};
 
-/// Delay of a retry, and its tolerance.
 const WAITS: Duration = Duration::from_secs(4);
 const OFF_MAX: Duration = Duration::from_secs(1);
-/// Additional tolerance for a busy machine.
 const BUSY: Duration = Duration::from_millis(500);
 
 fn faketime() -> Option<PathBuf> {

@@ -23,7 +23,6 @@ use crate::{
 
 const NOTIFICATION: &str = "/v1/notification";
 const NAMES: [&str; 3] = ["one", "two", "three"];
-/// The minimum interval between beats, and the grace period.
 const EVERY: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
 /// Maximum delay of an opening or closing: another node must become leader first, and the service

@@ -62,7 +62,6 @@ pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
     }
 }
 
-/// Sends openings to the destinations in turn.
 pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
     assert!(tried(rest, numbers, "STATUS_OPEN").await);
 }
@@ -84,7 +83,6 @@ async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     answer.is_ok_and(|it| it.status == 200 && it.json()["succeeded"] == events.len())
 }
 
-/// Returns the host of a message, and whether it is a closing.
 fn about(message: &Received) -> Told {
     let body = message.json();
     let host = body["event"]["dimensions"]["host"].as_str().unwrap();

@@ -12,7 +12,6 @@ use crate::{journey, postgres::Database, samples};
 
 const SETTINGS: &str = "/v1/settings";
 const EVENTS: usize = 12;
-/// Time limit until each node applies an edit.
 const IN_FORCE_WITHIN: Duration = Duration::from_secs(60);
 
 async fn put(rest: &Rest, host: &str) {

@@ -23,7 +23,6 @@ use crate::{
     postgres::{ANSWERED, Database, Told, answered, none_is_lost, send},
 };
 
-/// Longest response time of another node, on an otherwise idle machine.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
 
 /// Whether the test runs exclusively, so that its times are meaningful.

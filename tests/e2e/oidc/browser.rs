@@ -119,7 +119,6 @@ impl Browser {
         panic!("it does not come back");
     }
 
-    /// Requests an address that the provider redirected to.
     async fn arrives(&mut self, address: &str) -> Answer {
         self.step(Method::GET, address, "", "cross-site").await
     }

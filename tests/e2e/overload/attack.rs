@@ -57,7 +57,6 @@ pub(crate) async fn send_until_refused(
     most
 }
 
-/// A client that builds raw HTTP/2 frames.
 pub(crate) struct Http2(TcpStream);
 
 const DATA: u8 = 0;
@@ -148,7 +147,6 @@ impl Http2 {
         most
     }
 
-    /// Makes and resets requests, until the peer closes the connection.
     pub(crate) async fn rapid_reset(&mut self, most: usize) {
         const CANCEL: [u8; 4] = [0, 0, 0, 8];
         let mut answers = vec![0; 64 * 1024];

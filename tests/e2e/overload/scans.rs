@@ -32,7 +32,6 @@ fn costly() -> Value {
     json!({"or": {"clauses": (0..CLAUSES).map(clause).collect::<Vec<_>>()}})
 }
 
-/// Returns expensive calls of a viewer and an operator, by path.
 fn calls(event: &str) -> Vec<(&'static str, String, Value)> {
     let clause = costly();
     let query = json!({"clause": clause});
@@ -127,7 +126,6 @@ async fn others(rest: &Rest, reader: &Rest) -> Waited {
     waited
 }
 
-/// Makes a call and updates the longest duration.
 async fn timed(longest: &mut Duration, call: impl Future<Output = Answer>) -> Answer {
     let start = Instant::now();
     let answer = call.await;

@@ -115,7 +115,6 @@ fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     });
 }
 
-/// Starts attackers that repeat expensive requests.
 fn those_who_come_again(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     let it = Arc::clone(target);
     attack.spawn(async move {

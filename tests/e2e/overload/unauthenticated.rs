@@ -27,7 +27,6 @@ use super::{
 };
 use crate::samples;
 
-/// Time limit for a client with a key during an attack.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Memory limits of an otherwise idle service, for the short and the long form of an attack.
 const SHORT_MEMORY_MAX_MIB: u64 = 450;

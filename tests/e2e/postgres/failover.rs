@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::{Database, settings};
 use crate::samples;
 
-/// Time limit from the promotion until every node uses the database's state.
 const WORKS_AGAIN_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 const TRIGGERS: &str = "/v1/notification/triggers";

@@ -21,7 +21,6 @@ use super::{Database, init};
 use crate::{disk::send, journey};
 
 const DISK_MEBIBYTES: u32 = 128;
-/// Time limit from the first free byte to an accepted event.
 const ACCEPTED_MAX: Duration = Duration::from_secs(10);
 
 /// Creates future tables of a database on a small disk; `None` if no disk can be mounted.

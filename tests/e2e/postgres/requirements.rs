@@ -32,7 +32,6 @@ const GRANTS: &str = "GRANT USAGE ON SCHEMA \"bellwether\" TO clerk; \
      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"bellwether\" TO clerk; \
      GRANT USAGE ON ALL SEQUENCES IN SCHEMA \"bellwether\" TO clerk;";
 
-/// Writes settings with another address of the database.
 fn reach_by(data_dir: &Path, database: &Database, url: &str) {
     let lines = settings(url, &database.key_file(), "one");
     fs::write(data_dir.with_file_name("bellwether.toml"), lines).unwrap();

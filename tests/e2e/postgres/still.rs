@@ -8,9 +8,7 @@ use tokio::time::sleep;
 use super::Database;
 use crate::samples;
 
-/// Time limit for pending requests to get a response.
 const ANSWERED_MAX: Duration = Duration::from_secs(10);
-/// Time limit until the node is not ready.
 const NOT_READY_MAX: Duration = Duration::from_secs(6);
 
 async fn send(rest: &Rest, host: &str) -> (u16, String, Duration) {

@@ -104,7 +104,6 @@ async fn rejected_messages_die_without_blocking_valid_ones() {
     join_all(runs).await;
 }
 
-/// Sends twelve rejected messages among twenty accepted ones.
 async fn refused_among_good(wire: &Wire, status: u16) {
     let receiver = Receiver::answering(move |request| {
         let bad = host(request).contains("bad");

@@ -94,7 +94,6 @@ struct Play {
     host: String,
     trigger: Value,
     rule: Value,
-    /// Number of deliveries decided by earlier steps.
     before: usize,
 }
 

@@ -14,7 +14,6 @@ use tokio::{task::JoinSet, time::sleep};
 
 use super::{PUT, SEARCH, event, in_seconds, send, stored, with};
 
-/// Limit on the pages of a query over so few events.
 const PAGES_MAX: usize = 3_000;
 
 const ORDERS: [(&str, &str); 6] = [
@@ -59,7 +58,6 @@ fn id(item: &Value) -> String {
     id.expect("an id").to_owned()
 }
 
-/// Returns all results of a query, as a single page.
 async fn found(wire: &Wire, query: &Value) -> Vec<Value> {
     let query = with(query, &json!({"pageInput": {"limit": 1_000}}));
     let answer = wire.ok(SEARCH, &json!({"query": query})).await;

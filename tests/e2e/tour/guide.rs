@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 use super::page::{self, Page};
 
-/// Time limit for a screen to match the document.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Guide {
@@ -90,7 +89,6 @@ impl Guide {
         noted[part].as_str().unwrap().to_owned()
     }
 
-    /// Returns a client of the console's service, as used by applications.
     pub(super) fn rest(&self) -> Rest {
         let key = std::fs::read_to_string(self.data_dir().join("admin.key")).unwrap();
         let address = self.rest_address();

@@ -190,7 +190,6 @@ fn shaped(line: &str, shape: &str, shown: &str) -> String {
     out
 }
 
-/// Replaces all ids, including truncated ones.
 fn ids(line: &str) -> String {
     let is_part = |char: char| char.is_ascii_digit() || char.is_ascii_uppercase();
     let mut out = String::new();

@@ -259,7 +259,6 @@ async fn listen(
     }
 }
 
-/// Returns the connection if it is to be served.
 async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     match welcome {
         Welcome::Serves => return Some(stream),

@@ -16,7 +16,6 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Maximum number of bytes in a line, without the line ending.
 const LINE_BYTES_MAX: usize = 998;
 
 /// The requirements of a mail server.
@@ -174,9 +173,7 @@ struct Conversation<'a> {
     mechanism: String,
     from: Option<String>,
     to: Vec<String>,
-    /// Whether a mail was accepted on this connection.
     has_sent: bool,
-    /// Whether SMTPUTF8 was requested for this mail.
     is_international: bool,
 }
 
