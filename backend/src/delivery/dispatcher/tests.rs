@@ -4,6 +4,7 @@ mod budget;
 mod clock;
 mod damage;
 mod kills;
+mod limits;
 mod notices;
 mod order;
 mod probes;
@@ -16,7 +17,9 @@ use world::{MINUTE, SECOND, START_MS, World, set, switch};
 
 use crate::{
     destination::receiver::Reply,
-    domain::{DeliverySettings, DeliveryState, HealthState, Outcome, SharedSettings, Status},
+    domain::{
+        DeliverySettings, DeliveryState, HealthState, Outcome, Severity, SharedSettings, Status,
+    },
     ops::{samples, settings::InstallationSettings},
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
@@ -94,7 +97,7 @@ async fn failures_are_retried_by_the_schedule_until_the_delivery_is_dead() {
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())
         .await;
-    let [id] = world.notify(&destination, 1).await.try_into().unwrap();
+    let id = world.notify_of(&destination, Severity::Warning).await;
     world.start();
     world.live(Duration::from_secs(5 * 24 * 3600)).await;
     let delivery = world.delivery(id).await;

@@ -210,6 +210,7 @@ async fn what_lets_a_webhook_reach_further_is_checked_field_by_field() {
             it.expect = Some(v1::WebhookExpect {
                 status: vec![status],
                 body_clause: clause,
+                destination_clause: None,
             });
         })
     };

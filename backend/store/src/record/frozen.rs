@@ -279,6 +279,10 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("mail destination", &samples::mail_destination(), false);
     differences.record("refusing health", &samples::refusing_health(), false);
     differences.record("partial delivery", &samples::partial_delivery(), false);
+    differences.record("deferred delivery", &samples::deferred_delivery(), false);
+    differences.record("reduced attempt", &samples::reduced_attempt(), false);
+    let judging = samples::judging_webhook();
+    differences.record("destination that judges", &judging, true);
     differences.record("asking health", &samples::asking_health(), false);
     let alternating = samples::alternating_health();
     differences.record("alternating health", &alternating, false);
