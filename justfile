@@ -21,7 +21,7 @@ format:
 
 # Write the table of the console's keys into its documentation.
 keys:
-    BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib table_of_keys
+    BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib key_table
 
 # Write how every screen of the console looks, to be read and approved as a difference.
 snapshots:
@@ -73,7 +73,7 @@ crash ROUNDS="100":
 
 # Kill ROUNDS nodes over one PostgreSQL under load, each time the one that leads; then kill and suspend each in turn.
 nodes ROUNDS="20":
-    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e -- --nocapture nodes::any nodes::owners::the_loss
+    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e -- --nocapture nodes::killing nodes::owners::node_loss
 
 # Walk every journey on a store in a PostgreSQL database, or those whose name contains FILTER.
 postgres FILTER="":
@@ -93,7 +93,7 @@ storm EVENTS="30000":
 
 # Render so many templates made from the grammar by chance, optimized; each within its processor time.
 templates TEMPLATES="1000000":
-    BELLWETHER_TEST_TEMPLATES={{TEMPLATES}} cargo test --config profile.dev.opt-level=1 --target-dir target/fuzzed --package bellwether-backend-model --lib -- --nocapture templates_of_the_grammar
+    BELLWETHER_TEST_TEMPLATES={{TEMPLATES}} cargo test --config profile.dev.opt-level=1 --target-dir target/fuzzed --package bellwether-backend-model --lib -- --nocapture generated_templates
 
 # Edit a rule so many times while three nodes decide.
 edits EDITS="1000":

@@ -56,7 +56,7 @@ fn set<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_variable_of_a_template_is_told_and_no_other() {
+fn reference_lists_exactly_the_template_variables() {
     let open = OPEN_VARIABLES.map(|prefix| format!("{prefix}KEY"));
     let known = VARIABLES.into_iter().chain(open.iter().map(String::as_str));
     let known = set(known);
@@ -65,7 +65,7 @@ fn every_variable_of_a_template_is_told_and_no_other() {
 }
 
 #[test]
-fn every_example_of_template_syntax_is_taken_or_refused_as_told() {
+fn template_syntax_examples_parse_as_documented() {
     for row in table(topic("templates"), "Syntax") {
         let example = row[0].trim_matches('`').replace('…', "text");
         Template::parse(&example).unwrap();
@@ -77,7 +77,7 @@ fn every_example_of_template_syntax_is_taken_or_refused_as_told() {
 }
 
 #[test]
-fn every_filter_of_jinja_is_told_and_the_example_is_rendered() {
+fn jinja_filters_are_documented_and_examples_render() {
     assert_eq!(bellwether_proto::reference::filters(), JINJA_FILTERS);
     let blocks = topic("templates").blocks().into_iter();
     let examples = blocks.filter_map(|block| match block {
@@ -106,7 +106,7 @@ fn every_filter_of_jinja_is_told_and_the_example_is_rendered() {
 }
 
 #[test]
-fn every_field_of_a_query_is_told_with_an_example_that_is_taken() {
+fn query_fields_are_documented_with_valid_examples() {
     let told = names(topic("queries"), "Fields");
     let fixed = Field::fixed_names();
     let known = fixed.into_iter().chain(["dimensions.KEY", "metadata.KEY"]);
@@ -123,7 +123,7 @@ fn every_field_of_a_query_is_told_with_an_example_that_is_taken() {
 }
 
 #[tokio::test]
-async fn every_filter_of_deliveries_of_the_reference_is_read() {
+async fn documented_delivery_filters_parse() {
     let (deciding, clock) = crate::ops::samples::deciding(crate::ops::samples::store()).await;
     let deliveries = crate::ops::delivery::Deliveries::new(deciding.store, clock);
     let examples = names(topic("filters"), "Deliveries");
@@ -135,7 +135,7 @@ async fn every_filter_of_deliveries_of_the_reference_is_read() {
 }
 
 #[test]
-fn every_filter_of_the_reference_is_read_and_compiles() {
+fn documented_filters_parse_and_compile() {
     let mut examples = 0;
     for heading in ["Conditions", "Joining"] {
         for example in names(topic("filters"), heading) {
@@ -262,7 +262,7 @@ fn examples() -> Vec<(&'static str, &'static str, String)> {
 }
 
 #[test]
-fn every_example_message_is_what_the_code_makes() {
+fn example_messages_match_rendered_output() {
     for (name, info, made) in examples() {
         let blocks = topic(name).blocks().into_iter();
         let told = blocks.filter_map(|block| match block {

@@ -168,7 +168,7 @@ impl<T> Running<T> {
     }
 }
 
-/// Yields if the time slice of this task is over. A task that nobody waits for any more does not
+/// Yields if the time slice of this task is over. A task that no one waits for any more does not
 /// return from here, so that partial results are never used.
 pub async fn turn() {
     let is_due = CURRENT.try_with(|scan| {

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn feed_has_an_event_for_each_shift_with_the_revision_of_its_schedule() {
+    fn feed_has_one_event_per_shift_with_the_schedule_revision() {
         let shift = |day: u8, names: &[&str]| {
             json!({
                 "shift": {

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_that_was_sent_on_is_found_at_its_place_in_the_whole_list() {
+    fn forwarded_entry_maps_back_to_its_original_index() {
         let refused = [0, 1, 4, 6];
         let places: Vec<_> = (0..5).map(|index| place_among(&refused, index)).collect();
         assert_eq!(places, [2, 3, 5, 7, 8]);

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_lead_to_dimensions_and_back() {
+    fn labels_round_trip_through_dimensions() {
         for labels in [
             &["host", "severity"][..],
             &["name"],

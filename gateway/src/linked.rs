@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_of_the_event_and_lets_nothing_of_it_become_markup() {
+    fn event_page_shows_escaped_event_fields() {
         let page = page(
             &event("</title><script>alert(1)</script>\" onload=x"),
             None,
@@ -533,14 +533,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_not_acknowledged() {
+    fn closed_event_has_no_acknowledge_form() {
         let mut found = event("x");
         found["event"]["occurrences"][0]["status"] = "STATUS_CLOSED".into();
         assert!(!page(&found, None, Entry::Key).contains("<form"));
     }
 
     #[test]
-    fn a_group_tells_of_its_members() {
+    fn group_page_lists_its_members() {
         let found = json!({
             "group": {
                 "ruleName": "page", "state": "OPEN", "openCount": 2, "memberCount": 3,
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn the_overview_tells_what_is_open_and_leads_there() {
+    fn overview_shows_and_links_open_events() {
         let found = json!({
             "overview": {
                 "openBySeverity": {"SEVERITY_CRITICAL": 2, "SEVERITY_INFO": 1},
@@ -590,13 +590,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_asked_for_only_where_it_helps() {
+    fn key_is_requested_only_when_it_helps() {
         assert!(refusal("a key is required", Some(Entry::Key)).contains("type=\"password\""));
         assert!(!refusal("it is gone", None).contains("<form"));
     }
 
     #[test]
-    fn who_signed_in_is_asked_for_no_key_and_others_can_sign_in_where_that_is_set_up() {
+    fn signed_in_users_need_no_key_and_others_can_sign_in() {
         let shown = page(&event("x"), None, Entry::SignedIn);
         assert!(
             !shown.contains("password") && !shown.contains("/sign-in"),

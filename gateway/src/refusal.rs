@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_refused_when_nothing_of_it_is_accepted() {
+    fn list_is_rejected_only_if_every_entry_fails() {
         let put = "/zenoss.cloud.DataReceiverService/PutEvents";
         for (failed, succeeded, expected) in [(1, 0, true), (1, 1, false), (0, 0, false)] {
             let result = EventStatusResult {

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_too_large_loses_what_matters_least() {
+    fn oversized_request_drops_the_least_important_parts() {
         let mut small = request(1_000, 10_000, 1_000, 10);
         let whole = small.clone();
         assert_eq!(fit(&mut small), 0);

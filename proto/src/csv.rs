@@ -70,7 +70,7 @@ mod tests {
     use crate::json::plan;
 
     #[test]
-    fn formula_of_any_width_is_a_text_in_a_cell() {
+    fn formulas_of_any_width_are_escaped() {
         let formulas = [
             "=1+1",
             "+1",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_quoted_and_no_cell_is_a_formula() {
+    fn table_quotes_cells_and_escapes_formulas() {
         let message = plan().by_name["bellwether.v1.GetNoiseResponse"];
         let rows = json!({"rows": [
             {"name": "a, \"b\"", "notificationCount": 3, "events": [{"name": "x"}]},

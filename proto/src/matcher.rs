@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_split_at_commas_outside_of_quotes() {
+    fn matcher_list_is_split_at_unquoted_commas() {
         let table = [
             (r#"{a="b", c=~"d,e"}"#, Some(vec![("a", "b"), ("c", "d,e")])),
             (r#"a="b""#, Some(vec![("a", "b")])),

@@ -282,7 +282,7 @@ mod tests {
     use crate::cloud::{Event, Events};
 
     #[test]
-    fn malformed_texts_of_json_are_replaced_and_nothing_else() {
+    fn invalid_utf8_in_json_is_replaced() {
         let table: &[(&[u8], &str)] = &[
             (br#"{"a": "b"}"#, r#"{"a": "b"}"#),
             (b"\xef\xbb\xbf{}", "{}"),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_texts_of_a_message_are_replaced_wherever_they_are() {
+    fn invalid_utf8_in_a_message_is_replaced_at_any_depth() {
         let event = |name: &str| Event {
             name: name.into(),
             dimensions: [("host".into(), name.into())].into(),
@@ -347,7 +347,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(body: Vec<u8>, text in "[\\\\ud8cD0-9a-f\"]{0,40}") {
+        fn repair_never_panics(body: Vec<u8>, text in "[\\\\ud8cD0-9a-f\"]{0,40}") {
             json(&body);
             let repaired = json(text.as_bytes());
             prop_assert_eq!(lone_surrogates(&repaired), Vec::<usize>::new());

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_one_severity_however_it_is_written() {
+    fn severity_words_are_case_insensitive() {
         for (words, severity) in WORDS {
             for word in words {
                 assert_eq!(of_word(word), Some(severity), "{word}");

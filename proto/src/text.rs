@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_reserved_characters_of_addresses_are_encoded() {
+    fn only_reserved_url_characters_are_encoded() {
         let cases = [
             ("nightly-backup", "nightly-backup"),
             ("a.b_c~d:1", "a.b_c~d:1"),
@@ -202,7 +202,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_leaves_no_ink_is_hidden_wherever_it_stands() {
+    fn invisible_characters_are_hidden_in_any_position() {
         for c in HIDDEN {
             assert!(is_hidden(c), "{c:?}");
             for text in [
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scripts_and_pictures_need_stays() {
+    fn joiners_needed_by_scripts_and_emoji_are_kept() {
         for text in [
             "disk /var is 97 % full",
             "größe, naïve, e\u{301}",
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn one_character_bears_few_marks() {
+    fn combining_marks_per_character_are_limited() {
         for base in ["e", "👍", "👩\u{200d}🚒", "あ"] {
             let text = format!("{base}{}z", "\u{301}".repeat(200));
             let surplus = seen(&text)
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_nothing_that_it_obeys() {
+    fn control_sequences_are_escaped() {
         let text = "a\u{1b}]52;c;eA==\u{7}\tb\r\nc\u{9b}31m";
         assert_eq!(
             visible(text, false),

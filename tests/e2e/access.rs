@@ -61,7 +61,7 @@ fn text(body: &Value) -> String {
 }
 
 #[tokio::test]
-async fn every_operation_needs_a_key_of_a_role_that_may() {
+async fn every_operation_requires_a_key_with_a_sufficient_role() {
     let world = World::start();
     let rest = world.rest();
     let viewer = rest.with_key(Some(&world.client("a-viewer", "viewer")));
@@ -89,7 +89,7 @@ async fn every_operation_needs_a_key_of_a_role_that_may() {
 }
 
 #[tokio::test]
-async fn a_key_is_taken_from_either_header() {
+async fn key_is_accepted_in_either_header() {
     let world = World::start();
     let key = world.admin_key();
     let bare = world.rest().with_key(None);
@@ -108,7 +108,7 @@ async fn a_key_is_taken_from_either_header() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_worth_nothing_at_once() {
+async fn revoked_key_is_rejected_immediately() {
     let world = World::start();
     let viewer = world
         .rest()
@@ -126,7 +126,7 @@ async fn a_revoked_key_is_worth_nothing_at_once() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_names_the_right_ones_and_an_unknown_path_is_not_found() {
+async fn wrong_method_lists_allowed_ones_and_unknown_path_is_404() {
     let world = World::start();
     let rest = world.rest();
     let cases = [
@@ -154,7 +154,7 @@ async fn a_wrong_method_names_the_right_ones_and_an_unknown_path_is_not_found() 
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused() {
+async fn oversized_requests_are_rejected() {
     let world = World::start();
     let rest = world.rest();
     let large = json!({"events": [{"name": "x", "body": "b".repeat(4 * 1024 * 1024)}]});
@@ -174,7 +174,7 @@ async fn what_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn the_gateway_tells_of_itself_without_a_key() {
+async fn gateway_pages_need_no_key() {
     let world = World::start();
     let bare = world.rest().with_key(None);
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"] {
@@ -193,7 +193,7 @@ async fn the_gateway_tells_of_itself_without_a_key() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_taken_over_or_made() {
+async fn request_id_is_kept_or_generated() {
     let world = World::start();
     let rest = world.rest();
     let given = [("x-request-id", "from-the-client")];
@@ -209,7 +209,7 @@ async fn a_request_id_is_taken_over_or_made() {
 }
 
 #[tokio::test]
-async fn every_change_of_a_definition_is_written_down_with_who_made_it_and_none_that_was_tried() {
+async fn audit_log_records_successful_changes_with_their_author() {
     let world =
         World::with_settings("log_filter = \"bellwether::audit=info\"\nlog_format = \"json\"");
     let rest = world.rest();

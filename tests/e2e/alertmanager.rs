@@ -164,7 +164,7 @@ async fn amtool_queries_alerts_and_adds_updates_and_expires_silences() {
 }
 
 #[tokio::test]
-async fn amtool_prints_why_a_silence_is_refused() {
+async fn amtool_prints_why_a_silence_is_rejected() {
     let world = World::start();
     let key = world.client("an-operator", "operator");
     let viewer = world.client("a-viewer", "viewer");
@@ -196,7 +196,7 @@ async fn amtool_prints_why_a_silence_is_refused() {
 }
 
 #[tokio::test]
-async fn a_silence_that_matchers_cannot_say_keeps_its_query_when_a_client_extends_it() {
+async fn extending_a_silence_keeps_a_query_beyond_matchers() {
     let world = World::start();
     let rest = world.rest();
     let drafts = [
@@ -280,7 +280,7 @@ type Check<'a> = &'a dyn Fn(&Value);
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of requests")]
-async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmanager_does() {
+async fn karma_and_grafana_requests_get_alertmanager_responses() {
     let world = World::start();
     let (rest, receiver) = (world.rest(), Receiver::start().await);
     fill(&rest, &receiver).await;
@@ -390,7 +390,7 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of requests")]
-async fn what_is_wrong_is_answered_as_a_json_string() {
+async fn errors_are_json_strings() {
     let world = World::start();
     let rest = world.rest();
     let get = [
@@ -470,7 +470,7 @@ async fn what_is_wrong_is_answered_as_a_json_string() {
 }
 
 #[tokio::test]
-async fn a_storm_is_listed_up_to_the_limit_and_says_that_there_is_more() {
+async fn alert_list_is_truncated_at_the_limit_with_a_warning() {
     let world = World::start();
     let rest = world.rest();
     for page in 0..11 {
@@ -499,7 +499,7 @@ async fn a_storm_is_listed_up_to_the_limit_and_says_that_there_is_more() {
 }
 
 #[tokio::test]
-async fn what_is_inhibited_or_suppressed_is_no_active_alert() {
+async fn inhibited_or_suppressed_alerts_are_not_active() {
     let world = World::start();
     let (rest, receiver) = (world.rest(), Receiver::start().await);
     let mut trigger = samples::trigger("disk", "disk");

@@ -40,7 +40,7 @@ fn exported(world: &World, arguments: &[&str]) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_says_who_made_it_what_was_and_what_is_also_after_a_kill() {
+async fn audit_entries_have_author_and_diff_and_survive_a_kill() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let jane = world.client("jane", "editor");
@@ -116,7 +116,7 @@ async fn every_change_says_who_made_it_what_was_and_what_is_also_after_a_kill() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_operators_do_and_what_is_refused_is_written_down_too() {
+async fn operator_actions_and_rejections_are_audited() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let admin = world.rest();
@@ -166,7 +166,7 @@ async fn what_operators_do_and_what_is_refused_is_written_down_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refused_calls_are_written_down_for_admins_to_read() {
+async fn rejected_calls_are_audited_for_admins() {
     let world = World::start();
     let admin = world.rest();
     let operator = admin.with_key(Some(&world.client("olga", "operator")));
@@ -213,7 +213,7 @@ async fn refused_calls_are_written_down_for_admins_to_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_is_written_down_before_it_is_read_and_holds_the_log() {
+async fn backup_is_audited_and_contains_its_own_entry() {
     let world = World::start();
     let copy = world.folder().join("copy");
     let copy = copy.to_str().expect("a name");
@@ -236,7 +236,7 @@ async fn a_backup_is_written_down_before_it_is_read_and_holds_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn configuration_that_is_applied_at_once_has_an_entry_for_each_resource_in_one_commit() {
+async fn applied_configuration_is_audited_per_resource_in_one_commit() {
     let world = World::start();
     let rest = world.rest();
     let documents = json!({"documents": [

@@ -62,7 +62,7 @@ async fn fill(world: &World, receiver: &Receiver, events: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_reads_everything_after_a_kill_and_changes_nothing() {
+async fn check_after_a_kill_reads_everything_and_changes_nothing() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -86,7 +86,7 @@ async fn a_check_reads_everything_after_a_kill_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_in_use_checks_itself_while_it_takes_events_in() {
+async fn running_service_can_be_checked_under_load() {
     let receiver = Receiver::start().await;
     let world = filled(&receiver, 40).await;
     let answered = Arc::default();
@@ -132,7 +132,7 @@ async fn a_service_in_use_checks_itself_while_it_takes_events_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_finds_a_changed_byte_and_a_wrong_key() {
+async fn check_detects_a_changed_byte_and_a_wrong_key() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -188,7 +188,7 @@ async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<St
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::too_many_lines, reason = "one journey from backup to restore")]
-async fn a_backup_made_under_load_goes_on_elsewhere_with_what_was_answered_before() {
+async fn backup_under_load_restores_all_acknowledged_events() {
     let settings = "[delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
     let mut world = World::with_settings(settings);
     let receiver = Receiver::start().await;

@@ -27,7 +27,7 @@ async fn guarded() -> Receiver {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_destination_is_created_tested_fixed_and_saved_beside_its_request_and_responses() {
+async fn destination_is_created_tested_and_fixed_beside_its_request() {
     let world = World::start();
     let receiver = guarded().await;
     let mut console = console(&world, (150, 44));
@@ -88,7 +88,7 @@ async fn a_destination_is_created_tested_fixed_and_saved_beside_its_request_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_narrow_screen_the_verdict_is_below_the_form_and_the_bench_a_key_away() {
+async fn narrow_screen_shows_the_test_result_below_the_form() {
     let world = World::start();
     let rest = world.rest();
     let mail = json!({"name": "team", "type": {"email": {"to": "ops@example.com"}}});

@@ -37,7 +37,7 @@ fn office() -> Value {
 }
 
 #[tokio::test]
-async fn a_calendar_is_made_asked_edited_and_not_deleted_while_it_is_in_use() {
+async fn calendar_can_be_edited_but_not_deleted_while_in_use() {
     let mut world = World::start();
     let rest = world.rest();
     let christmas =
@@ -112,7 +112,7 @@ async fn a_calendar_is_made_asked_edited_and_not_deleted_while_it_is_in_use() {
 }
 
 #[tokio::test]
-async fn every_wrong_field_of_a_calendar_is_named_with_what_would_be_right() {
+async fn invalid_calendar_fields_are_reported_with_guidance() {
     let world = World::start();
     let rest = world.rest();
     let refused = rest
@@ -243,7 +243,7 @@ async fn ours(rest: &Rest, rrule: &str, dtstart: DateTime) -> Option<(DateTime, 
 }
 
 #[tokio::test]
-async fn rules_begin_when_an_independent_reader_of_them_says() {
+async fn recurrence_rules_match_an_independent_library() {
     let Some(python) = python("dateutil") else {
         return;
     };
@@ -343,7 +343,7 @@ async fn set_up(rest: &Rest, receiver: &Receiver) {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_window_survives_a_kill_and_goes_when_the_calendar_is_edited() {
+async fn calendar_hold_survives_a_kill_and_follows_calendar_edits() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();

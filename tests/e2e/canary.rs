@@ -108,7 +108,7 @@ fn fields(value: &Value, found: &mut BTreeSet<String>) {
 }
 
 #[tokio::test]
-async fn a_canary_is_planted_in_every_field_that_is_secret() {
+async fn canary_covers_every_secret_field() {
     let receiver = Receiver::start().await;
     let mut planted = BTreeSet::new();
     for value in destinations(&receiver, &Authority::new().issue()) {
@@ -122,7 +122,7 @@ async fn a_canary_is_planted_in_every_field_that_is_secret() {
 }
 
 #[tokio::test]
-async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
+async fn secrets_never_leak_beyond_their_receivers() {
     let receiver = Receiver::start().await;
     let world = World::with_settings(&format!(
         "log_filter = \"trace\"\n[smtp]\nhost = \"127.0.0.1\"\nfrom = \"a@example.net\"\nuser = \"a\"\n\

@@ -15,7 +15,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[tokio::test]
-async fn log_of_a_first_start_has_fields_and_no_debug_output() {
+async fn first_start_logs_fields_without_debug_output() {
     let world = World::start();
     let log = world.service().log();
     let stored = log
@@ -30,7 +30,7 @@ async fn log_of_a_first_start_has_fields_and_no_debug_output() {
 }
 
 #[test]
-fn documented_exit_codes_are_those_of_the_manual_page() {
+fn documented_exit_codes_match_the_manual_page() {
     let page = fs::read_to_string(tree::root().join("docs/commands.md")).unwrap();
     let section = page.split("## Exit codes").nth(1).unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
@@ -47,7 +47,7 @@ fn documented_exit_codes_are_those_of_the_manual_page() {
 }
 
 #[tokio::test]
-async fn commands_end_with_the_documented_exit_codes() {
+async fn commands_exit_with_the_documented_codes() {
     let world = World::start();
     let viewer = world.client("viewer", "viewer");
     let key = |key: &str| {
@@ -90,7 +90,7 @@ async fn commands_end_with_the_documented_exit_codes() {
 }
 
 #[tokio::test]
-async fn settings_that_a_command_does_not_use_do_not_stop_it() {
+async fn unused_invalid_settings_do_not_stop_a_command() {
     let world = World::start();
     let unusable = [
         ("BELLWETHER_STORE_PASSWORD_FILE", "/nowhere/password"),
@@ -150,7 +150,7 @@ async fn settings_that_a_command_does_not_use_do_not_stop_it() {
 }
 
 #[tokio::test]
-async fn serve_prints_one_line_drains_and_ends_well() {
+async fn serve_prints_one_line_drains_and_exits_cleanly() {
     let mut world = World::start();
     let ready = &world.service().ready;
     let keys: Vec<_> = ready
@@ -177,7 +177,7 @@ async fn serve_prints_one_line_drains_and_ends_well() {
 }
 
 #[tokio::test]
-async fn the_parts_run_apart() {
+async fn backend_and_gateway_run_as_separate_processes() {
     let folder = tempfile::tempdir().expect("a folder");
     let data_dir = folder.path().join("data");
     let log = folder.path().join("log");
@@ -215,7 +215,7 @@ async fn the_parts_run_apart() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_ends_with_2_and_one_sentence() {
+fn invalid_configuration_exits_with_2_and_one_sentence() {
     let home = tempfile::tempdir().expect("a folder");
     let data = home.path().join("data");
     let cases: [(&[&str], &str); 5] = [
@@ -250,7 +250,7 @@ fn a_configuration_that_cannot_be_used_ends_with_2_and_one_sentence() {
 }
 
 #[test]
-fn a_data_folder_in_use_is_left_alone_and_says_how_to_connect() {
+fn data_folder_in_use_is_rejected_with_how_to_connect() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -279,7 +279,7 @@ fn a_data_folder_in_use_is_left_alone_and_says_how_to_connect() {
 }
 
 #[test]
-fn a_folder_that_is_not_ours_is_left_alone() {
+fn foreign_folder_is_left_untouched() {
     let home = tempfile::tempdir().expect("a folder");
     let photos = home.path().join("photos");
     fs::create_dir(&photos).expect("a folder");
@@ -300,7 +300,7 @@ fn a_folder_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn clients_are_made_listed_and_revoked() {
+fn clients_are_created_listed_and_revoked() {
     let world = World::start();
     let key = world.client("grafana", "viewer");
     assert!(key.len() >= 43, "256 random bits: {key}");
@@ -330,7 +330,7 @@ fn clients_are_made_listed_and_revoked() {
 }
 
 #[test]
-fn without_a_service_the_command_says_how_to_start_one() {
+fn command_without_a_service_says_how_to_start_one() {
     let home = tempfile::tempdir().expect("a folder");
     let mut command = process::command(
         home.path(),
@@ -347,7 +347,7 @@ fn without_a_service_the_command_says_how_to_start_one() {
 }
 
 #[test]
-fn the_default_settings_are_printed() {
+fn default_settings_are_printed() {
     let home = tempfile::tempdir().expect("a folder");
     let printed = process::run(process::command(home.path(), ["--default-config"]));
     assert_eq!(printed.status.code(), Some(0));

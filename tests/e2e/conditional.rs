@@ -45,7 +45,7 @@ async fn world_with_a_trigger() -> World {
 }
 
 #[tokio::test]
-async fn whoever_has_an_answer_already_is_told_so_without_it() {
+async fn unchanged_resource_is_304_without_a_body() {
     let world = world_with_a_trigger().await;
     let rest = world.rest();
     let found = rest
@@ -104,7 +104,7 @@ async fn whoever_has_an_answer_already_is_told_so_without_it() {
 }
 
 #[tokio::test]
-async fn the_tag_changes_with_the_resource_and_with_what_is_counted_about_it() {
+async fn etag_changes_with_the_resource_and_its_usage() {
     let world = world_with_a_trigger().await;
     let rest = world.rest();
     let tag = rest.get(TRIGGER).await.header("etag").to_owned();
@@ -127,7 +127,7 @@ async fn the_tag_changes_with_the_resource_and_with_what_is_counted_about_it() {
 }
 
 #[tokio::test]
-async fn a_change_on_condition_takes_one_tag_several_or_any() {
+async fn if_match_accepts_one_several_or_any_etag() {
     let world = world_with_a_trigger().await;
     let rest = world.rest();
     let body = samples::trigger("disk", "disk");

@@ -30,7 +30,7 @@ fn has_the_mouse_too(console: &Terminal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn notes_and_status_set_over_rest_are_seen() {
+async fn notes_and_status_set_over_rest_are_shown() {
     let world = World::start();
     let rest = world.rest();
     let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full to the brim");
@@ -61,7 +61,7 @@ async fn notes_and_status_set_over_rest_are_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_closes_it() {
+async fn event_test_confirms_lists_receivers_and_closes_its_event() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -126,7 +126,7 @@ fn follows_to(console: &Terminal, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_acts_on_the_event_that_was_seen_and_says_which_it_was() {
+async fn key_acts_on_the_shown_event_and_names_it() {
     let world = World::start();
     let rest = world.rest();
     let send = async |host: &str| {
@@ -176,7 +176,7 @@ async fn a_key_acts_on_the_event_that_was_seen_and_says_which_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stored_destination_is_tested_from_the_list() {
+async fn stored_destination_is_tested_from_the_list() {
     let world = World::start();
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
@@ -194,7 +194,7 @@ async fn a_stored_destination_is_tested_from_the_list() {
 }
 
 #[test]
-fn alone_it_brings_a_service_of_its_own() {
+fn console_without_a_service_starts_its_own() {
     let home = tempfile::tempdir().expect("a folder");
     let data_dir = home.path().join("data");
     let arguments = [
@@ -227,7 +227,7 @@ fn alone_it_brings_a_service_of_its_own() {
 }
 
 #[test]
-fn every_mode_of_the_terminal_is_taken_back_on_every_way_out() {
+fn terminal_modes_are_restored_on_every_exit() {
     let world = World::start();
     for way in ["q", "\x03", "-TERM", "-HUP", "-INT"] {
         let mut console = console(&world);
@@ -243,7 +243,7 @@ fn every_mode_of_the_terminal_is_taken_back_on_every_way_out() {
 }
 
 #[test]
-fn a_mouse_left_to_the_terminal_and_taken_again_is_given_back() {
+fn mouse_capture_can_be_toggled_and_is_released_on_exit() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
@@ -263,7 +263,7 @@ fn a_mouse_left_to_the_terminal_and_taken_again_is_given_back() {
 }
 
 #[test]
-fn it_can_be_left_at_once_while_the_service_is_away() {
+fn console_quits_at_once_while_the_service_is_unreachable() {
     let mut world = World::start();
     let mut console = console(&world);
     console.shows(&["Overview"]);
@@ -283,7 +283,7 @@ fn it_can_be_left_at_once_while_the_service_is_away() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back_and_says_what_it_was() {
+fn panic_restores_the_terminal_and_is_reported() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
@@ -303,7 +303,7 @@ fn a_panic_gives_the_terminal_back_and_says_what_it_was() {
 }
 
 #[test]
-fn a_panic_of_a_task_is_logged_and_does_not_touch_the_screen() {
+fn task_panic_is_logged_without_touching_the_screen() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
@@ -320,7 +320,7 @@ fn a_panic_of_a_task_is_logged_and_does_not_touch_the_screen() {
 }
 
 #[test]
-fn stopped_it_gives_the_terminal_back_and_takes_it_again() {
+fn suspend_restores_the_terminal_and_resume_takes_it_back() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
@@ -351,7 +351,7 @@ fn stopped_it_gives_the_terminal_back_and_takes_it_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_editor_has_the_terminal_to_itself() {
+async fn editor_gets_exclusive_use_of_the_terminal() {
     let world = World::start();
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
@@ -391,7 +391,7 @@ async fn an_editor_has_the_terminal_to_itself() {
 }
 
 #[test]
-fn no_key_is_lost_while_the_screen_gets_another_size() {
+fn no_key_is_lost_during_a_resize() {
     let world = World::start();
     let mut console = console(&world);
     console.shows(&["● connected"]);
@@ -407,7 +407,7 @@ fn no_key_is_lost_while_the_screen_gets_another_size() {
 }
 
 #[test]
-fn contexts_are_named_in_the_head_and_gone_between() {
+fn contexts_are_shown_in_the_header_and_can_be_switched() {
     let worlds = [World::start(), World::start()];
     let contexts = ["prod", "lab"].into_iter().zip(&worlds);
     let sections = contexts.map(|(name, world)| {

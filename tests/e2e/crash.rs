@@ -44,7 +44,7 @@ pub(crate) fn is_measured() -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
+async fn acknowledged_events_and_deliveries_survive_kills() {
     let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
@@ -82,7 +82,7 @@ async fn what_was_answered_survives_a_kill_and_every_delivery_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kill_while_messages_are_under_way_loses_none_and_changes_none() {
+async fn kill_during_delivery_loses_and_alters_no_message() {
     let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;

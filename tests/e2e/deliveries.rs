@@ -17,7 +17,7 @@ use crate::samples;
 const SIGNING: &str = "whsec_Y2FuYXJ5LTQ3MTEtY2FuYXJ5LTQ3MTEt";
 
 #[tokio::test]
-async fn a_draft_takes_stored_secrets_to_their_own_address_only() {
+async fn draft_uses_stored_secrets_only_for_their_own_address() {
     let world = World::start();
     let rest = world.rest();
     let (home, away) = (Receiver::start().await, Receiver::start().await);
@@ -108,7 +108,7 @@ async fn wait_for(rest: &Rest, state: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn dead_deliveries_are_counted_and_then_sent_again_once() {
+async fn dead_deliveries_are_counted_and_resent_once() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -174,7 +174,7 @@ async fn dead_deliveries_are_counted_and_then_sent_again_once() {
 }
 
 #[tokio::test]
-async fn who_is_owed_a_closing_message_is_listed_until_it_is_sent() {
+async fn obligations_are_listed_until_their_closing_is_sent() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;

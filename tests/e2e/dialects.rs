@@ -78,7 +78,7 @@ fn state(occurrence: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn pagerdutys_client_triggers_acknowledges_and_resolves() {
+async fn pagerduty_client_triggers_acknowledges_and_resolves() {
     let world = World::start();
     let key = sender(&world, "pages", &["pagerduty"]);
     let address = world.service().address("rest").to_owned();
@@ -110,7 +110,7 @@ async fn pagerdutys_client_triggers_acknowledges_and_resolves() {
 }
 
 #[tokio::test]
-async fn opsgenies_client_creates_acknowledges_notes_and_closes() {
+async fn opsgenie_client_creates_acknowledges_notes_and_closes() {
     let world = World::start();
     let key = sender(&world, "genie", &["opsgenie"]);
     let annotator = world.client("annotator", "operator");
@@ -152,7 +152,7 @@ async fn opsgenies_client_creates_acknowledges_notes_and_closes() {
 }
 
 #[tokio::test]
-async fn the_cloudevents_sdk_is_taken_in_once_in_every_mode() {
+async fn cloudevents_sdk_events_are_stored_once_in_every_mode() {
     let world = World::start();
     let key = sender(&world, "cloud", &["cloudevents"]);
     let address = world.service().address("rest").to_owned();
@@ -174,7 +174,7 @@ async fn the_cloudevents_sdk_is_taken_in_once_in_every_mode() {
 }
 
 #[tokio::test]
-async fn opentelemetrys_exporter_is_content_with_and_without_gzip() {
+async fn opentelemetry_exporter_works_with_and_without_gzip() {
     let world = World::start();
     let key = sender(&world, "logs", &["otlp"]);
     let address = world.service().address("rest").to_owned();
@@ -197,7 +197,7 @@ async fn opentelemetrys_exporter_is_content_with_and_without_gzip() {
 }
 
 #[tokio::test]
-async fn a_dialect_is_off_unless_the_client_may_send_it() {
+async fn dialect_is_rejected_unless_granted_to_the_client() {
     let world = World::start();
     let key = sender(&world, "grafana", &[]);
     let grafana = world.rest().with_key(Some(&key));
@@ -246,7 +246,7 @@ async fn a_dialect_is_off_unless_the_client_may_send_it() {
 }
 
 #[tokio::test]
-async fn a_client_may_be_made_for_every_dialect_of_the_reference() {
+async fn client_can_be_created_for_every_documented_dialect() {
     let world = World::start();
     let blocks = Topic::find("senders").unwrap().blocks().into_iter();
     let tables = blocks.filter_map(|block| match block {
@@ -263,7 +263,7 @@ async fn a_client_may_be_made_for_every_dialect_of_the_reference() {
 }
 
 #[tokio::test]
-async fn keys_in_paths_and_bodies_turn_up_in_no_line_of_the_log() {
+async fn keys_in_paths_and_bodies_are_not_logged() {
     let world = World::with_settings("log_filter = \"trace\"\n");
     let key = sender(&world, "pages", &["pagerduty", "cloudevents"]);
     let rest = world.rest().with_key(None);
@@ -284,7 +284,7 @@ async fn keys_in_paths_and_bodies_turn_up_in_no_line_of_the_log() {
 }
 
 #[tokio::test]
-async fn the_example_of_each_path_is_accepted_as_it_stands_in_the_openapi_document() {
+async fn openapi_examples_of_sender_paths_are_accepted() {
     let world = World::start();
     let rest = world.rest();
     let mapping = json!({

@@ -41,7 +41,7 @@ fn digests(receiver: &Receiver) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_budget_is_refused_where_it_cannot_be_and_answered_where_it_can() {
+async fn budget_is_validated_and_returned() {
     let world = World::start();
     let rest = world.rest();
     let mut hook = samples::webhook("hook", "http://127.0.0.1:1/");
@@ -126,7 +126,7 @@ async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn what_is_beyond_a_budget_is_told_in_a_digest_over_a_kill() {
+async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();
@@ -186,7 +186,7 @@ async fn what_is_beyond_a_budget_is_told_in_a_digest_over_a_kill() {
 }
 
 #[tokio::test]
-async fn a_digest_is_sent_before_its_time_and_dies_with_what_it_tells() {
+async fn digest_can_be_sent_early_and_dies_with_its_messages() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

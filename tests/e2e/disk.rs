@@ -74,7 +74,7 @@ async fn told(rest: &Rest) -> Option<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::too_many_lines, reason = "one journey")]
-async fn on_a_full_disk_only_what_is_new_is_refused_and_room_lets_it_go_on() {
+async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     let Some((world, disk)) = world() else {
         return;
     };
@@ -157,7 +157,7 @@ async fn on_a_full_disk_only_what_is_new_is_refused_and_room_lets_it_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_fills_and_empties_under_load_loses_nothing_that_was_answered() {
+async fn disk_filling_under_load_loses_no_acknowledged_event() {
     let Some((mut world, disk)) = world() else {
         return;
     };

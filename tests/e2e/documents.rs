@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use bellwether_tests::{process, tree};
 
 #[test]
-fn every_link_between_documents_leads_somewhere() {
+fn links_between_documents_resolve() {
     let root = tree::root();
     let mut links = 0;
     for (path, text) in tree::files("md") {
@@ -104,7 +104,7 @@ fn is_path(quoted: &str) -> bool {
 }
 
 #[test]
-fn the_commands_of_the_readme_exist() {
+fn commands_in_the_readme_exist() {
     let readme = read("README.md");
     let help = process::run(process::command(Path::new("/"), ["--help"]));
     let help = String::from_utf8(help.stdout).unwrap();

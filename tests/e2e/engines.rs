@@ -13,10 +13,10 @@ macro_rules! in_a_database {
 }
 
 in_a_database![
-    journey::who_is_to_know_is_told_exactly_once_an_occurrence,
-    journey::a_destination_is_tested_before_it_is_stored,
-    journey::a_delivery_is_tried_again_until_it_arrives,
-    journey::a_dead_delivery_is_sent_again_by_hand,
-    journey::a_disabled_rule_and_a_suppressed_occurrence_tell_nobody,
-    insight::the_noise_report_counts_what_was_sent_and_what_came_of_it,
+    journey::every_receiver_is_notified_once_per_occurrence,
+    journey::destination_can_be_tested_before_it_is_stored,
+    journey::delivery_is_retried_until_it_succeeds,
+    journey::dead_delivery_is_resent_manually,
+    journey::disabled_rules_and_suppressed_occurrences_notify_nobody,
+    insight::noise_report_counts_notifications_and_their_outcome,
 ];

@@ -31,7 +31,7 @@ async fn newest(rest: &Rest, host: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_event_is_known_by_its_name_and_dimensions() {
+async fn event_is_identified_by_name_and_dimensions() {
     let world = World::start();
     let rest = world.rest();
     let event = samples::event("disk-full", "a1", "SEVERITY_ERROR", "disk is full");
@@ -54,7 +54,7 @@ async fn an_event_is_known_by_its_name_and_dimensions() {
 }
 
 #[tokio::test]
-async fn a_closed_occurrence_is_followed_by_the_next_one() {
+async fn event_after_a_close_starts_a_new_occurrence() {
     let world = World::start();
     let rest = world.rest();
     let mut event = samples::event("disk-full", "b1", "SEVERITY_ERROR", "disk is full");
@@ -81,7 +81,7 @@ async fn a_closed_occurrence_is_followed_by_the_next_one() {
 }
 
 #[tokio::test]
-async fn faulty_events_are_counted_and_do_not_touch_the_others() {
+async fn invalid_events_are_counted_and_do_not_affect_others() {
     let world = World::start();
     let rest = world.rest();
     let good = samples::event("good", "c1", "SEVERITY_INFO", "fine");
@@ -130,7 +130,7 @@ async fn faulty_events_are_counted_and_do_not_touch_the_others() {
 }
 
 #[tokio::test]
-async fn intake_takes_what_senders_in_the_field_send() {
+async fn intake_accepts_common_sender_formats() {
     let world = World::start();
     let rest = world.rest();
     let now_ms = service_now_ms(&rest).await;
@@ -175,7 +175,7 @@ async fn service_now_ms(rest: &Rest) -> i64 {
 }
 
 #[tokio::test]
-async fn notes_are_written_replaced_and_removed() {
+async fn notes_are_added_replaced_and_removed() {
     let world = World::start();
     let rest = world.rest();
     let stored = send(
@@ -238,7 +238,7 @@ async fn notes_are_written_replaced_and_removed() {
 }
 
 #[tokio::test]
-async fn status_is_set_by_hand_and_kept_in_the_history() {
+async fn manual_status_changes_are_kept_in_the_history() {
     let world = World::start();
     let rest = world.rest();
     let stored = send(
@@ -307,7 +307,7 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
 }
 
 #[tokio::test]
-async fn an_event_is_looked_after_by_a_client_and_found_by_that() {
+async fn event_is_assigned_and_found_by_assignee() {
     let world = World::start();
     let rest = world.rest();
     for host in ["g1", "g2"] {
@@ -344,7 +344,7 @@ async fn an_event_is_looked_after_by_a_client_and_found_by_that() {
 }
 
 #[tokio::test]
-async fn events_are_searched_counted_and_spread_over_time() {
+async fn events_are_searched_counted_and_bucketed_by_time() {
     let world = World::start();
     let rest = world.rest();
     let events: Vec<Value> = (0..25)

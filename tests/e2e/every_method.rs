@@ -248,7 +248,7 @@ async fn call(world: &World, path: &str, key: &str, message: &[u8]) -> Response<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_of_an_error_end_the_stream_of_every_method() {
+async fn error_response_of_every_method_is_trailers_only() {
     let world = World::start();
     let with_key = format!("Bearer {}", world.admin_key());
     let mut count = 0;

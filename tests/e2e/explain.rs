@@ -40,7 +40,7 @@ fn decided(rule: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_decision_is_told_as_it_was_after_edits_deletion_and_a_crash() {
+async fn explanation_of_a_decision_survives_edits_deletion_and_a_crash() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();

@@ -378,7 +378,7 @@ fn survives(fixture: &Fixture, operation: Operation) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn command_with_failing_calls_succeeds_in_full_or_can_be_repeated() {
+async fn commands_tolerate_failing_system_calls_or_can_be_repeated() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -415,7 +415,7 @@ async fn send(world: &World, host: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::too_many_lines, reason = "one story")]
-async fn service_with_failing_calls_loses_no_accepted_event_and_recovers() {
+async fn service_recovers_from_failing_system_calls_without_losing_events() {
     if Engine::only_in_a_folder() {
         return;
     }

@@ -39,7 +39,7 @@ fn rounds() -> Option<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_server_takes_over_and_nothing_answered_is_lost() {
+async fn database_failover_loses_no_acknowledged_event() {
     let Some(rounds) = rounds() else { return };
     let Some(mut servers) = tokio::task::block_in_place(Patroni::start) else {
         return;

@@ -40,7 +40,7 @@ fn received(receiver: &Receiver) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn an_event_that_flaps_is_told_of_once_and_owes_its_closing_through_a_kill() {
+async fn flapping_event_notifies_once_and_closes_despite_a_kill() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();

@@ -33,7 +33,7 @@ pub(crate) fn python(modules: &str) -> Option<PathBuf> {
 }
 
 #[tokio::test]
-async fn the_openapi_document_is_valid_to_an_independent_validator() {
+async fn openapi_document_passes_an_independent_validator() {
     let Some(python) = python("openapi_spec_validator") else {
         return;
     };
@@ -58,7 +58,7 @@ async fn the_openapi_document_is_valid_to_an_independent_validator() {
 }
 
 #[tokio::test]
-async fn a_client_in_python_creates_lists_and_sends() {
+async fn python_client_creates_lists_and_sends() {
     let Some(python) = python("grpc, grpc_tools") else {
         return;
     };

@@ -7,7 +7,7 @@ use crate::samples;
 const TRIGGERS: &str = "/v1/notification/triggers";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_for_a_host_of_another_name_is_refused_by_both_listeners() {
+async fn request_for_an_unknown_host_is_rejected_by_both_listeners() {
     let world = World::with_settings("hosts = [\"ops.example.net\"]");
     for part in ["rest", "grpc"] {
         let address = world.service().address(part);
@@ -48,7 +48,7 @@ async fn raw(address: &str, request: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trusted_proxy_says_for_whom_it_asks_and_nobody_else_does() {
+async fn client_address_is_taken_only_from_trusted_proxies() {
     for (settings, expected) in [
         ("trusted_proxies = [\"127.0.0.0/8\"]", "192.0.2.7"),
         ("", "127.0.0.1"),

@@ -91,7 +91,7 @@ fn whole_journey() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn linters_find_nothing_in_the_openapi_document_and_the_proto_files() {
+async fn openapi_and_proto_files_pass_linters() {
     let world = World::start();
     let (Some(_node), Some(folder)) = (node(), Folder::new(&world).await) else {
         return;
@@ -115,7 +115,7 @@ async fn linters_find_nothing_in_the_openapi_document_and_the_proto_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_generated_in_typescript_compiles_and_does_the_whole_journey() {
+async fn generated_typescript_client_compiles_and_works() {
     let world = World::start();
     let receiver = Receiver::start().await;
     let (Some(node), Some(folder)) = (node(), Folder::new(&world).await) else {
@@ -135,7 +135,7 @@ async fn a_client_generated_in_typescript_compiles_and_does_the_whole_journey() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_generated_in_python_compiles_and_does_the_whole_journey() {
+async fn generated_python_client_works() {
     let Some(python) = python("openapi_python_client, httpx") else {
         return;
     };
@@ -183,7 +183,7 @@ async fn a_client_generated_in_python_compiles_and_does_the_whole_journey() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_generated_from_the_document_are_answered_as_it_says() {
+async fn responses_to_generated_requests_match_the_openapi_document() {
     let Some(python) = python("schemathesis") else {
         return;
     };
@@ -213,7 +213,7 @@ async fn requests_generated_from_the_document_are_answered_as_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_another_origin_calls_with_two_libraries_of_grpc_web() {
+async fn cross_origin_page_works_with_two_grpc_web_libraries() {
     let Some([node, chromium]) = programs(["node", "chromium"]) else {
         return;
     };
@@ -269,7 +269,7 @@ async fn a_page_of_another_origin_calls_with_two_libraries_of_grpc_web() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_shows_the_pages_and_narrows_the_contents() {
+async fn browser_renders_the_docs_and_collapses_the_contents() {
     let Some([chromium]) = programs(["chromium"]) else {
         return;
     };

@@ -30,7 +30,7 @@ fn gathering(wait: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_rule_groups_by_is_refused_answered_and_shown_before_it_is_saved() {
+async fn group_settings_are_validated_returned_and_previewed() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -66,7 +66,7 @@ async fn what_a_rule_groups_by_is_refused_answered_and_shown_before_it_is_saved(
 }
 
 #[tokio::test]
-async fn a_group_waits_over_a_kill_is_one_thread_and_closes_at_once() {
+async fn group_survives_a_kill_and_closes_as_one_thread() {
     let mut world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;

@@ -103,7 +103,7 @@ fn refused<T: std::fmt::Debug>(code: Code, answer: Result<T, Status>) {
 }
 
 #[tokio::test]
-async fn requests_that_cannot_be_carried_out_are_refused_with_their_code() {
+async fn invalid_requests_return_the_matching_code() {
     let world = World::start();
     let admin = world.grpc();
     create(&admin, trigger("first", 1))
@@ -133,7 +133,7 @@ async fn requests_that_cannot_be_carried_out_are_refused_with_their_code() {
 }
 
 #[tokio::test]
-async fn calls_without_the_right_key_are_refused_with_their_code() {
+async fn unauthorized_calls_return_the_matching_code() {
     let world = World::start();
     let address = world.service().address("grpc");
     let with_key = |key: &str| grpc::channel(address, Some(key));
@@ -159,7 +159,7 @@ async fn calls_without_the_right_key_are_refused_with_their_code() {
 }
 
 #[tokio::test]
-async fn violations_name_their_fields_as_json_spells_them() {
+async fn violations_use_json_field_names() {
     let world = World::start();
     let refused = create(&world.grpc(), trigger("a/b", 33))
         .await
@@ -185,7 +185,7 @@ async fn violations_name_their_fields_as_json_spells_them() {
 }
 
 #[tokio::test]
-async fn methods_of_the_original_that_are_not_served_say_so() {
+async fn unserved_upstream_methods_are_unimplemented() {
     let world = World::start();
     let mut client = tonic::client::Grpc::new(world.grpc());
     client.ready().await.expect("a channel");
@@ -198,7 +198,7 @@ async fn methods_of_the_original_that_are_not_served_say_so() {
 }
 
 #[tokio::test]
-async fn a_stream_of_single_events_is_taken_in() {
+async fn single_events_are_accepted_as_a_stream() {
     let world = World::start();
     let wrapped = |host: &str| cloud::EventWrapper {
         event_type: Some(cloud::event_wrapper::EventType::Canonical(cloud::Event {
@@ -221,7 +221,7 @@ async fn a_stream_of_single_events_is_taken_in() {
 }
 
 #[tokio::test]
-async fn a_watch_tells_of_events_as_they_come_and_ends_when_its_key_is_revoked() {
+async fn watch_streams_events_until_its_key_is_revoked() {
     let world = World::start();
     let key = world.client("watcher", "viewer");
     let watcher = grpc::channel(world.service().address("grpc"), Some(&key));
@@ -264,7 +264,7 @@ async fn a_watch_tells_of_events_as_they_come_and_ends_when_its_key_is_revoked()
 /// Regression test: with the HTTP/2 library's default window, a server treated a few hundred small
 /// unread messages as an attack and closed the connection.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_small_calls_at_once_share_one_connection() {
+async fn thousand_concurrent_calls_share_one_connection() {
     let world = World::start();
     let channel = world.grpc();
     let mut calls = tokio::task::JoinSet::new();
@@ -287,7 +287,7 @@ async fn a_thousand_small_calls_at_once_share_one_connection() {
 }
 
 #[tokio::test]
-async fn reflection_describes_the_details_of_errors_too() {
+async fn reflection_describes_error_details() {
     let world = World::start();
     let mut client = ServerReflectionClient::new(world.grpc());
     for symbol in [

@@ -48,7 +48,7 @@ async fn status(rest: &Rest) -> Option<String> {
 }
 
 #[tokio::test]
-async fn beats_come_by_events_calls_and_addresses_and_a_failure_opens_an_event() {
+async fn heartbeats_accept_events_calls_and_urls_and_report_failures() {
     let mut world = World::start();
     let rest = world.rest();
     let created = rest.post(HEARTBEATS, &backup()).await.ok();
@@ -99,7 +99,7 @@ async fn beats_come_by_events_calls_and_addresses_and_a_failure_opens_an_event()
 }
 
 #[tokio::test]
-async fn an_address_needs_its_key_alone_and_no_other_key_opens_it() {
+async fn heartbeat_url_accepts_only_its_own_key() {
     let world = World::start();
     let rest = world.rest();
     let draft = json!({"name": "cron", "enabled": true, "every": "3600s"});
@@ -146,7 +146,7 @@ async fn an_address_needs_its_key_alone_and_no_other_key_opens_it() {
 }
 
 #[tokio::test]
-async fn a_run_is_started_measured_and_ended_by_its_address() {
+async fn run_is_started_measured_and_ended_by_url() {
     let world = World::start();
     let rest = world.rest();
     let draft = json!({"name": "cron", "enabled": true, "every": "3600s", "maxRun": "600s"});
@@ -191,7 +191,7 @@ async fn a_run_is_started_measured_and_ended_by_its_address() {
 }
 
 #[tokio::test]
-async fn each_form_of_an_address_reports_its_signal() {
+async fn every_heartbeat_url_form_reports_its_signal() {
     let world = World::start();
     let rest = world.rest();
     let draft = json!({"name": "cron", "enabled": true, "every": "3600s"});
@@ -302,7 +302,7 @@ fn run_by_cron(crontab: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documented_crontab_runs_the_job_and_mails_nothing() {
+async fn documented_crontab_runs_the_job_without_output() {
     let page = fs::read_to_string(tree::root().join("docs/start.md")).unwrap();
     let crontab = page.split("```crontab\n").last().unwrap();
     let crontab = crontab.split("```").next().unwrap();
@@ -340,7 +340,7 @@ async fn documented_crontab_runs_the_job_and_mails_nothing() {
 }
 
 #[tokio::test]
-async fn a_preview_answers_what_stored_events_would_have_made() {
+async fn heartbeat_preview_evaluates_stored_events() {
     let world = World::start();
     let rest = world.rest();
     for host in ["db-1", "db-2"] {
@@ -364,7 +364,7 @@ async fn a_preview_answers_what_stored_events_would_have_made() {
 }
 
 #[tokio::test]
-async fn an_external_monitor_is_pinged_while_the_service_works_and_its_address_is_nowhere() {
+async fn external_monitor_is_pinged_and_its_address_is_not_logged() {
     let monitor = Receiver::start().await;
     let settings = format!(
         "log_filter = \"trace\"\n[heartbeat]\nurl = \"{}\"\n",

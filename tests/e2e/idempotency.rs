@@ -39,7 +39,7 @@ fn count_of(event: &Value) -> i64 {
 }
 
 #[tokio::test]
-async fn a_request_that_comes_again_gets_the_first_answer_also_after_a_crash() {
+async fn repeated_request_gets_the_first_response_even_after_a_crash() {
     let mut world = World::start();
     let first = send(&world.rest(), "night-batch-7", &body("a")).await;
     let answered = first.ok();
@@ -70,7 +70,7 @@ async fn a_request_that_comes_again_gets_the_first_answer_also_after_a_crash() {
 }
 
 #[tokio::test]
-async fn of_the_same_request_many_times_at_once_one_is_carried_out() {
+async fn concurrent_identical_requests_run_once() {
     let world = World::start();
     let rest = world.rest();
     let request = body("a");
@@ -83,7 +83,7 @@ async fn of_the_same_request_many_times_at_once_one_is_carried_out() {
 }
 
 #[tokio::test]
-async fn a_request_that_failed_as_a_whole_is_not_remembered() {
+async fn failed_request_is_not_remembered() {
     let world = World::start();
     let rest = world.rest();
     let too_many = json!({"events": vec![body("a")["events"][0].clone(); 1_001]});
@@ -98,7 +98,7 @@ async fn a_request_that_failed_as_a_whole_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_remembered_is_refused_by_name() {
+async fn invalid_idempotency_key_is_rejected() {
     let world = World::start();
     let rest = world.rest();
     for key in ["", "two words", &"x".repeat(256)] {
@@ -112,7 +112,7 @@ async fn a_key_that_cannot_be_remembered_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
+async fn oversized_response_is_truncated_on_the_first_call_too() {
     let world = World::start();
     let rest = world.rest();
     // A thousand events, each with every possible violation.
@@ -168,7 +168,7 @@ async fn put(channel: &Grpc, host: &str) -> Result<bool, tonic::Status> {
 }
 
 #[tokio::test]
-async fn grpc_takes_the_same_keys_and_refuses_them_on_streams() {
+async fn grpc_accepts_idempotency_keys_except_on_streams() {
     let world = World::start();
     let channel = world.grpc();
     assert!(!put(&channel, "a").await.unwrap());

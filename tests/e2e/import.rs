@@ -109,7 +109,7 @@ async fn compare(
 }
 
 #[tokio::test]
-async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
+async fn alertmanager_configuration_is_imported_and_applies() {
     let world = World::start();
     let file = world.folder().join("alertmanager.yml");
     fs::write(&file, ALERTMANAGER).unwrap();
@@ -177,7 +177,7 @@ async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
 }
 
 #[tokio::test]
-async fn the_routes_of_the_documentation_have_the_receivers_that_amtool_finds() {
+async fn documented_routes_match_amtool() {
     let Some([amtool]) = programs(["amtool"]) else {
         return;
     };
@@ -205,7 +205,7 @@ async fn the_routes_of_the_documentation_have_the_receivers_that_amtool_finds() 
 }
 
 #[tokio::test]
-async fn the_routes_of_an_imported_configuration_have_the_receivers_that_amtool_finds() {
+async fn imported_routes_match_amtool() {
     let Some([amtool]) = programs(["amtool"]) else {
         return;
     };
@@ -228,7 +228,7 @@ async fn the_routes_of_an_imported_configuration_have_the_receivers_that_amtool_
 }
 
 #[tokio::test]
-async fn a_route_around_hundreds_of_others_has_what_none_of_them_matches() {
+async fn parent_route_gets_alerts_unmatched_by_hundreds_of_children() {
     const TEAMS: usize = 450;
     let world = World::start();
     let receiver = Receiver::start().await;
@@ -295,7 +295,7 @@ async fn on_call(rest: &Rest, schedule: &str, time: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
+async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
     let world = World::start();
     let report = moved(&world, "opsgenie", include_str!("import/opsgenie.json"));
     for part in [
@@ -363,7 +363,7 @@ async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
 }
 
 #[tokio::test]
-async fn answers_of_pagerduty_become_contacts_schedules_policies_and_rules() {
+async fn pagerduty_export_becomes_contacts_schedules_policies_and_rules() {
     let world = World::start();
     let report = moved(&world, "pagerduty", include_str!("import/pagerduty.json"));
     for part in [
@@ -417,7 +417,7 @@ async fn answers_of_pagerduty_become_contacts_schedules_policies_and_rules() {
 }
 
 #[test]
-fn what_is_no_export_is_an_error_that_names_the_place() {
+fn invalid_export_error_names_its_location() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);

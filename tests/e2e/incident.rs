@@ -56,7 +56,7 @@ async fn occurrences(world: &World, filter: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_of_the_noisiest_host_is_acknowledged_with_five_keys() {
+async fn noisiest_host_is_acknowledged_with_five_keys() {
     let world = World::start();
     let noisy = ["cpu", "disk", "load"];
     let noisy = noisy.map(|name| samples::event(name, "db-13", "SEVERITY_ERROR", "too high"));
@@ -81,7 +81,7 @@ async fn all_of_the_noisiest_host_is_acknowledged_with_five_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_is_silenced_for_two_hours_with_four_keys() {
+async fn host_is_silenced_with_four_keys() {
     let world = World::start();
     let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
     send(&world, &[event]).await;
@@ -105,7 +105,7 @@ async fn deliveries(world: &World, filter: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_of_a_destination_are_resent_and_go_with_seven_keys() {
+async fn dead_letters_are_resent_with_seven_keys() {
     let world = World::start();
     let rest = world.rest();
     let [receiver, other] = [Receiver::start().await, Receiver::start().await];
@@ -156,7 +156,7 @@ async fn dead_letters_of_a_destination_are_resent_and_go_with_seven_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_of_a_rule_is_undone_with_three_keys() {
+async fn rule_edit_is_undone_with_three_keys() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -181,7 +181,7 @@ async fn an_edit_of_a_rule_is_undone_with_three_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_destination_is_created_tested_fixed_and_saved_without_leaving_its_form() {
+async fn destination_is_created_tested_and_fixed_in_its_form() {
     let world = World::start();
     let receiver = Receiver::answering(|received| match received.path.as_str() {
         "/right" => Reply::status(200),

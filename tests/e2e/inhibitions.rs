@@ -42,7 +42,7 @@ async fn send(rest: &Rest, name: &str, status: Option<&str>) {
 }
 
 #[tokio::test]
-async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() {
+async fn inhibited_event_survives_kill_and_notifies_when_cause_closes() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();
@@ -105,7 +105,7 @@ async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() 
 }
 
 #[tokio::test]
-async fn every_wrong_field_of_an_inhibition_is_named() {
+async fn invalid_inhibition_fields_are_all_reported() {
     let world = World::start();
     let rest = world.rest();
     let refused = rest
@@ -126,7 +126,7 @@ async fn every_wrong_field_of_an_inhibition_is_named() {
 }
 
 #[tokio::test]
-async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
+async fn draft_inhibition_reports_messages_it_would_have_held() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -156,7 +156,7 @@ async fn a_draft_tells_what_it_would_have_held_of_what_was_sent() {
 }
 
 #[tokio::test]
-async fn a_draft_is_told_of_a_ring_and_of_a_field_that_nobody_has() {
+async fn draft_inhibition_warns_of_cycles_and_unknown_fields() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

@@ -91,7 +91,7 @@ fn the_row_is_right(row: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-pub(crate) async fn the_noise_report_counts_what_was_sent_and_what_came_of_it() {
+pub(crate) async fn noise_report_counts_notifications_and_their_outcome() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     lived_through(&world.rest(), &receiver).await;
@@ -147,7 +147,7 @@ pub(crate) async fn the_noise_report_counts_what_was_sent_and_what_came_of_it() 
 }
 
 #[tokio::test]
-async fn a_wrong_question_about_noise_names_its_field() {
+async fn invalid_noise_query_names_its_field() {
     let world = World::start();
     let rest = world.rest();
     for (query, field) in [

@@ -22,7 +22,7 @@ async fn stored(rest: &Rest) -> i64 {
 }
 
 #[tokio::test]
-async fn a_body_with_members_but_no_events_is_refused_and_names_the_nearest_member() {
+async fn body_without_events_is_rejected_with_a_suggestion() {
     let world = World::start();
     let rest = world.rest();
     let table = [
@@ -53,7 +53,7 @@ async fn a_body_with_members_but_no_events_is_refused_and_names_the_nearest_memb
 }
 
 #[tokio::test]
-async fn a_list_without_events_and_an_object_without_members_are_answered_with_nothing() {
+async fn empty_event_list_or_body_returns_an_empty_object() {
     let world = World::start();
     for body in [
         json!({}),
@@ -69,7 +69,7 @@ async fn a_list_without_events_and_an_object_without_members_are_answered_with_n
 }
 
 #[tokio::test]
-async fn members_that_are_no_fields_are_ignored_and_the_answer_names_the_first_ten() {
+async fn unknown_fields_are_ignored_and_the_first_ten_listed() {
     let world = World::start();
     let rest = world.rest();
     let body = json!({
@@ -107,7 +107,7 @@ async fn members_that_are_no_fields_are_ignored_and_the_answer_names_the_first_t
 }
 
 #[tokio::test]
-async fn an_event_of_the_wrong_type_is_refused_and_the_others_are_taken_in() {
+async fn mistyped_event_is_rejected_and_others_are_stored() {
     let world = World::start();
     let rest = world.rest();
     let wrong = [
@@ -146,7 +146,7 @@ async fn an_event_of_the_wrong_type_is_refused_and_the_others_are_taken_in() {
 }
 
 #[tokio::test]
-async fn events_that_gateway_and_backend_refuse_are_listed_in_the_order_of_the_list() {
+async fn gateway_and_backend_rejections_keep_the_list_order() {
     let world = World::start();
     let rest = world.rest();
     let body = |detailed| {
@@ -201,7 +201,7 @@ async fn events_that_gateway_and_backend_refuse_are_listed_in_the_order_of_the_l
 }
 
 #[tokio::test]
-async fn an_event_that_is_no_json_is_refused_and_the_others_are_stored() {
+async fn event_with_invalid_json_is_rejected_and_others_are_stored() {
     let world = World::start();
     let rest = world.rest();
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
@@ -241,7 +241,7 @@ async fn an_event_that_is_no_json_is_refused_and_the_others_are_stored() {
 }
 
 #[tokio::test]
-async fn a_list_of_nothing_but_faults_is_refused_as_a_whole_when_it_is_too_long() {
+async fn overlong_list_of_invalid_events_is_rejected_as_a_whole() {
     let world = World::start();
     let faults = vec![json!(0); 5_000];
     let answer = world.rest().post(INTAKE, &json!({"events": faults})).await;
@@ -249,7 +249,7 @@ async fn a_list_of_nothing_but_faults_is_refused_as_a_whole_when_it_is_too_long(
 }
 
 #[tokio::test]
-async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
+async fn severity_and_status_accept_common_words() {
     let world = World::start();
     let rest = world.rest();
     let severities = [
@@ -305,7 +305,7 @@ async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
 }
 
 #[tokio::test]
-async fn metrics_and_models_of_the_published_interface_are_answered_as_not_served() {
+async fn metrics_and_models_endpoints_are_not_implemented() {
     let world = World::start();
     for path in ["/v1/data-receiver/metrics", "/v1/data-receiver/models"] {
         let answer = world.rest().post(path, &json!({"metrics": []})).await;

@@ -82,7 +82,7 @@ async fn send_ten_of_which_three_match(rest: &Rest) {
 }
 
 #[tokio::test]
-pub(crate) async fn who_is_to_know_is_told_exactly_once_an_occurrence() {
+pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -145,7 +145,7 @@ pub(crate) async fn who_is_to_know_is_told_exactly_once_an_occurrence() {
 }
 
 #[tokio::test]
-pub(crate) async fn a_destination_is_tested_before_it_is_stored() {
+pub(crate) async fn destination_can_be_tested_before_it_is_stored() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -194,7 +194,7 @@ pub(crate) async fn a_destination_is_tested_before_it_is_stored() {
 }
 
 #[tokio::test]
-pub(crate) async fn a_delivery_is_tried_again_until_it_arrives() {
+pub(crate) async fn delivery_is_retried_until_it_succeeds() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"100ms\", \"100ms\"]\n");
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -237,7 +237,7 @@ pub(crate) async fn a_delivery_is_tried_again_until_it_arrives() {
 }
 
 #[tokio::test]
-pub(crate) async fn a_dead_delivery_is_sent_again_by_hand() {
+pub(crate) async fn dead_delivery_is_resent_manually() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\"]\n");
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -279,7 +279,7 @@ pub(crate) async fn a_dead_delivery_is_sent_again_by_hand() {
 }
 
 #[tokio::test]
-pub(crate) async fn a_disabled_rule_and_a_suppressed_occurrence_tell_nobody() {
+pub(crate) async fn disabled_rules_and_suppressed_occurrences_notify_nobody() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;

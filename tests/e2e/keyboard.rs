@@ -41,7 +41,7 @@ async fn two_events(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_keys() {
+async fn split_sequence_is_one_key_and_paste_is_text() {
     let world = World::start();
     two_events(&world).await;
     // Long enough for fragments that a busy machine delivers late.
@@ -67,8 +67,7 @@ async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_cyrillic_and_greek_layouts_do_what_is_at_their_place_and_type_where_text_is_typed()
-{
+async fn cyrillic_and_greek_keys_act_by_position() {
     let world = World::start();
     two_events(&world).await;
     let mut console = console(&world, &[]);
@@ -98,7 +97,7 @@ async fn keys_of_cyrillic_and_greek_layouts_do_what_is_at_their_place_and_type_w
 }
 
 #[test]
-fn kitty_s_protocol_is_used_where_the_terminal_has_it_and_taken_back() {
+fn kitty_protocol_is_enabled_if_supported_and_disabled_on_exit() {
     let world = World::start();
     let mut console = console(&world, &[("TERM", "xterm-kitty")]);
     console.shows(&["● connected"]);
@@ -121,7 +120,7 @@ fn kitty_s_protocol_is_used_where_the_terminal_has_it_and_taken_back() {
 }
 
 #[test]
-fn a_terminal_that_is_closed_ends_the_console_without_a_panic() {
+fn closed_terminal_ends_the_console_without_a_panic() {
     let world = World::start();
     let arguments = arguments(&world);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -130,7 +129,7 @@ fn a_terminal_that_is_closed_ends_the_console_without_a_panic() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminal_without_utf_8_gets_ascii_alone_and_a_vt100_no_colours() {
+async fn non_utf8_terminal_gets_ascii_and_vt100_gets_no_colours() {
     let world = World::start();
     two_events(&world).await;
     for (term, locale) in [("vt100", "C.UTF-8"), ("xterm-256color", "POSIX")] {

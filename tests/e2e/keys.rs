@@ -43,7 +43,7 @@ fn over_grpc(world: &World, key: &str) -> Result<String, String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_refused_once_it_has_ended() {
+async fn expired_key_is_rejected() {
     let mut world = World::start();
     let past = [
         "client",
@@ -86,7 +86,7 @@ async fn a_key_is_refused_once_it_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_key_before_is_accepted_for_as_long_as_it_is_said() {
+async fn previous_key_is_accepted_during_the_overlap() {
     let world = World::start();
     let old = world.client("sam", "operator");
     let rotate = |overlap: &str| run(&world, &["client", "rotate", "sam", "--overlap", overlap]);
@@ -127,7 +127,7 @@ async fn the_key_before_is_accepted_for_as_long_as_it_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_admin_whose_key_does_not_end_stays() {
+async fn last_admin_with_a_permanent_key_cannot_be_removed() {
     let world = World::start();
     let end = samples::in_seconds(3_600);
     let refused = run(&world, &["client", "update", "admin", "--expires", &end]).unwrap_err();
@@ -151,7 +151,7 @@ async fn the_last_admin_whose_key_does_not_end_stays() {
 }
 
 #[test]
-fn no_core_file_is_made_of_a_service() {
+fn service_disables_core_dumps() {
     let world = World::start();
     let limits = format!("/proc/{}/limits", world.service().id());
     // Only Linux shows the limits of another process.
@@ -183,7 +183,7 @@ fn powerless(command: &Command) -> Command {
 }
 
 #[test]
-fn no_other_program_of_the_user_looks_into_the_memory_of_service_or_command() {
+fn process_memory_is_protected_from_other_programs_of_the_user() {
     if Engine::only_in_a_folder() {
         return;
     }

@@ -278,7 +278,7 @@ async fn violations(rest: &Rest, path: &str, body: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_take_what_the_document_says_and_refuse_what_is_beyond_it() {
+async fn fields_enforce_the_documented_limits() {
     let world = World::start();
     let rest = world.rest();
     let document = rest.get("/openapi.json").await.ok();

@@ -71,7 +71,7 @@ async fn call(grpc: &Grpc, path: &str) -> Result<Value, tonic::Code> {
 }
 
 #[tokio::test]
-async fn a_signed_link_opens_a_page_without_a_key_and_without_letting_it_become_markup() {
+async fn signed_link_opens_an_escaped_page_without_a_key() {
     let (world, path) = told("link_lifetime = \"1h\"", false).await;
     let rest = world.rest();
     let page = browse(&rest, &path).await;
@@ -111,7 +111,7 @@ async fn a_signed_link_opens_a_page_without_a_key_and_without_letting_it_become_
 }
 
 #[tokio::test]
-async fn who_has_a_key_acknowledges_on_the_page_and_who_may_not_is_told() {
+async fn page_acknowledges_with_a_key_and_rejects_insufficient_roles() {
     let (world, path) = told("link_lifetime = \"1h\"", false).await;
     let rest = world.rest();
     let form = |key: &str, what: &str| format!("key={key}&do={what}");
@@ -157,7 +157,7 @@ async fn who_has_a_key_acknowledges_on_the_page_and_who_may_not_is_told() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_not_signed_is_for_who_has_a_key() {
+async fn unsigned_link_requires_a_key() {
     let (world, path) = told("", false).await;
     let rest = world.rest();
     assert!(!path.contains('?'), "{path}");
@@ -182,7 +182,7 @@ async fn a_link_that_is_not_signed_is_for_who_has_a_key() {
 }
 
 #[tokio::test]
-async fn the_first_page_shows_what_is_open_to_who_has_a_key() {
+async fn start_page_shows_open_events_with_a_key() {
     let (world, path) = told("", false).await;
     let rest = world.rest();
     let welcome = browse(&rest, "/").await;
@@ -206,7 +206,7 @@ async fn the_first_page_shows_what_is_open_to_who_has_a_key() {
 }
 
 #[tokio::test]
-async fn the_link_of_a_group_shows_its_members_also_after_a_kill() {
+async fn group_link_shows_its_members_after_a_kill() {
     let (mut world, path) = told("link_lifetime = \"1h\"", true).await;
     assert!(path.starts_with("/groups/group-"), "{path}");
     world.kill();

@@ -22,7 +22,7 @@ fn listed(world: &World, screen: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_list_is_written_as_rest_answers_it() {
+async fn every_list_matches_the_rest_response() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -84,7 +84,7 @@ async fn every_list_is_written_as_rest_answers_it() {
 }
 
 #[test]
-fn a_screen_that_lists_nothing_is_refused_with_those_that_do() {
+fn non_list_screen_is_rejected_with_the_valid_ones() {
     let world = World::start();
     let output = list(&world, "reference");
     assert!(!output.status.success());
@@ -100,7 +100,7 @@ fn a_screen_that_lists_nothing_is_refused_with_those_that_do() {
 }
 
 #[test]
-fn a_list_of_a_folder_without_a_service_is_refused_and_makes_no_folder() {
+fn list_without_a_service_is_rejected_and_creates_no_folder() {
     let home = tempfile::tempdir().expect("a folder");
     let output = process::command(home.path(), ["--snapshot", "events", "--json"])
         .output()

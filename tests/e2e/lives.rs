@@ -85,7 +85,7 @@ fn restore(home: &Path, copy: &Path, into: &Path, flags: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
+async fn resume_token_of_another_store_reports_a_gap() {
     let mut world = World::start();
     let home = world.folder().to_owned();
     send(&world.rest(), hosts("before", 5)).await;
@@ -127,7 +127,7 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_restored_for_a_drill_sends_nothing_until_that_is_ended() {
+async fn drill_restore_sends_nothing_until_ended() {
     let mut world = World::start();
     let home = world.folder().to_owned();
     let receiver = Receiver::start().await;

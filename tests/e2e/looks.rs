@@ -20,7 +20,7 @@ fn on(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Termin
 }
 
 #[test]
-fn auto_takes_the_background_that_the_terminal_tells_and_types_none_of_the_answer() {
+fn auto_theme_uses_the_terminal_background_without_typing_the_reply() {
     let world = World::start();
     let mut console = on(&world, &["--theme", "auto"], &[("COLORTERM", "truecolor")]);
     console.shows(&["Overview", "connected"]);
@@ -46,7 +46,7 @@ fn auto_takes_the_background_that_the_terminal_tells_and_types_none_of_the_answe
 }
 
 #[test]
-fn a_terminal_is_asked_nothing_that_its_theme_does_not_need() {
+fn background_is_queried_only_if_the_theme_needs_it() {
     let world = World::start();
     let mut console = console(&world, &[]);
     console.shows(&["Overview", "connected"]);
@@ -56,7 +56,7 @@ fn a_terminal_is_asked_nothing_that_its_theme_does_not_need() {
 }
 
 #[test]
-fn keys_that_cannot_be_used_end_the_command_with_a_line_for_each() {
+fn invalid_keys_end_the_command_with_one_line_each() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("own.toml");
     let text = "[keys]\nqiut = \"x\"\ncopy = \"q\"\n";
@@ -78,7 +78,7 @@ fn keys_that_cannot_be_used_end_the_command_with_a_line_for_each() {
 }
 
 #[test]
-fn keys_of_ones_own_are_printed_and_work() {
+fn configured_keys_are_printed_and_work() {
     let world = World::start();
     let file = world.folder().join("own.toml");
     fs::write(&file, "[keys]\ngo_rules = \"ctrl-g r\"\nquit = \"Q\"\n").expect("a file");

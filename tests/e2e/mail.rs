@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::samples;
 
 #[tokio::test]
-async fn an_event_becomes_a_mail() {
+async fn event_is_sent_as_mail() {
     let server = MailServer::start().await;
     let world = World::with_settings(&format!(
         "[smtp]\nhost = \"127.0.0.1\"\nport = {}\nsecurity = \"none\"\n\
@@ -60,7 +60,7 @@ async fn an_event_becomes_a_mail() {
 }
 
 #[tokio::test]
-async fn without_a_mail_server_the_test_says_so() {
+async fn mail_test_without_a_server_explains_the_failure() {
     let world = World::start();
     let destination = json!({"name": "duty", "type": {"email": {"to": "duty@example.net"}}});
     let tested = world

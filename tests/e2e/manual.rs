@@ -82,7 +82,7 @@ fn told(world: &World, block: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_block_of_the_document_is_what_the_program_says() {
+async fn documented_output_matches_the_program() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;

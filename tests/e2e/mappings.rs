@@ -82,7 +82,7 @@ async fn newest(rest: &Rest, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_services_send_opens_and_closes_by_the_ready_mappings() {
+async fn shipped_mappings_open_and_close_events() {
     let world = World::start();
     let rest = world.rest();
     let (open, closed) = ("STATUS_OPEN", "STATUS_CLOSED");
@@ -126,7 +126,7 @@ async fn what_services_send_opens_and_closes_by_the_ready_mappings() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_not_signed_as_its_mapping_asks_is_refused() {
+async fn webhook_without_the_required_signature_is_rejected() {
     let world = World::start();
     let rest = world.rest();
     rest.post(MAPPINGS, &example("github")).await.ok();
@@ -187,7 +187,7 @@ fn signed_with(key: &[u8], body: &str, stamp: u64) -> Vec<(String, String)> {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one journey through all schemes")]
-async fn a_stored_secret_is_not_taken_over_by_another_scheme_and_no_empty_key_is_accepted() {
+async fn secrets_are_bound_to_their_scheme_and_never_empty() {
     let world = World::start();
     let rest = world.rest();
     let standard = format!("whsec_{}", STANDARD.encode(SECRET));
@@ -265,7 +265,7 @@ async fn a_stored_secret_is_not_taken_over_by_another_scheme_and_no_empty_key_is
 }
 
 #[tokio::test]
-async fn standard_webhooks_are_taken_in_while_they_are_young() {
+async fn standard_webhooks_are_accepted_only_while_recent() {
     let world = World::start();
     let rest = world.rest();
     let key = STANDARD.encode(SECRET);
@@ -322,7 +322,7 @@ async fn standard_webhooks_are_taken_in_while_they_are_young() {
 }
 
 #[tokio::test]
-async fn a_mapping_is_tested_before_it_is_stored_and_refused_field_by_field() {
+async fn mapping_can_be_tested_and_invalid_fields_are_reported() {
     let world = World::start();
     let rest = world.rest();
     let (headers, body) = requests("statuspage").remove(0);
@@ -379,7 +379,7 @@ async fn a_mapping_is_tested_before_it_is_stored_and_refused_field_by_field() {
 }
 
 #[tokio::test]
-async fn what_a_mapping_cannot_make_an_event_of_is_never_answered_with_success() {
+async fn unmappable_bodies_never_succeed() {
     let world = World::start();
     let rest = world.rest();
     rest.post(MAPPINGS, &example("statuspage")).await.ok();

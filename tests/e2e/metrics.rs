@@ -186,7 +186,7 @@ const COUNTED: [(&str, f64); 21] = [
 ];
 
 #[tokio::test]
-async fn every_family_is_told_of_and_fed_and_promtool_finds_no_fault() {
+async fn every_metric_is_documented_and_recorded_and_passes_promtool() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -246,7 +246,7 @@ fn check(page: &str) {
 }
 
 #[tokio::test]
-async fn metrics_have_an_address_and_a_key_of_their_own_where_that_is_set() {
+async fn metrics_use_their_own_address_and_key_if_configured() {
     let settings = "[metrics]\nlisten = \"127.0.0.1:0\"\nkey = \"secret-of-metrics\"";
     let world = World::with_settings(settings);
     assert_eq!(world.rest().get("/metrics").await.status, 404);
@@ -287,7 +287,7 @@ async fn metrics_have_an_address_and_a_key_of_their_own_where_that_is_set() {
 }
 
 #[tokio::test]
-async fn a_backend_alone_and_a_gateway_alone_show_what_they_count() {
+async fn standalone_backend_and_gateway_expose_their_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let start = |arguments: &[&str], log: &str| {
         let command = process::command(folder.path(), arguments);
@@ -331,7 +331,7 @@ async fn a_backend_alone_and_a_gateway_alone_show_what_they_count() {
 }
 
 #[test]
-fn the_rules_and_the_board_ask_for_families_that_there_are() {
+fn alert_rules_and_dashboard_use_existing_metrics() {
     let told = told();
     let read = |name| fs::read_to_string(tree::root().join(EXAMPLES).join(name)).unwrap();
     let board: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
@@ -366,7 +366,7 @@ fn the_rules_and_the_board_ask_for_families_that_there_are() {
 }
 
 #[test]
-fn each_shipped_alert_fires_as_its_test_of_rules_says() {
+fn every_shipped_alert_passes_its_promtool_test() {
     let folder = tree::root().join(EXAMPLES);
     let names = |file: &str, key: &str| -> BTreeSet<String> {
         let text = fs::read_to_string(folder.join(file)).unwrap();
@@ -392,7 +392,7 @@ fn each_shipped_alert_fires_as_its_test_of_rules_says() {
 }
 
 #[tokio::test]
-async fn counters_with_known_labels_are_there_before_they_count() {
+async fn counters_with_known_labels_start_at_zero() {
     let world = World::start();
     let page = world.rest().get("/metrics").await.text();
     let counters = page.lines().filter_map(|line| {
@@ -422,7 +422,7 @@ async fn counters_with_known_labels_are_there_before_they_count() {
 }
 
 #[tokio::test]
-async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
+async fn prometheus_alerts_when_a_destination_fails() {
     let Some([prometheus]) = programs(["prometheus"]) else {
         return;
     };
@@ -482,7 +482,7 @@ async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
 }
 
 #[tokio::test]
-async fn open_occurrences_are_counted_by_severity_and_a_closed_one_is_not() {
+async fn open_occurrences_are_counted_by_severity() {
     let world = World::start();
     let rest = world.rest();
     let send = async |host: &str, severity: &str, status: &str| {

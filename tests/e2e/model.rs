@@ -33,7 +33,7 @@ fn walk(engine: Engine) -> Option<String> {
 }
 
 #[test]
-fn what_the_service_answers_and_sends_is_what_the_model_says() {
+fn service_matches_the_model() {
     for engine in Engine::usable() {
         // Informative for long runs.
         eprintln!("{engine:?}: {}", walk(engine).unwrap_or_default());

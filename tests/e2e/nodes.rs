@@ -104,7 +104,7 @@ async fn put(rest: &Rest, name: &str, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_node_may_be_killed_under_load_and_the_others_go_on() {
+async fn killing_any_node_under_load_loses_nothing() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -155,7 +155,7 @@ async fn any_node_may_be_killed_under_load_and_the_others_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_node_answered_is_in_force_on_every_other() {
+async fn change_on_one_node_applies_on_all_nodes() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -202,7 +202,7 @@ async fn what_one_node_answered_is_in_force_on_every_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_all_nodes_are_told_at_once_is_counted_exactly() {
+async fn concurrent_events_on_all_nodes_are_counted_exactly() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -241,7 +241,7 @@ async fn what_all_nodes_are_told_at_once_is_counted_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_lets_in_on_every_node_or_on_none() {
+async fn key_is_valid_on_all_nodes_or_none() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -270,7 +270,7 @@ async fn a_key_lets_in_on_every_node_or_on_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_does_not_reach_the_database_is_not_ready_until_it_does_again() {
+async fn node_without_its_database_is_not_ready() {
     let Some(mut database) = Database::start() else {
         return;
     };
@@ -292,7 +292,7 @@ async fn a_node_that_does_not_reach_the_database_is_not_ready_until_it_does_agai
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_stood_still_leads_no_more_and_goes_on_beside_the_other() {
+async fn paused_node_loses_leadership_and_rejoins() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -329,7 +329,7 @@ async fn a_node_that_stood_still_leads_no_more_and_goes_on_beside_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_key_is_not_put_under_the_feet_of_other_nodes() {
+async fn changed_key_ring_is_rejected_while_other_nodes_run() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -112,7 +112,7 @@ fn settings(issuer: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_the_provider_stands_for_a_key_with_the_role_that_its_claims_give() {
+async fn provider_token_grants_the_role_of_its_claims() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -186,7 +186,7 @@ async fn a_token_of_the_provider_stands_for_a_key_with_the_role_that_its_claims_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_provider_who_signed_in_goes_on_until_the_token_ends() {
+async fn token_stays_valid_while_the_provider_is_down() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -199,7 +199,7 @@ async fn without_the_provider_who_signed_in_goes_on_until_the_token_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_whose_provider_is_away_takes_keys_and_says_why_it_takes_no_token() {
+async fn unreachable_provider_rejects_tokens_with_a_reason_but_not_keys() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -219,7 +219,7 @@ async fn a_service_whose_provider_is_away_takes_keys_and_says_why_it_takes_no_to
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_signs_in_unless_it_is_set() {
+async fn sign_in_is_off_by_default() {
     let world = World::start();
     let told = world.rest().with_key(None).get("/v1/sign-in").await.ok();
     assert_eq!(told["issuer"].as_str().unwrap_or_default(), "");
@@ -312,7 +312,7 @@ fn no(sentence: &str) -> (bool, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
+async fn terminal_login_replaces_the_key_until_logout() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -366,7 +366,7 @@ async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
+async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     // Shorter than the remaining validity at which tokens are renewed.
     let Some(provider) = Provider::start(port(), 50) else {
         return;
@@ -423,7 +423,7 @@ async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signing_in_that_leads_to_nothing_says_why_and_keeps_nothing() {
+async fn failed_login_explains_why_and_stores_nothing() {
     let off = World::start();
     let told = Terminal::new(&off).run(&["login"]);
     assert_eq!(

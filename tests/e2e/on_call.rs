@@ -94,7 +94,7 @@ fn to(receiver: &Receiver) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
+async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let receiver = Receiver::start().await;
     let mut world = World::with_settings("link_base = \"https://events.example\"\n");
     let rest = world.rest();
@@ -165,7 +165,7 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
 }
 
 #[tokio::test]
-async fn what_is_in_use_is_not_deleted_and_a_draft_is_played_through() {
+async fn resources_in_use_are_not_deleted_and_drafts_are_simulated() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -264,7 +264,7 @@ async fn every_method_of_a_contact_is_tested_with_its_variables() {
 }
 
 #[tokio::test]
-async fn a_schedule_is_a_feed_for_who_has_its_address_until_it_is_deleted() {
+async fn schedule_feed_is_served_by_address_until_deleted() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -309,7 +309,7 @@ async fn a_schedule_is_a_feed_for_who_has_its_address_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn the_page_says_that_a_link_acknowledges_a_group() {
+async fn page_says_that_the_link_acknowledges_a_group() {
     let receiver = Receiver::start().await;
     let world = World::with_settings("link_base = \"https://events.example\"\n");
     let rest = world.rest();
@@ -382,7 +382,7 @@ fn signature(link: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn signed_link_is_masked_for_readers_of_the_api() {
+async fn signed_link_is_masked_in_the_api() {
     let receiver = Receiver::start().await;
     let settings = "link_base = \"https://events.example\"\nlink_lifetime = \"1h\"\n";
     let world = World::with_settings(settings);
@@ -431,7 +431,7 @@ async fn signed_link_is_masked_for_readers_of_the_api() {
 }
 
 #[tokio::test]
-async fn acknowledgement_by_a_link_is_audited_as_that_contact() {
+async fn acknowledgement_by_link_is_audited_as_its_contact() {
     let receiver = Receiver::start().await;
     let world = World::with_settings("link_base = \"https://events.example\"\n");
     page_a_namesake(&world, &receiver).await;
@@ -482,7 +482,7 @@ async fn acknowledgement_by_a_link_is_audited_as_that_contact() {
 }
 
 #[tokio::test]
-async fn address_of_a_feed_is_recorded_and_can_be_replaced() {
+async fn feed_address_requests_are_audited_and_can_be_replaced() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -530,7 +530,7 @@ async fn address_of_a_feed_is_recorded_and_can_be_replaced() {
 }
 
 #[tokio::test]
-async fn guesses_at_addresses_are_slowed_and_reported_as_wrong_keys() {
+async fn guessed_addresses_are_throttled_and_reported() {
     let world = World::start();
     let rest = world.rest();
     let heartbeat = json!({"name": "cron", "enabled": true, "every": "3600s"});

@@ -93,7 +93,7 @@ async fn is_whole(mut world: World) -> World {
 }
 
 #[tokio::test]
-async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
+async fn slow_or_silent_clients_do_not_delay_others() {
     let world = World::start();
     let (rest, grpc) = (
         world.service().address("rest"),
@@ -120,7 +120,7 @@ fn tries(time: Duration) -> usize {
 }
 
 #[tokio::test]
-async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_does_not_spin() {
+async fn exhausted_descriptors_keep_connections_served_without_spinning() {
     let world = World::start();
     let rest = world.rest();
     rest.get("/v1/notification/rules").await.ok();
@@ -166,7 +166,7 @@ async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_doe
 }
 
 #[tokio::test]
-async fn who_sends_bodies_slowly_takes_no_place_from_others() {
+async fn slow_bodies_do_not_block_others() {
     let world = World::start();
     let rest = world.service().address("rest");
     // More requests than may be in flight, each with part of its announced body.
@@ -184,7 +184,7 @@ async fn who_sends_bodies_slowly_takes_no_place_from_others() {
 }
 
 #[tokio::test]
-async fn bodies_headers_and_frames_without_end_are_cut_off() {
+async fn endless_bodies_headers_and_frames_are_cut_off() {
     let world = World::start();
     let (rest, grpc) = (
         world.service().address("rest"),
@@ -215,7 +215,7 @@ async fn bodies_headers_and_frames_without_end_are_cut_off() {
 }
 
 #[tokio::test]
-async fn calls_that_are_taken_back_at_once_keep_nobody_from_being_served() {
+async fn rapid_resets_do_not_block_others() {
     let world = World::start();
     for address in [
         world.service().address("rest"),
@@ -233,7 +233,7 @@ async fn calls_that_are_taken_back_at_once_keep_nobody_from_being_served() {
 }
 
 #[tokio::test]
-async fn documents_that_would_unfold_in_memory_are_refused() {
+async fn documents_expanding_in_memory_are_rejected() {
     let world = World::start();
     let rest = world.rest();
     let bombs = [
@@ -283,7 +283,7 @@ async fn store_large(world: &World, count: usize, round: usize) {
 }
 
 #[tokio::test]
-async fn many_large_pages_at_once_fit_into_memory_and_are_all_there() {
+async fn concurrent_large_pages_fit_into_memory() {
     let world = World::start();
     let count = hostile_times(100, 300);
     store_large(&world, count, 0).await;
@@ -322,7 +322,7 @@ async fn watch(channel: Grpc) -> tonic::Streaming<bellwether_proto::v1::WatchEve
 }
 
 #[tokio::test]
-async fn watchers_that_do_not_read_cost_little_and_do_not_hold_up_the_end() {
+async fn stalled_watchers_use_little_memory_and_do_not_delay_shutdown() {
     let mut world = World::start();
     let mut watchers = Vec::new();
     // One client may use a quarter of all streams.

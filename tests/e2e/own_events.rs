@@ -24,7 +24,7 @@ async fn alarm(world: &World) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn an_alarm_of_the_service_cannot_be_closed_or_made_by_who_sends_events() {
+async fn senders_cannot_forge_or_close_service_alarms() {
     let world = World::start();
     let stranger = world.rest().with_key(Some("bw_wrong"));
     for _ in 0..20 {

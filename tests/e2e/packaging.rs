@@ -217,7 +217,7 @@ fn helm() -> Option<PathBuf> {
 }
 
 #[test]
-fn nodes_start_as_the_compose_file_and_the_chart_say() {
+fn compose_file_and_chart_start_nodes() {
     let Some(tools) = programs(["bash", "openssl"]) else {
         return;
     };
@@ -312,7 +312,7 @@ fn commands(script: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_examples_of_a_workflow_and_a_job_apply_what_is_beside_them() {
+fn example_workflow_and_job_apply_their_configuration() {
     let world = World::start();
     let examples = tree::root().join(EXAMPLES);
     let example = |name: &str| read(&fs::read_to_string(examples.join(name)).unwrap());
@@ -406,7 +406,7 @@ fn crates() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_list_of_what_a_release_is_made_of_is_whole_and_knows_nothing_of_the_machine() {
+fn release_sbom_is_complete_and_machine_independent() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let made = tree::root().join("target/ci/bin");
     let folders = std::env::split_paths(&path).chain([made]);

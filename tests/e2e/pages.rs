@@ -40,7 +40,7 @@ fn all() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_page_of_the_largest_resources_ends_early_and_leads_on_to_the_rest() {
+async fn page_of_large_resources_ends_early_and_continues() {
     let (world, rest) = with_large_destinations().await;
     let (mut token, mut seen, mut pages) = (String::new(), Vec::new(), 0);
     loop {

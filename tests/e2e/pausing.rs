@@ -48,7 +48,7 @@ async fn notice_is(rest: &Rest, status: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paused_destination_gets_nothing_until_it_is_resumed_also_after_a_kill() {
+async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
     let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -100,7 +100,7 @@ async fn a_paused_destination_gets_nothing_until_it_is_resumed_also_after_a_kill
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_further_attempt_is_sent_when_the_destination_is_resumed() {
+async fn pending_retries_are_sent_when_the_destination_resumes() {
     let world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -124,7 +124,7 @@ async fn what_waits_for_a_further_attempt_is_sent_when_the_destination_is_resume
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_tells_how_a_destination_fares_and_another_address_makes_it_untried() {
+async fn destination_test_updates_health_and_a_new_address_resets_it() {
     let world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -149,7 +149,7 @@ async fn a_test_tells_how_a_destination_fares_and_another_address_makes_it_untri
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_in_explanations() {
+async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     let world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();

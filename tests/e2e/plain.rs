@@ -52,7 +52,7 @@ fn assert_in_order(said: &str, texts: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operators_whole_job_is_done_by_lines_through_a_pipe() {
+async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -114,7 +114,7 @@ async fn an_operators_whole_job_is_done_by_lines_through_a_pipe() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() {
+async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -160,7 +160,7 @@ async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() 
 }
 
 #[test]
-fn without_a_service_it_says_so_and_ends_with_the_code_for_that() {
+fn plain_mode_without_a_service_exits_with_its_code() {
     let home = tempfile::tempdir().expect("a folder");
     let key = home.path().join("key");
     std::fs::write(&key, "bw_key").expect("a file");
@@ -179,7 +179,7 @@ fn without_a_service_it_says_so_and_ends_with_the_code_for_that() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminal_that_cannot_move_its_cursor_gets_lines_and_hears_what_is_new() {
+async fn dumb_terminal_gets_plain_lines_with_updates() {
     let world = World::start();
     let rest = world.rest();
     let address = format!("http://{}", world.service().address("grpc"));

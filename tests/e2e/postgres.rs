@@ -221,7 +221,7 @@ pub(crate) async fn answered(told: &Arc<Mutex<Told>>, more: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_survives_kills_of_the_service_and_of_the_database() {
+async fn acknowledged_events_survive_service_and_database_kills() {
     let Some(mut database) = Database::start() else {
         return;
     };
@@ -261,7 +261,7 @@ async fn what_was_answered_survives_kills_of_the_service_and_of_the_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_main_job_is_done_over_rest_and_grpc() {
+async fn events_are_sent_and_notified_over_rest_and_grpc() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -295,7 +295,7 @@ async fn the_main_job_is_done_over_rest_and_grpc() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_service_is_checked_and_backed_up_and_its_backup_makes_a_folder() {
+async fn running_service_can_be_checked_and_backed_up() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -374,7 +374,7 @@ fn init_again(data_dir: &Path) -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_is_made_once() {
+async fn store_is_initialized_only_once() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -405,7 +405,7 @@ async fn a_store_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_the_store_does_not_start() {
+async fn wrong_key_layout_or_connection_prevents_start() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -444,7 +444,7 @@ async fn what_does_not_fit_the_store_does_not_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
+async fn node_requiring_a_standby_is_not_ready_without_one() {
     let Some(database) = Database::start() else {
         return;
     };

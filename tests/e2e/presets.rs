@@ -563,7 +563,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn every_preset_has_its_rules_and_its_line() {
+fn every_preset_is_listed_and_tested() {
     let list = fs::read_to_string(folder().join("README.md")).unwrap();
     let mut files: Vec<_> = fs::read_dir(folder())
         .unwrap()
@@ -613,7 +613,7 @@ fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
 }
 
 #[tokio::test]
-async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by_its_rules() {
+async fn every_preset_notifies_of_opening_and_closing() {
     let world = World::start();
     let rest = world.rest();
     let mut receivers = Vec::new();

@@ -32,7 +32,7 @@ fn raw(address: &str, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_request_names_one_host() {
+async fn request_must_have_exactly_one_host() {
     let world = World::start();
     for part in ["rest", "grpc"] {
         let address = world.service().address(part);
@@ -48,7 +48,7 @@ async fn a_request_names_one_host() {
 }
 
 #[tokio::test]
-async fn every_answer_names_its_request() {
+async fn every_response_has_a_request_id() {
     let world = World::start();
     let answer = world
         .rest()
@@ -75,7 +75,7 @@ async fn every_answer_names_its_request() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_time_of_its_caller_is_over() {
+async fn stream_ends_at_the_deadline_of_its_caller() {
     let world = World::start();
     let mut events = EventQueryServiceClient::new(world.grpc());
     let mut watch = Request::new(WatchEventsRequest::default());
@@ -103,7 +103,7 @@ async fn a_stream_ends_when_the_time_of_its_caller_is_over() {
 }
 
 #[tokio::test]
-async fn only_pages_of_the_origins_that_are_named_may_call() {
+async fn only_configured_cors_origins_are_allowed() {
     let preflight = [
         ("origin", PAGE),
         ("access-control-request-method", "POST"),
@@ -162,7 +162,7 @@ async fn only_pages_of_the_origins_that_are_named_may_call() {
 }
 
 #[tokio::test]
-async fn answers_are_compressed_for_who_takes_that() {
+async fn responses_are_compressed_when_accepted() {
     let world = World::start();
     let rest = world.rest();
     let plain = rest.get("/openapi.json").await;
@@ -189,7 +189,7 @@ async fn answers_are_compressed_for_who_takes_that() {
 }
 
 #[tokio::test]
-async fn who_asks_after_one_service_is_told_that_it_lives() {
+async fn health_check_covers_each_service_by_name() {
     let world = World::start();
     let address = world.service().address("grpc");
     let ask = |service: &str| {
@@ -233,7 +233,7 @@ async fn who_asks_after_one_service_is_told_that_it_lives() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_as_the_callers_fault() {
+async fn malformed_message_is_an_invalid_argument() {
     let world = World::start();
     let rest = Rest::new(world.service().address("grpc"), Some(&world.admin_key()));
     let headers = [
@@ -267,7 +267,7 @@ async fn what_is_no_message_is_answered_as_the_callers_fault() {
 }
 
 #[tokio::test]
-async fn a_line_of_the_log_names_a_call_with_its_caller_and_its_request() {
+async fn log_line_of_a_call_has_client_and_request_id() {
     let lines = "log_filter = \"bellwether_backend=debug\"\nlog_format = \"json\"\n";
     let world = World::with_settings(lines);
     let rest = world.rest();

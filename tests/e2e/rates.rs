@@ -44,7 +44,7 @@ fn refused(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn beyond_its_rate_nothing_of_a_request_is_taken_in() {
+async fn request_over_the_rate_is_rejected_as_a_whole() {
     let world = World::start();
     let rest = world.rest();
     let create = ["client", "create", "slow", "--role", "ingest"];
@@ -104,7 +104,7 @@ async fn beyond_its_rate_nothing_of_a_request_is_taken_in() {
 }
 
 #[tokio::test]
-async fn a_client_with_few_calls_a_second_leaves_the_others_alone() {
+async fn rate_limit_of_one_client_does_not_affect_others() {
     let world = World::start();
     let rest = world.rest();
     let create = ["client", "create", "eager", "--role", "viewer"];
@@ -135,7 +135,7 @@ async fn a_client_with_few_calls_a_second_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn who_tries_keys_is_told_of_by_its_address() {
+async fn key_guessing_is_reported_by_address() {
     let world = World::start();
     let rest = world.rest();
     for at in 0..25 {
@@ -155,7 +155,7 @@ async fn who_tries_keys_is_told_of_by_its_address() {
 }
 
 #[tokio::test]
-async fn rates_that_nobody_means_are_refused() {
+async fn invalid_rates_are_rejected() {
     let world = World::start();
     for arguments in [
         &[

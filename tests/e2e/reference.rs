@@ -45,7 +45,7 @@ fn value(field: &str) -> Value {
 }
 
 #[tokio::test]
-async fn destination_fields_are_required_and_secret_as_the_reference_says() {
+async fn required_and_secret_destination_fields_match_the_reference() {
     let world = World::start();
     let rest = world.rest();
     let path = "/v1/notification/destinations";
@@ -108,7 +108,7 @@ async fn destination_fields_are_required_and_secret_as_the_reference_says() {
 }
 
 #[tokio::test]
-async fn every_query_of_the_reference_is_taken() {
+async fn every_documented_query_is_accepted() {
     let world = World::start();
     let rest = world.rest();
     let mut clauses: Vec<Value> = Vec::new();
@@ -137,7 +137,7 @@ async fn every_query_of_the_reference_is_taken() {
 }
 
 #[tokio::test]
-async fn destinations_of_the_reference_are_taken_but_for_their_secrets() {
+async fn documented_destinations_are_accepted() {
     let world = World::start();
     let rest = world.rest();
     for topic in ["destinations", "chat"] {

@@ -54,7 +54,7 @@ fn refused(answer: &Answer, status: u16, code: i64, case: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_resource_is_created_read_listed_changed_and_deleted() {
+async fn resources_support_create_read_list_update_and_delete() {
     let (_world, rest) = world().await;
     for (kind, key) in KINDS {
         let path = format!("/v1/notification/{kind}");
@@ -100,7 +100,7 @@ async fn a_resource_is_created_read_listed_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn names_that_are_taken_unknown_or_changed_are_refused() {
+async fn taken_unknown_or_changed_names_are_rejected() {
     let (_world, rest) = world().await;
     rest.post("/v1/notification/rules", &definition("rules", "base"))
         .await
@@ -138,7 +138,7 @@ async fn names_that_are_taken_unknown_or_changed_are_refused() {
 }
 
 #[tokio::test]
-async fn bodies_that_cannot_be_used_are_refused_by_the_field() {
+async fn invalid_bodies_are_rejected_by_field() {
     let (_world, rest) = world().await;
     for (kind, _) in KINDS {
         let path = format!("/v1/notification/{kind}");
@@ -195,7 +195,7 @@ async fn bodies_that_cannot_be_used_are_refused_by_the_field() {
 }
 
 #[tokio::test]
-async fn every_violated_field_is_listed_at_once() {
+async fn all_violated_fields_are_listed() {
     let (_world, rest) = world().await;
     let rule = json!({
         "name": "bad/name",
@@ -222,7 +222,7 @@ async fn every_violated_field_is_listed_at_once() {
 }
 
 #[tokio::test]
-async fn fields_are_read_in_every_form_that_canonical_json_knows() {
+async fn fields_accept_every_canonical_json_form() {
     let (_world, rest) = world().await;
     let rule = json!({
         "name": "forms",
@@ -252,7 +252,7 @@ async fn fields_are_read_in_every_form_that_canonical_json_knows() {
 }
 
 #[tokio::test]
-async fn names_of_every_kind_of_letter_are_reached_by_their_encoded_path() {
+async fn unicode_names_are_reached_by_their_encoded_path() {
     let (_world, rest) = world().await;
     let cases = [
         ("disk full", "disk%20full"),
@@ -280,7 +280,7 @@ async fn names_of_every_kind_of_letter_are_reached_by_their_encoded_path() {
 }
 
 #[tokio::test]
-async fn a_list_is_walked_page_by_page_and_refuses_what_is_no_page() {
+async fn list_is_paged_and_rejects_invalid_tokens() {
     let (_world, rest) = world().await;
     for number in 0..7 {
         rest.post(triggers(), &samples::trigger(&format!("t{number}"), "x"))
@@ -327,7 +327,7 @@ async fn a_list_is_walked_page_by_page_and_refuses_what_is_no_page() {
 }
 
 #[tokio::test]
-async fn an_etag_that_is_no_longer_current_changes_nothing() {
+async fn stale_etag_changes_nothing() {
     let (_world, rest) = world().await;
     let path = format!("{}/base", triggers());
     let first = rest.get(&path).await.ok()["trigger"].clone();
@@ -360,7 +360,7 @@ async fn an_etag_that_is_no_longer_current_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_rule_uses_is_deleted_only_by_force() {
+async fn resource_used_by_a_rule_is_deleted_only_with_force() {
     let (_world, rest) = world().await;
     rest.post("/v1/notification/rules", &definition("rules", "user"))
         .await
@@ -381,7 +381,7 @@ async fn what_a_rule_uses_is_deleted_only_by_force() {
 }
 
 #[tokio::test]
-async fn queries_that_cannot_be_meant_are_refused_at_save() {
+async fn invalid_queries_are_rejected_on_save() {
     let (_world, rest) = world().await;
     let event = |clause: Value| json!({"event": {"query": {"clause": clause}}});
     let field =

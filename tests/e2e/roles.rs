@@ -96,7 +96,7 @@ async fn call(channel: &grpc::Grpc, path: &str, is_let_in: bool) -> Code {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_method_lets_in_whom_it_should_and_nobody_else() {
+async fn every_method_enforces_its_role() {
     let world = World::start();
     let keys = keys(&world);
     let address = world.service().address("grpc");
@@ -130,7 +130,7 @@ async fn every_method_lets_in_whom_it_should_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_lets_in_whom_it_should_and_nobody_else() {
+async fn every_operation_enforces_its_role() {
     let world = World::start();
     let keys = keys(&world);
     let rests: Vec<(&str, Rest)> = keys

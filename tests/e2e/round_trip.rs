@@ -84,7 +84,7 @@ fn message(name: &str) -> MessageType {
 }
 
 #[test]
-fn the_table_has_every_field() {
+fn table_covers_every_field() {
     let documents = documents();
     for (name, draft, place) in WHOLE {
         let (_, draft) = documents
@@ -191,7 +191,7 @@ fn edits(draft: &Value, path: &str, name: &str) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn every_field_is_applied_compared_and_given_back_over_both_wires() {
+async fn every_field_round_trips_over_rest_and_grpc() {
     for at in 0..2 {
         let world = World::start();
         let wire = &world.wires()[at];
@@ -268,7 +268,7 @@ async fn every_field_is_applied_compared_and_given_back_over_both_wires() {
 }
 
 #[tokio::test]
-async fn what_is_exported_is_applied_to_another_service_as_it_was() {
+async fn exported_configuration_applies_unchanged_elsewhere() {
     let world = World::start();
     let file = world.folder().join("all.yaml");
     let lines = documents().into_iter().map(|(kind, mut draft)| {
@@ -322,7 +322,7 @@ async fn what_is_exported_is_applied_to_another_service_as_it_was() {
 }
 
 #[tokio::test]
-async fn the_kind_of_a_document_is_read_in_any_letter_case() {
+async fn document_kind_is_case_insensitive() {
     let world = World::start();
     let file = world.folder().join("kinds.yaml");
     let documents = [

@@ -39,7 +39,7 @@ fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
 }
 
 #[test]
-fn a_service_manager_is_told_when_it_is_ready_alive_reloading_and_stopping() {
+fn service_manager_is_notified_of_every_state() {
     let home = tempfile::tempdir().unwrap();
     let socket = home.path().join("notify");
     let manager = UnixDatagram::bind(&socket).unwrap();
@@ -81,7 +81,7 @@ fn a_service_manager_is_told_when_it_is_ready_alive_reloading_and_stopping() {
 }
 
 #[test]
-fn settings_are_checked_and_named_with_where_they_were_given() {
+fn config_check_lists_settings_with_their_source() {
     let home = tempfile::tempdir().unwrap();
     let password = home.path().join("password");
     fs::write(&password, "hush-hush\n").unwrap();
@@ -146,7 +146,7 @@ fn settings_are_checked_and_named_with_where_they_were_given() {
 }
 
 #[test]
-fn no_setting_is_shown_with_the_secret_that_it_holds() {
+fn config_check_masks_secrets() {
     let home = tempfile::tempdir().unwrap();
     for (name, value, code, sentence) in [
         ("METRICS_KEY", "hush-hush", 0, "metrics.key = ********"),
@@ -182,8 +182,7 @@ fn no_setting_is_shown_with_the_secret_that_it_holds() {
 }
 
 #[test]
-fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_may_write_is_refused()
- {
+fn readable_secret_files_warn_and_world_writable_ones_are_rejected() {
     let mut world = World::with_settings("[metrics]\nkey = \"hush-hush\"");
     let (config, key) = (
         world.folder().join("bellwether.toml"),
@@ -229,7 +228,7 @@ fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_
 }
 
 #[test]
-fn variables_of_secrets_and_of_kubernetes_are_no_settings() {
+fn secret_and_kubernetes_variables_are_not_settings() {
     let home = tempfile::tempdir().unwrap();
     let mut command = process::command(home.path(), ["config", "check"]);
     command.envs([
@@ -246,7 +245,7 @@ fn variables_of_secrets_and_of_kubernetes_are_no_settings() {
 }
 
 #[tokio::test]
-async fn a_doctor_describes_without_secrets_addresses_and_names() {
+async fn doctor_output_hides_secrets_addresses_and_names() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -290,7 +289,7 @@ async fn a_doctor_describes_without_secrets_addresses_and_names() {
 }
 
 #[test]
-fn the_version_says_what_the_program_was_made_of() {
+fn version_shows_build_information() {
     let home = tempfile::tempdir().unwrap();
     let (_, short, _) = stdout(process::command(home.path(), ["-V"]));
     let (_, long, _) = stdout(process::command(home.path(), ["--version"]));
@@ -306,7 +305,7 @@ fn the_version_says_what_the_program_was_made_of() {
 }
 
 #[test]
-fn the_sandbox_of_the_unit_is_tight() {
+fn systemd_unit_sandbox_is_tight() {
     let unit = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../tui/packaging/bellwether.service"
@@ -329,7 +328,7 @@ fn the_sandbox_of_the_unit_is_tight() {
 }
 
 #[test]
-fn what_a_service_makes_is_for_its_owner_alone_whatever_is_inherited() {
+fn files_are_private_regardless_of_umask() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -355,7 +354,7 @@ fn what_a_service_makes_is_for_its_owner_alone_whatever_is_inherited() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_file_is_refused_and_not_waited_for() {
+fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
     if Engine::only_in_a_folder() {
         return;
     }

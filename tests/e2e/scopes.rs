@@ -38,7 +38,7 @@ async fn refused(rest: &Rest, method: Method, path: &str, body: &Value) -> Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_editor_that_is_kept_to_tags_changes_what_carries_them_and_nothing_else() {
+async fn tag_scoped_editor_changes_only_its_resources() {
     let world = World::start();
     let admin = world.rest();
     let key = client(&world, "db", "editor", &["--scope-tag", "team:db"]);
@@ -85,7 +85,7 @@ async fn an_editor_that_is_kept_to_tags_changes_what_carries_them_and_nothing_el
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sender_that_is_kept_to_sources_sends_events_of_these_alone() {
+async fn source_scoped_sender_sends_only_its_sources() {
     let world = World::start();
     let sources = ["--scope-source", "cron", "--dialect", "cloudevents"];
     let key = client(&world, "cron", "ingest", &sources);
@@ -224,7 +224,7 @@ async fn made_in_every_way(db: &Rest, all: &str, word: &str, draft: &Value) -> V
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_is_kept_to_tags_holds_back_and_notifies_nobody_else() {
+async fn tag_scoped_client_cannot_silence_or_notify_others() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let admin = world.rest();
@@ -341,7 +341,7 @@ async fn a_client_that_is_kept_to_tags_holds_back_and_notifies_nobody_else() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_is_kept_to_tags_acts_on_what_belongs_to_them() {
+async fn tag_scoped_operator_acts_only_on_its_resources() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let admin = world.rest();

@@ -105,7 +105,7 @@ message: |
 }
 
 #[tokio::test]
-async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again() {
+async fn configuration_is_diffed_applied_exported_and_reapplied() {
     let world = World::start();
     let folder = write_configuration(&world);
     fs::write(format!("{folder}/holds.yaml"), HOLDS).unwrap();
@@ -166,7 +166,7 @@ async fn a_configuration_is_compared_applied_exported_deleted_and_applied_again(
 }
 
 #[tokio::test]
-async fn a_diff_shows_lines_and_that_a_secret_changed_but_never_the_secret() {
+async fn diff_shows_changed_lines_but_never_secrets() {
     let world = World::start();
     let folder = write_configuration(&world);
     run(&world, &["apply", "-f", &folder]);
@@ -190,7 +190,7 @@ async fn a_diff_shows_lines_and_that_a_secret_changed_but_never_the_secret() {
 }
 
 #[tokio::test]
-async fn an_impact_says_what_would_be_told_of_what_happened_and_can_refuse() {
+async fn impact_replays_past_events_and_can_fail_the_diff() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -258,7 +258,7 @@ async fn an_impact_says_what_would_be_told_of_what_happened_and_can_refuse() {
 }
 
 #[tokio::test]
-async fn a_plan_is_refused_when_what_is_stored_has_changed_since() {
+async fn plan_is_rejected_after_a_concurrent_change() {
     let world = World::start();
     let folder = write_configuration(&world);
     let plan = world.folder().join("plan.json");
@@ -292,7 +292,7 @@ async fn a_plan_is_refused_when_what_is_stored_has_changed_since() {
 }
 
 #[tokio::test]
-async fn a_wrong_document_is_named_by_its_file_and_nothing_is_stored() {
+async fn invalid_document_is_named_by_file_and_nothing_is_stored() {
     let world = World::start();
     let text = "kind: trigger\nname: a\n---\nkind: rule\nname: b\ntriggerNames: [x]\n";
     let refused = fed(&world, &["apply", "-f", "-"], text);
@@ -314,7 +314,7 @@ async fn a_wrong_document_is_named_by_its_file_and_nothing_is_stored() {
 }
 
 #[tokio::test]
-async fn apply_reports_unknown_fields_and_wrong_values_of_all_documents_together() {
+async fn apply_reports_errors_of_all_documents_together() {
     let world = World::start();
     let text = "\
 kind: trigger
@@ -408,7 +408,7 @@ async fn events_are_sent_found_watched_and_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_would_be_sent_and_matched_is_told_and_the_exit_code_says_it_too() {
+async fn exit_code_of_test_and_preview_commands() {
     let world = World::start();
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -438,7 +438,7 @@ async fn what_would_be_sent_and_matched_is_told_and_the_exit_code_says_it_too() 
 }
 
 #[test]
-fn a_service_that_is_away_and_a_key_that_is_wrong_have_exit_codes_of_their_own() {
+fn unreachable_service_and_wrong_key_have_distinct_exit_codes() {
     let mut world = World::start();
     let wrong = world.folder().join("wrong.key");
     fs::write(&wrong, "nobodys-key").unwrap();
@@ -462,7 +462,7 @@ fn a_service_that_is_away_and_a_key_that_is_wrong_have_exit_codes_of_their_own()
 }
 
 #[test]
-fn the_help_of_a_command_for_scripts_shows_what_matters_there() {
+fn script_command_help_shows_only_relevant_options() {
     let home = tempfile::tempdir().unwrap();
     let help = |command: &str| -> Said {
         process::run(process::command(home.path(), [command, "--help"])).into()
@@ -477,7 +477,7 @@ fn the_help_of_a_command_for_scripts_shows_what_matters_there() {
 }
 
 #[test]
-fn completions_and_the_manual_page_are_made_of_the_command_line() {
+fn completions_and_manual_page_are_generated() {
     let home = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let made: Said = process::run(process::command(home.path(), ["completions", shell])).into();

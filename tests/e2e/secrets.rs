@@ -27,7 +27,7 @@ fn numbers(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_is_sealed_with_another_key_and_opens_as_before() {
+async fn key_rotation_reencrypts_everything() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -70,7 +70,7 @@ async fn everything_is_sealed_with_another_key_and_opens_as_before() {
 }
 
 #[test]
-fn where_there_is_no_store_there_is_no_key_to_rotate() {
+fn key_rotation_without_a_store_is_rejected() {
     if Engine::only_in_a_folder() {
         return;
     }

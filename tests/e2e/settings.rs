@@ -8,7 +8,7 @@ use serde_json::json;
 const SETTINGS: &str = "/v1/settings";
 
 #[tokio::test]
-async fn the_file_of_a_data_folder_gives_settings_that_no_call_changes() {
+async fn settings_from_the_file_cannot_be_changed_by_calls() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -55,7 +55,7 @@ async fn the_file_of_a_data_folder_gives_settings_that_no_call_changes() {
 }
 
 #[tokio::test]
-async fn an_administrator_changes_settings_by_call_and_by_document_and_an_editor_does_not() {
+async fn only_admins_change_settings_by_call_or_document() {
     let world = World::start();
     let rest = world.rest();
     let editor_key = world.client("changer", "editor");

@@ -33,7 +33,7 @@ fn rule(shadow: bool) -> Value {
 }
 
 #[tokio::test]
-async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
+async fn shadow_rule_records_messages_and_can_be_promoted() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();

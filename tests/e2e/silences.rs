@@ -45,7 +45,7 @@ async fn pending(rest: &Rest) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
+async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();
@@ -104,7 +104,7 @@ async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
 }
 
 #[tokio::test]
-async fn a_silence_ends_by_itself_within_a_second_also_when_it_was_made_a_moment_ago() {
+async fn silence_ends_on_time_within_a_second() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -135,7 +135,7 @@ async fn a_silence_ends_by_itself_within_a_second_also_when_it_was_made_a_moment
 }
 
 #[tokio::test]
-async fn what_closes_under_a_silence_is_skipped_and_what_was_sent_is_closed_at_once() {
+async fn close_under_a_silence_skips_unsent_and_closes_sent_notifications() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -166,7 +166,7 @@ async fn what_closes_under_a_silence_is_skipped_and_what_was_sent_is_closed_at_o
 }
 
 #[tokio::test]
-async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
+async fn silence_supports_every_operation_and_rejects_invalid_ones() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -211,7 +211,7 @@ async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
 }
 
 #[tokio::test]
-async fn a_silence_of_an_event_is_extended_commented_found_and_written_back() {
+async fn event_silence_is_extended_commented_and_found() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -262,7 +262,7 @@ async fn a_silence_of_an_event_is_extended_commented_found_and_written_back() {
 }
 
 #[tokio::test]
-async fn operators_make_silences_and_viewers_read_them() {
+async fn operators_create_silences_and_viewers_read_them() {
     let world = World::start();
     let rest = world.rest();
     let viewer = world.client("looks", "viewer");
@@ -282,7 +282,7 @@ async fn operators_make_silences_and_viewers_read_them() {
 }
 
 #[tokio::test]
-async fn an_operator_releases_what_waits_and_both_wires_list_it() {
+async fn operator_releases_a_waiting_notification() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -318,7 +318,7 @@ async fn an_operator_releases_what_waits_and_both_wires_list_it() {
 }
 
 #[tokio::test]
-async fn a_rule_with_a_delay_notifies_of_what_lasts_and_says_what_it_waits_for() {
+async fn rule_delay_notifies_only_of_lasting_events() {
     let receiver = Receiver::start().await;
     let mut world = World::start();
     let rest = world.rest();

@@ -30,7 +30,7 @@ fn commands() -> String {
 }
 
 #[tokio::test]
-async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() {
+async fn getting_started_commands_work_and_alerts_arrive() {
     let world = World::start();
     let receiver = Receiver::start().await;
     let bin = world.folder().join("bin");

@@ -142,7 +142,7 @@ async fn settled(rest: &Rest) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_number_is_exact_at_any_size_and_after_a_kill() {
+async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -171,7 +171,7 @@ async fn every_number_is_exact_at_any_size_and_after_a_kill() {
 }
 
 #[tokio::test]
-async fn a_span_that_is_not_kept_is_refused_and_columns_fit_the_others() {
+async fn unsupported_span_is_rejected_and_others_have_their_columns() {
     let world = World::start();
     let rest = world.rest();
     for (span, step, columns) in [

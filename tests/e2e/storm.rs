@@ -205,7 +205,7 @@ fn number(value: &Value) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_storm_every_screen_agrees_with_the_service_and_says_nothing_false() {
+async fn every_screen_agrees_with_the_service_in_a_storm() {
     let mut storm = Storm::begin().await;
     the_overview_and_the_tabs_have_the_numbers_of_the_service(&mut storm).await;
     lists_have_the_totals_of_the_service_and_their_counts_are_exact(&mut storm).await;

@@ -44,7 +44,7 @@ async fn too_much(wire: &Wire, method: &str, request: &Value, named: &str) {
 }
 
 #[tokio::test]
-async fn a_template_that_costs_too_much_is_refused_with_its_name_and_the_limit() {
+async fn costly_template_is_rejected_with_its_name_and_limit() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -106,7 +106,7 @@ async fn a_template_that_costs_too_much_is_refused_with_its_name_and_the_limit()
 }
 
 #[tokio::test]
-async fn many_costly_previews_hold_up_no_other_call_and_lose_no_message() {
+async fn costly_previews_delay_no_calls_and_lose_no_message() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -154,7 +154,7 @@ async fn many_costly_previews_hold_up_no_other_call_and_lose_no_message() {
 const HOSTILE: &str = "a\r\nx-evil: 1\u{0}/../b?c=d&e#f \u{e4}";
 
 #[tokio::test]
-async fn variables_stand_in_headers_paths_and_queries_escaped_for_each() {
+async fn variables_are_escaped_for_headers_paths_and_queries() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -208,7 +208,7 @@ async fn variables_stand_in_headers_paths_and_queries_escaped_for_each() {
 }
 
 #[tokio::test]
-async fn headers_that_cannot_be_templates_are_refused_when_they_are_saved() {
+async fn invalid_header_templates_are_rejected_on_save() {
     let world = World::start();
     let rest = world.rest();
     for (header, value, fault) in [
@@ -259,7 +259,7 @@ async fn headers_that_cannot_be_templates_are_refused_when_they_are_saved() {
 }
 
 #[tokio::test]
-async fn a_rule_and_a_destination_in_jinja_say_what_their_authors_mean() {
+async fn jinja_rule_and_destination_render_as_expected() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -309,7 +309,7 @@ async fn a_rule_and_a_destination_in_jinja_say_what_their_authors_mean() {
 }
 
 #[tokio::test]
-async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
+async fn invalid_jinja_template_is_rejected_with_line_and_column() {
     let world = World::start();
     for wire in world.wires() {
         for (message, place) in [
@@ -396,7 +396,7 @@ fn hostile() -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn hostile_templates_are_refused_while_other_calls_are_served() {
+async fn hostile_templates_are_rejected_without_delaying_other_calls() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -458,7 +458,7 @@ async fn explanations(rest: &Rest, destination: &str) -> Option<Vec<String>> {
 }
 
 #[tokio::test]
-async fn a_payload_that_fails_while_it_is_delivered_goes_out_in_its_simplest_form() {
+async fn payload_failing_at_delivery_falls_back_to_its_simplest_form() {
     let payloads = [
         ("mustache", "MUSTACHE", SQUARE.to_owned()),
         (

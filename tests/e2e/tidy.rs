@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_tests::{modules::Modules, tree};
 
 #[test]
-fn every_source_file_says_first_what_it_is_for() {
+fn every_source_file_starts_with_a_module_comment() {
     for (path, text) in tree::files("rs") {
         assert!(
             text.starts_with("//! "),
@@ -15,7 +15,7 @@ fn every_source_file_says_first_what_it_is_for() {
 }
 
 #[test]
-fn nothing_is_left_open_in_the_code() {
+fn code_has_no_leftover_markers() {
     let marks = [
         concat!("TO", "DO"),
         concat!("FIX", "ME"),
@@ -32,7 +32,7 @@ fn nothing_is_left_open_in_the_code() {
 }
 
 #[test]
-fn code_is_ascii_but_for_what_people_see_and_tests_on_unicode() {
+fn product_code_is_ascii() {
     let shown = |path: &str| path.starts_with("tui/") || path.contains("test");
     for (path, text) in tree::files("rs").iter().filter(|(path, _)| !shown(path)) {
         // Tests may be at the end of the file that they test.
@@ -49,7 +49,7 @@ fn code_is_ascii_but_for_what_people_see_and_tests_on_unicode() {
 }
 
 #[test]
-fn every_message_method_field_and_value_of_the_wire_has_a_comment() {
+fn every_proto_element_has_a_comment() {
     for (path, text) in tree::files("proto") {
         let others = ["proto/google/", "proto/src/"];
         if !path.starts_with("proto/") || others.iter().any(|other| path.starts_with(other)) {
@@ -114,7 +114,7 @@ const CRATE_ARROWS: [(&str, &[&str]); 10] = [
 ];
 
 #[test]
-fn packages_depend_on_each_other_only_along_the_arrows() {
+fn crates_depend_only_along_allowed_edges() {
     for (package, allowed) in CRATE_ARROWS {
         let manifest = read(&format!("{package}/Cargo.toml"));
         let (_, dependencies) = manifest.split_once("[dependencies]").unwrap();
@@ -133,7 +133,7 @@ fn packages_depend_on_each_other_only_along_the_arrows() {
 const COMMAND_FILES: [&str; 2] = ["tui/src/bin/", "tui/tests/console/backend.rs"];
 
 #[test]
-fn the_console_knows_the_wire_only() {
+fn console_does_not_use_backend_or_gateway() {
     for (path, text) in tree::files("rs") {
         let is_command = COMMAND_FILES.iter().any(|file| path.starts_with(file));
         if path.starts_with("tui/") && !is_command {
@@ -184,7 +184,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 #[test]
-fn the_modules_of_the_backend_look_into_each_other_only_along_the_arrows() {
+fn backend_modules_depend_only_along_allowed_edges() {
     let allowed: BTreeMap<_, _> = MODULE_ARROWS.into_iter().collect();
     let backend = Modules::of("backend/src");
     for module in backend.tops() {
@@ -200,7 +200,7 @@ fn the_modules_of_the_backend_look_into_each_other_only_along_the_arrows() {
 const LEAVES: [&str; 5] = ["background", "config", "error", "limits", "scan"];
 
 #[test]
-fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {
+fn architecture_diagram_matches_the_allowed_edges() {
     let text = read("ARCHITECTURE.md");
     let (_, picture) = text.split_once("flowchart TD\n").unwrap();
     let (picture, _) = picture.split_once("```").unwrap();
@@ -237,7 +237,7 @@ const CRATES: [&str; 15] = [
 ];
 
 #[test]
-fn no_modules_beside_each_other_look_into_each_other_in_a_circle() {
+fn sibling_modules_have_no_cycles() {
     let circles = CRATES
         .iter()
         .flat_map(|folder| Modules::of(folder).circles());
@@ -246,7 +246,7 @@ fn no_modules_beside_each_other_look_into_each_other_in_a_circle() {
 }
 
 #[test]
-fn no_module_takes_from_its_package_what_another_module_has() {
+fn modules_import_items_from_their_defining_module() {
     let detours = CRATES
         .iter()
         .flat_map(|folder| Modules::of(folder).detours());
@@ -263,7 +263,7 @@ fn read(path: &str) -> String {
 const FLAKY_DAYS: i32 = 60;
 
 #[test]
-fn every_flaky_test_has_a_day_and_is_looked_into_before_long() {
+fn flaky_tests_are_dated_and_recent() {
     let today = jiff::Timestamp::now()
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date();

@@ -90,7 +90,7 @@ fn leaf<Io>(stream: &TlsStream<Io>) -> Vec<u8> {
 const HEALTHZ: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 #[tokio::test]
-async fn rest_grpc_and_grpc_web_are_served_over_tls_and_nothing_in_clear() {
+async fn rest_grpc_and_grpc_web_are_served_only_over_tls() {
     let secured = Secured::start("");
     for part in ["rest", "grpc"] {
         for protocol in ["h2", "http/1.1"] {
@@ -131,7 +131,7 @@ async fn rest_grpc_and_grpc_web_are_served_over_tls_and_nothing_in_clear() {
 }
 
 #[tokio::test]
-async fn the_commands_and_a_gateway_of_its_own_trust_the_authority_they_are_given() {
+async fn commands_and_gateway_trust_the_configured_ca() {
     let secured = Secured::start("");
     let url = format!("https://{}", secured.address("grpc"));
     let ca = secured.file("ca.crt");
@@ -167,7 +167,7 @@ async fn the_commands_and_a_gateway_of_its_own_trust_the_authority_they_are_give
 }
 
 #[tokio::test]
-async fn clients_without_a_certificate_of_the_authority_are_not_let_in() {
+async fn clients_without_a_trusted_certificate_are_rejected() {
     let secured = Secured::start("tls_client_ca = \"$/ca.crt\"");
     for part in ["rest", "grpc"] {
         let address = secured.address(part);
@@ -195,7 +195,7 @@ async fn clients_without_a_certificate_of_the_authority_are_not_let_in() {
 }
 
 #[tokio::test]
-async fn whose_certificate_is_revoked_is_out_and_lists_and_authorities_are_taken_over() {
+async fn revoked_certificates_are_rejected_and_crl_and_ca_are_reloaded() {
     let (files, authority) = (tempfile::tempdir().unwrap(), Authority::new());
     let list = files.path().join("clients.crl");
     let (good, bad) = (authority.issue(), authority.issue());
@@ -237,7 +237,7 @@ async fn whose_certificate_is_revoked_is_out_and_lists_and_authorities_are_taken
 }
 
 #[tokio::test]
-async fn a_certificate_that_ends_soon_is_an_event_until_it_is_renewed() {
+async fn expiring_certificate_opens_an_event_until_renewed() {
     let secured = Secured::start("");
     let days = |count: u64| Duration::from_secs(count * 24 * 3_600);
     let search = r#"{"query":{"filter":"name=\"certificate ends\""}}"#;
@@ -263,7 +263,7 @@ async fn a_certificate_that_ends_soon_is_an_event_until_it_is_renewed() {
 }
 
 #[tokio::test]
-async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
+async fn tls_connection_errors_name_cause_and_fix() {
     let secured = Secured::start("");
     let asking = Secured::start("tls_client_ca = \"$/ca.crt\"");
     let (over, clear) = (Secured::start(""), World::start());
@@ -330,7 +330,7 @@ async fn asked(authority: &Authority, address: &str, identity: Option<&Identity>
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never() {
+async fn certificate_is_reloaded_without_a_restart_unless_broken() {
     let secured = Secured::start("");
     let before = secured.shown("grpc").await;
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
@@ -383,7 +383,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
-fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
+fn key_is_not_sent_in_clear_without_insecure() {
     let home = tempfile::tempdir().unwrap();
     // An address reserved for documentation, at which nothing responds.
     let elsewhere = "http://192.0.2.1:1";
@@ -411,7 +411,7 @@ fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
 }
 
 #[test]
-fn files_that_cannot_be_used_end_the_program_naming_the_setting() {
+fn invalid_tls_files_are_reported_by_setting() {
     let (authority, files) = (Authority::new(), tempfile::tempdir().unwrap());
     authority.issue().write(files.path(), "a");
     authority.issue().write(files.path(), "b");

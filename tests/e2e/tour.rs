@@ -16,7 +16,7 @@ const TEST: &str = "\x14";
 const SAVE: &str = "\x13";
 
 #[test]
-fn from_a_service_that_holds_nothing_to_a_message_that_says_that_it_is_over() {
+fn console_tour_from_empty_service_to_closing_message() {
     let [small, large] = std::thread::scope(|scope| {
         let walks = [(80, 24), (100, 30)].map(|(columns, rows)| {
             scope.spawn(move || {

@@ -102,7 +102,7 @@ async fn told(world: &World, receiver: &Receiver) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trace_leads_from_the_sender_through_every_attempt_to_the_receiver() {
+async fn trace_spans_sender_attempts_and_receiver() {
     let (collector, address, _serving) = Collector::start().await;
     let receiver = Receiver::start().await;
     let lines =
@@ -142,7 +142,7 @@ async fn a_trace_leads_from_the_sender_through_every_attempt_to_the_receiver() {
 }
 
 #[tokio::test]
-async fn events_without_a_trace_begin_one_and_a_sender_that_keeps_none_is_heeded() {
+async fn trace_is_started_if_absent_and_unsampled_flag_is_respected() {
     let (collector, address, _serving) = Collector::start().await;
     let receiver = Receiver::start().await;
     let world = World::with_settings(&format!("[traces]\nendpoint = \"{address}\"\n"));
@@ -178,7 +178,7 @@ async fn events_without_a_trace_begin_one_and_a_sender_that_keeps_none_is_heeded
 }
 
 #[tokio::test]
-async fn without_a_collector_a_trace_is_passed_on_also_after_a_kill() {
+async fn trace_is_propagated_without_a_collector_even_after_a_kill() {
     let receiver = Receiver::start().await;
     receiver.otherwise(Reply::status(503));
     let mut world = World::start();
@@ -210,7 +210,7 @@ async fn without_a_collector_a_trace_is_passed_on_also_after_a_kill() {
 }
 
 #[tokio::test]
-async fn what_an_event_leads_to_by_another_event_follows_from_the_same_trace() {
+async fn derived_events_keep_the_trace() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

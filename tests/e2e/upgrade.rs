@@ -35,7 +35,7 @@ pub(crate) fn unpack(release: &str, data_dir: &Path) {
 }
 
 #[tokio::test]
-async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
+async fn data_folder_of_an_earlier_release_works() {
     for release in RELEASES {
         let mut world = World::on(|data_dir| unpack(release, data_dir), SETTINGS);
         let rest = world.rest();

@@ -7,7 +7,7 @@ use serde_json::json;
 const VIEWS: &str = "/v1/views";
 
 #[tokio::test]
-async fn a_view_is_made_shared_edited_and_kept_over_a_kill() {
+async fn view_is_shared_edited_and_survives_a_kill() {
     let mut world = World::start();
     let rest = world.rest();
     let viewer = rest.with_key(Some(&world.client("reader", "viewer")));

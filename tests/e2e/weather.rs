@@ -165,32 +165,32 @@ async fn told_survived_and_made_up_for(weather: Weather) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_listens() {
+async fn console_survives_refused_connections() {
     told_survived_and_made_up_for(Weather::Refuses).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_are_dropped() {
+async fn console_survives_dropped_connections() {
     told_survived_and_made_up_for(Weather::Drops).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_are_reset() {
+async fn console_survives_reset_connections() {
     told_survived_and_made_up_for(Weather::Resets).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_comes_through() {
+async fn console_survives_stalled_connections() {
     told_survived_and_made_up_for(Weather::Stalls).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_answer_comes_back() {
+async fn console_survives_half_open_connections() {
     told_survived_and_made_up_for(Weather::HalfOpen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_slow_line_keys_are_answered_and_what_is_loading_arrives() {
+async fn console_stays_responsive_on_a_slow_connection() {
     let world = World::start();
     let (rest, proxy) = (world.rest(), proxy(&world));
     happen(&rest, &["ash"]).await;
@@ -205,7 +205,7 @@ async fn on_a_slow_line_keys_are_answered_and_what_is_loading_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_typed_survives_the_loss_of_the_service() {
+async fn form_input_survives_losing_the_service() {
     let world = World::start();
     let proxy = proxy(&world);
     let mut console = console(&world, &proxy);
@@ -224,7 +224,7 @@ async fn what_was_typed_survives_the_loss_of_the_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_revoked_is_told_at_once() {
+async fn console_reports_a_revoked_key_immediately() {
     let world = World::start();
     let key = world.client("guest", "viewer");
     let file = world.folder().join("guest.key");

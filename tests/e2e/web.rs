@@ -7,7 +7,7 @@ const PATH: &str = "/bellwether.v1.ClientService/GetCaller";
 const ORIGIN: &str = "http://console.example.net";
 
 #[tokio::test]
-async fn a_page_of_another_origin_may_ask_first() {
+async fn cors_preflight_is_answered() {
     let world = World::start();
     let browser = Rest::new(world.service().address("grpc"), None);
     let headers = [
@@ -39,7 +39,7 @@ async fn a_page_of_another_origin_may_ask_first() {
 }
 
 #[tokio::test]
-async fn a_call_over_http_1_is_answered_with_its_trailers_in_the_body() {
+async fn grpc_web_over_http1_has_trailers_in_the_body() {
     let world = World::start();
     let browser = Rest::new(world.service().address("grpc"), Some(&world.admin_key()));
     let headers = [

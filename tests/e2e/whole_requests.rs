@@ -194,13 +194,13 @@ async fn causes_are_notified(world: World, receiver: &Receiver) {
 }
 
 #[tokio::test]
-async fn a_cause_and_its_effects_in_one_request_are_one_notification_over_every_way_in() {
+async fn cause_and_effects_in_one_request_notify_once_on_every_path() {
     let receiver = Receiver::start().await;
     causes_are_notified(World::start(), &receiver).await;
 }
 
 #[tokio::test]
-async fn a_cause_and_its_effects_in_one_request_are_one_notification_in_a_database() {
+async fn cause_and_effects_in_one_request_notify_once_with_postgres() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -139,7 +139,7 @@ fn offending(phrases: &RegexSet) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn text_that_people_read_uses_standard_terms() {
+fn text_uses_standard_terms() {
     let phrases = RegexSetBuilder::new(PHRASES)
         .case_insensitive(true)
         .build()
@@ -191,7 +191,7 @@ fn metrics() -> BTreeSet<String> {
 }
 
 #[test]
-fn names_in_the_glossary_exist_and_replaced_words_are_in_no_name() {
+fn glossary_names_exist_and_replaced_words_are_unused() {
     let (fields, metrics) = (fields(), metrics());
     assert!(fields.len() > 500 && metrics.len() > 50);
     let architecture = include_str!("../../ARCHITECTURE.md");
@@ -231,7 +231,7 @@ fn names_in_the_glossary_exist_and_replaced_words_are_in_no_name() {
 }
 
 #[test]
-fn screens_use_the_words_of_the_glossary() {
+fn screens_use_glossary_terms() {
     let token = Regex::new(TOKEN).unwrap();
     let replaced = Regex::new(&format!(r"(?i)\b({})\b", REPLACED.join("|"))).unwrap();
     for (path, text) in tree::files("rs") {

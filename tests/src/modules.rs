@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_read_whole() {
+    fn use_paths_are_expanded() {
         let code = "use crate::{domain::{Name, Tag as Label}, store};\nuse super::page;\n\
                     fn f() -> crate::ops::Answer<super::super::T> {}\nlet x = $crate::no;";
         let mut found = paths(code, &path("ops::intake"));

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn configuration_is_made_of_what_a_document_can_hold() {
+    fn config_kinds_match_the_config_document() {
         for kind in Kind::ALL {
             let document = json!({kind.word(): {}}).to_string();
             let read = json::wire_from_json("bellwether.v1.ConfigDocument", document.as_bytes());

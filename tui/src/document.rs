@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_of_time_are_short() {
+    fn durations_are_shown_briefly() {
         let cases = [
             (132, "132 ms"),
             (4_250, "4.2 s"),

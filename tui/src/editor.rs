@@ -138,7 +138,7 @@ mod tests {
     const TEXT: &str = "{\n  \"name\": \"a\",\n  \"type\": {\n    \"webhook\": {\n      \"url\": \"x\"\n    }\n  }\n}\n";
 
     #[test]
-    fn an_error_of_the_service_stands_above_its_line() {
+    fn service_error_is_inserted_above_its_line() {
         let marked = annotate(
             TEXT,
             &[Problem::new("type.webhook.url", "must be http or https")],
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_dropped_when_it_is_read_and_when_it_is_marked_again() {
+    fn error_comments_are_stripped_on_read_and_annotate() {
         let marked = annotate(TEXT, &[Problem::new("name", "is taken")]);
         let draft = read(Kind::Destination, &marked).unwrap();
         assert_eq!(draft.name(), "a");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_told_at_its_line() {
+    fn syntax_error_is_reported_at_its_line() {
         let text = "{\n  \"name\": \"r\",\n  \"enabld\": true\n}\n";
         let slips = read(Kind::Rule, text).unwrap_err();
         let marked = annotate(text, &slips);

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_text_and_blocks_are_shapes() {
+    fn svg_draws_letters_as_text_and_blocks_as_shapes() {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
         buffer.set_string(0, 0, "a<b ", Style::new().fg(Color::Rgb(1, 2, 3)));
         buffer.set_string(4, 0, "▄█", Style::new().fg(Color::Red));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_draws_what_stays_once_and_what_changes_in_its_time() {
+    fn recording_draws_static_cells_once_and_animates_changes() {
         let mut frames = vec![Buffer::empty(Rect::new(0, 0, 6, 2)); 3];
         for (at, frame) in frames.iter_mut().enumerate() {
             frame.set_string(0, 0, "stays", Style::new());

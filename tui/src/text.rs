@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_sums_of_their_share_and_nothing_is_no_line() {
+    fn bars_sum_their_share_and_zero_draws_nothing() {
         assert_eq!(bars(&[0, 0, 0], 3), "");
         assert_eq!(bars(&[0, 7, 14], 3), " ▅█");
         assert_eq!(bars(&[1, 1, 7, 7], 2), "▂█");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_brief_where_there_is_little_room() {
+    fn reasons_are_shortened() {
         for (reason, shown) in [
             ("the receiver answered 401 Unauthorized", "401 Unauthorized"),
             ("the destination is paused by ana", "paused by ana"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn combining_marks_are_bounded() {
+    fn combining_marks_are_limited() {
         for base in ["e", "👍", "👩\u{200d}🚒"] {
             let flood = format!("{base}{}", "\u{301}".repeat(200));
             let most = base.chars().count() + bellwether_proto::text::MARKS_MAX;
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn simple_text_is_as_wide_as_it_is_long_and_is_seen_as_it_is() {
+    fn simple_text_is_one_cell_per_char_and_unescaped() {
         for c in (0_u32..0x3000).filter_map(char::from_u32) {
             let text = c.to_string();
             if is_simple(&text) {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_cut_by_cells() {
+    fn text_is_truncated_by_cell_width() {
         assert_eq!(fit("数据库", 5), "数据…");
         assert_eq!(fit("数据库", 6), "数据库");
         assert_eq!(fit("abc", 0), "");

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machines_clock_shows_what_has_passed() {
+    fn system_clock_elapsed_time_is_monotonic() {
         let before = SystemClock.passed();
         let offset_ms = SystemClock.offset_ms();
         assert!(SystemClock.passed() >= before);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_looks_again_when_the_clock_is_set_back() {
+    async fn wait_until_returns_when_clock_is_set_back() {
         let clock = ManualClock::at(10_000);
         let mut waiting = std::pin::pin!(clock.wait_until(20_000));
         tokio::select! {

@@ -1,5 +1,5 @@
 //! Coordination of the processes that share a store: liveness, leadership and ownership. A process
-//! with a store of its own leads from the start.
+//! with its own store leads from the start.
 
 use std::{fmt::Debug, future::pending, time::Duration};
 
@@ -59,7 +59,7 @@ impl Duty {
 /// The processes that share a store, from the perspective of this process.
 #[async_trait]
 pub trait Cluster: Debug + Send + Sync {
-    /// Waits until this process is the leader. A process with a store of its own leads from the
+    /// Waits until this process is the leader. A process with its own store leads from the
     /// start.
     ///
     /// # Cancel safety
@@ -145,7 +145,7 @@ pub trait Cluster: Debug + Send + Sync {
     }
 }
 
-/// A process with a store of its own.
+/// A process with its own store.
 #[derive(Debug)]
 pub(crate) struct Alone;
 

@@ -11,6 +11,8 @@ use crate::{change::DiskShare, fault::EngineError};
 const MEBIBYTE: u64 = 1024 * 1024;
 /// Divisor of the floor below which the service's own work is refused as well.
 const OWN_FLOOR_SHARE: u64 = 4;
+/// How long writes that need no space do not end [`Condition::Full`].
+const FULL_TIME_MIN: Duration = Duration::from_secs(5);
 
 /// Free space on the disk that an engine writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +154,14 @@ impl Observed {
         *self.last() = None;
     }
 
+    /// Records a successful write that may have needed no space. It leaves [`Condition::Full`] in
+    /// place for [`FULL_TIME_MIN`] after that was last observed.
+    pub(crate) fn written_in_place(&self) {
+        if !self.was_full_within(FULL_TIME_MIN) {
+            self.written();
+        }
+    }
+
     /// Returns the state, or `None` if the last write succeeded.
     pub(crate) fn condition(&self) -> Option<Condition> {
         self.last().as_ref().map(|(condition, _)| condition.clone())
@@ -170,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn space_below_the_floor_is_left_for_own_work_to_a_quarter_of_it() {
+    fn free_space_determines_disk_share() {
         let table = [
             (u64::MAX, 64, DiskShare::AboveFloor),
             (64, 64, DiskShare::AboveFloor),
@@ -196,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_failure_of_the_store_itself_changes_its_state() {
+    fn only_store_failures_change_condition() {
         let full = || EngineError::Full("no space".into());
         let observed = Observed::default();
         observed.failed(&EngineError::conflict());
@@ -214,7 +224,10 @@ mod tests {
             assert!(!condition.accepts_events() && condition.was_shown_by_a_write());
             assert!(Condition::WORDS.contains(&condition.word()));
         }
+        observed.written_in_place();
+        assert_eq!(observed.condition(), None);
         observed.failed(&full());
+        observed.written_in_place();
         assert!(observed.was_full_within(Duration::MAX));
         observed.written();
         assert!(observed.condition().is_none() && !observed.was_full_within(Duration::MAX));

@@ -100,7 +100,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether changes of such records are written to the change log. Nobody follows changes of
+    /// Whether changes of such records are written to the change log. No one follows changes of
     /// attempts, facts, counters, health, budgets or expectations.
     pub fn is_logged(self) -> bool {
         !matches!(

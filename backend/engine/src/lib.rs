@@ -221,7 +221,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         &Alone
     }
 
-    /// Completes queued writes, closes the store and leaves the cluster, so that nobody waits for
+    /// Completes queued writes, closes the store and leaves the cluster, so that no one waits for
     /// this process. Nothing can be written afterwards.
     ///
     /// Once it returns, everything applied is where the next opening reads it, whatever durability

@@ -1,5 +1,5 @@
 //! Ownership of slots: destinations are hashed into slots, and each slot is owned by one of the
-//! processes that share a store. A process with a store of its own owns all slots.
+//! processes that share a store. A process with its own store owns all slots.
 
 /// Number of slots; fixed forever.
 pub const SLOTS: usize = 256;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_slot_something_has_never_changes_and_all_slots_are_used() {
+    fn slots_are_stable_and_evenly_distributed() {
         let slots = [&b""[..], b"a", b"hook", &[7; 16]].map(slot_of);
         assert_eq!(slots, PINNED);
         let mut counts = [0_u32; SLOTS];

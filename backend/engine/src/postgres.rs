@@ -86,7 +86,7 @@ use crate::{
 const BEYOND: [u8; 64] = [u8::MAX; 64];
 
 /// Time for which events from senders are refused after a write found the database full.
-const FULL_TIME_MIN: Duration = Duration::from_secs(1);
+const EVENT_PAUSE: Duration = Duration::from_secs(1);
 /// Interval at which the log is polled for commits of others.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
@@ -296,13 +296,12 @@ impl Engine for PostgresEngine {
     async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
         // The remaining space of a full database is for the service's own work. An event is let
         // through occasionally to detect that there is space again.
-        if set.is_refused(lane, DiskShare::Reserve)
-            && self.address.observed.was_full_within(FULL_TIME_MIN)
-        {
+        let needs_space = set.is_refused(lane, DiskShare::Reserve);
+        if needs_space && self.address.observed.was_full_within(EVENT_PAUSE) {
             return Err(EngineError::Full("the database has no space left".into()));
         }
         let mut set = Set::new(set)?;
-        match lane {
+        let applied = match lane {
             Lane::Admin => self.admin.apply(set).await,
             Lane::Bulk => self.bulk.apply(set).await,
             Lane::Owner => self.owner.apply(set).await,
@@ -313,7 +312,11 @@ impl Engine for PostgresEngine {
                     .push(claims::lead_claim(epoch.ok_or_else(deposed)?));
                 self.owner.apply(set).await
             }
+        };
+        if needs_space && applied.is_ok() {
+            self.address.observed.written();
         }
+        applied
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {

@@ -332,7 +332,7 @@ impl Engine for StagedEngine {
             .map(|steps| steps.iter().take(limit).cloned().collect()))
     }
 
-    /// Nobody follows changes that are not applied yet.
+    /// No one follows changes that are not applied yet.
     async fn changed_after(
         &self,
         _after: LogPosition,

@@ -7,7 +7,7 @@
 //! - Only events repeat notifications: a change by an operator or by ageing can cause an opening
 //!   message, but never a repeat.
 //! - A closed occurrence matches only triggers that use the status, and its messages say `clear`.
-//!   Nobody is notified of an occurrence that was suppressed until its close, however often the
+//!   No one is notified of an occurrence that was suppressed until its close, however often the
 //!   close is sent.
 //! - A step sends at most one message about a rule to a destination. An update also counts as a
 //!   repeat that is due.

@@ -46,7 +46,7 @@ pub enum Assignment {
     /// Unchanged.
     #[default]
     Stays,
-    /// Assigned to nobody.
+    /// Assigned to no one.
     Nobody,
     /// Assigned to a client.
     Client(Name),

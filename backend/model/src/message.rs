@@ -18,7 +18,7 @@ pub use facts::Exceeded;
 pub use facts::{Facts, is_blank, simplify};
 pub use links::{Links, SignLinks};
 
-/// The context of a message besides its content.
+/// The context of a message other than its content.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The delivery; the time in it is the `timestamp` of the message.

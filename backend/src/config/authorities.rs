@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_no_certificate_is_refused() {
+    fn input_without_valid_certificate_is_rejected() {
         let garbage = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         let open = "-----BEGIN CERTIFICATE-----\nAAAA\n";
         let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";

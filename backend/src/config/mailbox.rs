@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_with_names_and_in_the_ascii_form_of_their_domains() {
+    fn mailboxes_parse_display_names_and_idn_domains() {
         let cases: [(&str, &[&str]); 11] = [
             ("", &[]),
             ("ops@example.com", &["ops@example.com"]),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_named() {
+    fn errors_quote_the_invalid_address() {
         for (text, named) in [
             ("ops", "`ops`"),
             ("a@example.com,", "``"),

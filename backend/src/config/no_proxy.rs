@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_cover_those_below_them_and_networks_their_addresses() {
+    fn entries_cover_subdomains_and_network_addresses() {
         let entries = [
             "corp.example",
             ".intern.example",

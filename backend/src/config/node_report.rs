@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_tell_which_sections_differ_and_nothing_of_their_own_addresses() {
+    fn differing_sections_are_listed_except_own_addresses() {
         let one = Config::new("one");
         let mut two = Config::new("two");
         two.egress.own = vec![([127, 0, 0, 1], 5).into()];

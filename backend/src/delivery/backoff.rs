@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_follow_the_schedule_and_end_with_it() {
+    fn retry_delays_follow_the_schedule() {
         let waits: Vec<_> = (1..=8)
             .map(|attempts| next(attempts, Advice::Again, DeliverySettings::default(), 0.5))
             .collect();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_that_were_cut_off_do_not_count_until_there_are_many() {
+    fn interrupted_attempts_count_only_at_the_limit() {
         let settings = DeliverySettings::default();
         let tried = |made, cut_off| Tried { made, cut_off };
         let cases = [
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_a_fifth_either_way() {
+    fn jitter_is_plus_or_minus_20_percent() {
         let settings = DeliverySettings::default();
         assert_eq!(next(2, Advice::Again, settings, 0.0), Some(240_000));
         assert_eq!(next(2, Advice::Again, settings, 1.0), Some(360_000));
     }
 
     #[test]
-    fn advice_and_settings_shorten_and_stretch() {
+    fn advice_and_settings_adjust_retry_delay() {
         let default = DeliverySettings::default();
         let two = DeliverySettings {
             max_attempts: Some(2),

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_open_it_and_a_probe_closes_it_or_doubles_the_wait() {
+    fn five_failures_open_the_breaker_until_a_probe_succeeds() {
         let unwell = refused(Advice::Again);
         let mut breaker = Breaker::default();
         for _ in 0..4 {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_refused_for_what_they_are_do_not_open_it() {
+    fn rejected_messages_do_not_open_the_breaker() {
         let mut breaker = Breaker::default();
         for advice in [Advice::GiveUp, Advice::FewMore]
             .into_iter()
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_is_another_message_and_a_young_one_where_the_destination_is_wrong() {
+    fn probe_picks_another_message_recent_if_misconfigured() {
         for (advice, is_young) in [(Advice::Again, false), (Advice::Mend, true)] {
             let mut breaker = Breaker::default();
             for number in 1..=5 {

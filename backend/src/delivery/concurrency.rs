@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_one_with_quick_answers_and_is_halved_by_trouble() {
+    fn concurrency_increases_additively_and_halves_on_trouble() {
         let quick = after(Verdict::delivered("ok"), 5);
         let refused = after(Verdict::rejected("400", Advice::GiveUp), 5);
         let unwell = after(Verdict::rejected("503", Advice::Again), 5);

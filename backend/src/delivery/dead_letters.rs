@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_with_the_third_and_whenever_the_number_doubles_and_taken_back_after_an_hour() {
+    fn growth_is_reported_on_doubling_then_closed() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
             .filter_map(|minute| letters.note(id(), "hook", MILD, minute * MINUTE_MS))
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_over_a_long_time_are_not_worth_a_word() {
+    fn infrequent_dead_letters_are_not_reported() {
         let mut letters = DeadLetters::default();
         for hours in 0..50 {
             let died = letters.note(id(), "hook", MILD, hours * 31 * MINUTE_MS);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_life_said_is_taken_back_too() {
+    fn report_of_a_previous_run_is_closed() {
         let mut letters = DeadLetters::default();
         letters.take_up(id(), "hook", 0);
         assert_eq!(letters.note(id(), "hook", MILD, MINUTE_MS), None);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reached_is_named_once_it_lasts_and_no_longer_when_somebody_is_reached() {
+    fn lasting_unreachable_destinations_are_listed_until_a_response() {
         let mut egress = Egress::default();
         egress.ended("a", Outcome::Unreachable, SECOND);
         egress.ended("b", Outcome::Blocked, 2 * SECOND);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owned_is_left_only_where_another_node_reaches_what_this_one_does_not() {
+    fn ownership_moves_only_to_a_node_that_reaches_more() {
         let unreached = vec!["a".to_owned(), "b".to_owned()];
         let other = NodeReport {
             unreached: unreached.clone(),

@@ -288,7 +288,7 @@ impl Follower {
             Err(error) => return Err(error),
         };
         if let Some(destination) = &destination {
-            // It may have been edited while nobody followed the change log.
+            // It may have been edited while no one followed the change log.
             self.resync().resume(destination, to.notices).await?;
         }
         let health = self.resync().health(id).await?.map(|stored| stored.value);

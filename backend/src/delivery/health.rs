@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_pause_in_the_end_and_a_success_ends_the_row() {
+    fn consecutive_failures_pause_and_success_resets() {
         let failure = Verdict::unreachable("refused");
         let first = step(None, &failure, 1_000).unwrap();
         assert_eq!((first.state, first.since_ms), (HealthState::Failing, 1_000));

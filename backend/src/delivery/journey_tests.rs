@@ -115,7 +115,7 @@ async fn set_up(channel: &Channel, key: &str, url: String) {
 }
 
 #[tokio::test]
-async fn an_event_becomes_a_message_and_an_entry_in_the_log() {
+async fn event_is_delivered_and_recorded_end_to_end() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let folder = tempfile::tempdir().unwrap();
     let mut config = Config::new(folder.path());

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gained_and_lost_is_told_once_and_what_comes_back_is_both() {
+    fn ownership_gains_and_losses_are_reported_once() {
         let (a, b) = (samples::id("a"), samples::id("b"));
         assert_ne!(slot(a), slot(b));
         let published = watch::Sender::new(Owned::none());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_another_process_owns_is_not_changed() {
+    async fn writes_to_destinations_of_another_process_are_refused() {
         let (a, b) = (samples::id("a"), samples::id("b"));
         let published = watch::Sender::new(owned(&[(a, 1, None)]));
         let mut ownership = ownership(published.subscribe());

@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cursor_goes_back_to_what_is_due_before_it_and_stays_for_what_is_due_later() {
+    fn cursor_moves_back_only_for_earlier_due_times() {
         let destination = RecordId::from_parts(1, 1);
         let at = |due_ms| Key::new().id(destination).moment(due_ms).build();
         let mut queue = DestinationQueue::new("hook".into(), None, 0);

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_minute_holds_more_than_the_limit() {
+    fn no_minute_exceeds_the_limit() {
         let mut rate = Rate::default();
         let mut starts = Vec::new();
         let mut now_ms = 0;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn full_window_states_when_more_may_start() {
+    fn full_window_returns_when_capacity_frees_up() {
         let mut rate = Rate::default();
         // Started by the previous owner.
         rate.note(2, 500);

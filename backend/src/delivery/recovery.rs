@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_attempt_that_was_cut_off_ends_and_nothing_else_changes() {
+    async fn recovery_ends_only_interrupted_attempts() {
         let store = samples::store();
         let clock = ManualClock::at(START_MS + 1_000);
         let waiting = DeliveryState::Pending { due_ms: START_MS };

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn many_alike_in_a_row_are_the_destinations_fault_until_one_is_taken() {
+    fn repeated_identical_rejections_mark_the_destination_failing() {
         let mut refusals = AlikeRefusals::default();
         let mut judge = |number: usize, verdict: Verdict| {
             let mut report = report(verdict);

@@ -8,7 +8,7 @@ use crate::{
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
 
-/// Checks destinations that nobody followed for a while.
+/// Checks destinations that no one followed for a while.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resync<'a> {
     pub(crate) store: &'a Store,

@@ -178,7 +178,7 @@ impl Retention {
     }
 }
 
-/// Whether a delivery ended long ago. A test interrupted by a crash never ends by itself.
+/// Whether a delivery ended long ago. A test interrupted by a crash never ends otherwise.
 fn is_over(delivery: &Delivery, ended_by_ms: i64) -> bool {
     let end_ms = match delivery.state.due_ms() {
         Some(due_ms) if delivery.test => Some(due_ms),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ended_deliveries_go_with_their_attempts_and_waiting_ones_stay() {
+    async fn ended_deliveries_expire_with_their_attempts() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
         let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_stays_and_stops_nothing_that_comes_after_it() {
+    async fn unreadable_deliveries_do_not_stop_retention() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
         let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());

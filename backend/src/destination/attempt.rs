@@ -30,7 +30,7 @@ pub(crate) struct AttemptContext<'a> {
     /// The rule that notified; `None` for a test.
     pub(super) rule: Option<RecordId>,
     pub(super) content: &'a Content,
-    /// Data to render besides the content.
+    /// Data to render in addition to the content.
     pub(super) around: Context<'a>,
     /// Template language of the destination's current settings.
     pub(super) template_language: TemplateLanguage,

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_example_is_met() {
+    fn signature_matches_the_published_example() {
         let signature = sign_with(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_two_secrets_signs() {
+    fn each_secret_adds_a_signature() {
         let id = RecordId::from_parts(1, 2);
         let one = |secret| sign(&Secret::new(secret), id, 7, b"body").unwrap();
         assert_eq!(
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_signs_nothing() {
+    fn invalid_secrets_are_rejected() {
         for secret in ["AAAA", "whsec_", "whsec_?", "whsec_AAAA other"] {
             let signed = sign(&Secret::new(secret), RecordId::from_parts(1, 2), 7, b"body");
             assert!(signed.is_err(), "{secret}");

@@ -168,7 +168,7 @@ fn mail(content: &Content) -> (String, String, String) {
 }
 
 #[test]
-fn the_standard_document_is_the_contracts() {
+fn default_payload_matches_the_contract() {
     let content = content(webhook("", None), "{{event.severity}} on {{entity.name}}");
     let occurrence = &content.occurrence;
     let expected = json!({
@@ -215,7 +215,7 @@ fn the_standard_document_is_the_contracts() {
 }
 
 #[test]
-fn every_variable_of_the_contract_has_its_value() {
+fn every_template_variable_has_its_value() {
     let cases = [
         ("{{clear}}", "false"),
         ("{{url}}", "https://bw.example.com"),
@@ -277,7 +277,7 @@ fn every_variable_of_the_contract_has_its_value() {
 }
 
 #[test]
-fn a_payload_is_sent_as_its_author_wrote_it() {
+fn custom_payload_is_sent_as_written() {
     let mut content = content(webhook(r#"{"text":"{{event.summary}}"}"#, None), "");
     content.occurrence.summary = "a \"quote\"\nand <b>".into();
     assert_eq!(document(&content), json!({"text": "a \"quote\"\nand <b>"}));
@@ -290,7 +290,7 @@ fn a_payload_is_sent_as_its_author_wrote_it() {
 }
 
 #[test]
-fn a_value_cannot_end_its_place_in_a_body_of_any_type() {
+fn values_are_escaped_for_the_content_type() {
     let cases = [
         (
             None,
@@ -328,7 +328,7 @@ fn a_value_cannot_end_its_place_in_a_body_of_any_type() {
 }
 
 #[test]
-fn a_value_stays_one_part_of_an_address() {
+fn values_are_escaped_in_urls() {
     let DestinationKind::Webhook(standard) = webhook("", None) else {
         unreachable!("as it was made");
     };
@@ -357,7 +357,7 @@ fn a_value_stays_one_part_of_an_address() {
 }
 
 #[test]
-fn a_payload_that_is_no_json_gives_way_to_the_standard_document() {
+fn invalid_json_payload_falls_back_to_the_default() {
     let payloads = [
         ("{{event.summary}}", None),
         (
@@ -377,7 +377,7 @@ fn a_payload_that_is_no_json_gives_way_to_the_standard_document() {
 }
 
 #[test]
-fn a_mail_without_templates_tells_what_is_known() {
+fn mail_without_templates_lists_event_details() {
     let mut content = content(email("", ""), "");
     content.occurrence.annotations.push(Annotation {
         id: "a".repeat(20),
@@ -410,7 +410,7 @@ fn a_mail_without_templates_tells_what_is_known() {
 }
 
 #[test]
-fn a_mails_templates_and_the_rules_message_are_used() {
+fn mail_uses_its_templates_and_the_rule_message() {
     let mut content = content(
         email(
             "{{event.name}}\r\nBcc: x@example.com",
@@ -445,7 +445,7 @@ fn a_mails_templates_and_the_rules_message_are_used() {
 }
 
 #[test]
-fn no_template_loses_a_notification() {
+fn broken_templates_still_produce_a_message() {
     let templates = [
         "{{#broken",
         "{{> partial}}",
@@ -475,7 +475,7 @@ fn no_template_loses_a_notification() {
 }
 
 #[test]
-fn what_is_wrong_with_templates_is_told_at_save() {
+fn template_errors_are_reported_on_save() {
     let places = |kind: &DestinationKind| -> Vec<String> {
         let violations = check(kind, TemplateLanguage::Mustache, None).into_iter();
         violations.map(|violation| violation.field).collect()
@@ -503,7 +503,7 @@ fn what_is_wrong_with_templates_is_told_at_save() {
 }
 
 #[test]
-fn a_hostile_body_does_not_hold_the_sender_up() {
+fn hostile_bodies_render_quickly() {
     let bodies = [
         "<style></style>",
         "<a",
@@ -524,7 +524,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_event_makes_messages_that_providers_take(
+    fn every_event_renders_within_provider_limits(
         summary in any::<String>(),
         body in "[\\PC\n\r\u{0}<>&\"\\\\]{0,400}",
         repeated in 1..200_usize,
@@ -573,7 +573,7 @@ proptest! {
 }
 
 #[test]
-fn a_link_leads_where_the_setting_says_with_its_values_escaped() {
+fn link_template_values_are_escaped() {
     let mut content = content(webhook("{{{link}}}", None), "");
     content.occurrence.summary = "a/b?c&d".into();
     let links = Links {
@@ -606,7 +606,7 @@ impl crate::message::SignLinks for Unsigned {
 }
 
 #[test]
-fn a_contact_acknowledges_by_a_button_as_long_as_there_is_something_to_acknowledge() {
+fn contacts_get_an_acknowledge_link_while_open() {
     let links = Links {
         base: "https://bw.example.com".into(),
         acknowledging: Some(std::sync::Arc::new(Unsigned)),

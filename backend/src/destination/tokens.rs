@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Maximum number of cached tokens; the cache is cleared beyond it.
+/// Maximum number of cached tokens; above it, the cache is cleared.
 const TOKENS_MAX: usize = 1_000;
 /// Cached tokens, by their request parameters.
 #[derive(Debug, Default)]

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_masked_in_every_spelling() {
+    fn secrets_are_masked_in_every_spelling() {
         let masker = masker(&[
             "Bearer s3cr/et\"x",
             "whsec_aaaa whsec_bbbb",
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_masked_in_base64_hex_and_any_mixture_of_percent() {
+    fn secrets_are_masked_in_base64_hex_and_percent_encoding() {
         let masker = masker(&["Bearer tr0ub4dor&3~x", "Basic dXNlcjpzM2NyM3QtcGFzcw=="]);
         let hex = String::from("747230756234646f7226337e78");
         for before in ["", "a", "ab", "abc", "user:"] {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn signature_is_masked_whole_cut_broken_or_encoded() {
+    fn signature_is_masked_whole_truncated_wrapped_or_encoded() {
         let signature = "AAAAAdJ7yD3sBq9vR-k2mW0xT_zLh4NfUe8cGa5oPiVbQw1t";
         let mut masker = Masker::default();
         masker.add_signature(signature);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_secret_and_one_with_blanks_leave_the_rest_to_be_read() {
+    fn short_or_spaced_secrets_leave_other_text_readable() {
         let cases = [
             (" ", "a b c", "a b c"),
             (
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_never_shows_the_start_of_a_secret() {
+    fn truncation_never_shows_part_of_a_secret() {
         let masker = masker(&["canary-secret"]);
         for limit_bytes in 0..40 {
             let shown = masker.mask("0123456789 canary-secret and more text", limit_bytes);
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_keeps_characters_whole() {
+    fn truncation_keeps_characters_whole() {
         assert_eq!(Masker::default().mask("a\u{e4}\u{e4}", 2), "a");
         assert_eq!(Masker::default().mask_body(b"\xffok"), "\u{fffd}ok");
     }

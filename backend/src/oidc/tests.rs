@@ -114,7 +114,7 @@ fn header() -> Value {
 }
 
 #[tokio::test]
-async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
+async fn token_identifies_the_user_and_grants_the_highest_role() {
     let provider = StandIn::start().await;
     let sign_ins = provider.sign_ins();
     let person = async |changed: Value| {
@@ -145,7 +145,7 @@ async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_good_is_refused_with_why() {
+async fn invalid_tokens_are_refused_with_reason() {
     let provider = StandIn::start().await;
     let sign_ins = provider.sign_ins();
     let claims = |changed: Value| provider.claims(&changed);
@@ -189,7 +189,7 @@ async fn a_token_that_is_not_good_is_refused_with_why() {
 }
 
 #[tokio::test]
-async fn unauthenticated_clients_cannot_flood_the_provider_and_its_keys_stay_when_it_is_away() {
+async fn key_lookups_are_limited_and_cached_keys_survive_outages() {
     let mut provider = StandIn::start().await;
     let sign_ins = provider.sign_ins();
     for id in 0..200 {

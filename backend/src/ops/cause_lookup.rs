@@ -17,7 +17,7 @@ use crate::{
 
 /// Growth factor of the number of sources read while none of the earlier ones holds anything.
 const MORE_SOURCES: usize = 4;
-/// Number of decisions after which the expected inhibitions are learned anew.
+/// Number of decisions after which the expected inhibitions are learned again.
 const FORGET_AFTER: u32 = 64;
 
 /// Repeats a decision until all the causes it needs have been read, and returns the last result.

@@ -109,7 +109,7 @@ mod tests {
     use crate::ops::samples::{self, START_MS};
 
     #[tokio::test]
-    async fn an_end_that_comes_near_is_said_once_a_level_and_closed_when_it_was_renewed() {
+    async fn expiry_is_reported_per_level_and_closed_on_renewal() {
         let store = samples::store();
         let (deciding, clock) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);

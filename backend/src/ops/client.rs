@@ -286,7 +286,7 @@ impl Clients {
         let name = Name::parse(ADMIN_NAME).map_err(|fault| Error::Internal(fault.into()))?;
         let client = self.client(name, Role::Admin, &key);
         // Write the file first: the next start overwrites an unused key, but a client whose key
-        // nobody has would lock everyone out.
+        // no one has would lock everyone out.
         let content = format!("{}\n", key.reveal());
         replace_file(key_file, content.as_bytes())
             .map_err(|error| Error::Internal(Box::new(error)))?;

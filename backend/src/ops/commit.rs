@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn change_that_others_precede_often_is_committed() {
+    async fn change_commits_after_repeated_conflicts() {
         for (others, expected) in [(0, true), (1, true), (40, true), (TRIES_MAX, false)] {
             assert_eq!(is_committed(others).await, expected, "{others}");
         }

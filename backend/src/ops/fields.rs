@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_no_event_has_is_told_with_the_nearest_that_is_near() {
+    async fn unknown_field_suggests_the_nearest_name() {
         let cases = [
             ("host", None),
             ("dimensions.host", None),

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_cannot_be_found_out_is_none() {
+    async fn unavailable_measurements_are_none() {
         let nowhere = PathBuf::from("/nowhere/at/all");
         let found = Footprint::of(&Store::in_memory(), nowhere).await;
         assert_eq!(found.store, None);

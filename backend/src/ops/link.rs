@@ -272,7 +272,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(86_400);
 
     #[test]
-    fn a_link_is_followed_until_it_ends_and_only_as_it_was_made() {
+    fn signed_link_is_valid_unmodified_until_expiry() {
         let (store, clock) = (Store::in_memory(), Arc::new(ManualClock::at(START_MS)));
         let links = |lifetime| {
             let clock = Arc::clone(&clock) as Arc<dyn Clock>;

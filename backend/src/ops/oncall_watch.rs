@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hand_off_is_an_event_and_so_is_a_gap_before_it_comes() {
+    async fn hand_offs_and_upcoming_gaps_are_events() {
         let (deciding, clock) = samples::deciding(samples::store()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let mut schedule = Schedule {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn deletion_of_a_schedule_closes_its_events_after_a_kill_too() {
+    async fn schedule_deletion_closes_its_events_despite_a_kill() {
         let (deciding, _) = samples::deciding(samples::store()).await;
         let mut schedule = Schedule {
             time_zone: "UTC".into(),

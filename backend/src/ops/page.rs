@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_holds_fifty_records_unless_told_otherwise_and_never_more_than_a_thousand() {
+    fn page_size_defaults_to_50_and_is_capped_at_1000() {
         for (size, limit) in [(0, 50), (1, 1), (1_000, 1_000), (i32::MAX, 1_000)] {
             let request = PageRequest {
                 size,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_only_for_its_own_list_and_filters() {
+    fn token_is_valid_only_for_its_list_and_filters() {
         let scope = Scope::new("triggers").with("tags", ["a", "b"]);
         let token = scope.token(b"key");
         assert_eq!(scope.last_key(&token).unwrap(), Some(b"key".to_vec()));
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_leads_to_the_key_it_was_made_from(key: Vec<u8>) {
+        fn token_round_trips_its_key(key: Vec<u8>) {
             let scope = Scope::new("triggers");
             prop_assert_eq!(scope.last_key(&scope.token(&key)).unwrap(), Some(key));
         }

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn receipts_are_forgotten_after_a_day_and_the_oldest_when_there_are_too_many() {
+    async fn receipts_expire_by_age_and_count() {
         let (store, clock, mut sweep) = four().await;
         let hour = Duration::from_secs(3600);
         assert_eq!(sweep.sweep(most(4)).await.unwrap(), 0);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_receipts_are_forgotten_when_all_have_too_many_bytes() {
+    async fn oldest_receipts_are_evicted_beyond_the_byte_limit() {
         let (store, clock, mut sweep) = four().await;
         let all = store.page::<Receipt>(Range::under(&[]), Direction::Ascending, 9);
         let each = all.await.unwrap()[0].bytes;
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_have_no_room_are_left_out_and_no_refusal_is() {
+    fn overlong_reasons_are_omitted_but_refusals_kept() {
         let refusal = |place| Refusal {
             place,
             reason: "x".repeat(RECEIPT_REASON_BYTES_MAX / 4),

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_view_is_kept_as_it_was_written_and_found_wrong_by_field() {
+    async fn view_round_trips_and_errors_name_the_field() {
         let views = views();
         let draft = v1::View {
             name: "databases".into(),

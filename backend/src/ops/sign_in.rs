@@ -65,7 +65,7 @@ mod tests {
     use crate::{clock::ManualClock, ops::samples::START_MS};
 
     #[test]
-    fn a_state_counts_for_its_verifier_and_its_time_alone() {
+    fn state_is_valid_only_for_its_verifier_and_lifetime() {
         let clock = Arc::new(ManualClock::at(START_MS));
         let states = SignInStates::new(Store::in_memory(), Arc::clone(&clock) as Arc<dyn Clock>);
         let state = states.make("v");

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_short_as_they_can_be_and_end_now() {
+    fn columns_use_the_shortest_step_and_end_now() {
         let now_ms = 1_700_000_123_456;
         for (minutes, step, count) in [(1, 1, 1), (60, 1, 60), (1440, 15, 96), (43_200, 360, 120)] {
             let columns = Columns::back(now_ms, minutes);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_follows_from_what_waits() {
+    fn past_waiting_counts_are_derived_from_current_ones() {
         let column = |decided, delivered, dead| {
             let mut numbers = Numbers::default();
             numbers.add(Tally::Decided, decided);

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_disk_that_fills_is_said_once_a_level_and_closed_when_there_is_space() {
+    async fn low_disk_space_is_reported_once_per_level() {
         let World {
             mut watch,
             engine,
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn state_of_a_store_follows_its_writes_and_its_space() {
+    async fn store_state_follows_writes_and_free_space() {
         let World {
             mut watch,
             engine,

@@ -241,7 +241,7 @@ mod tests {
     type Owned<'a> = &'a dyn Fn(&mut Changes) -> Result<(), Error>;
 
     #[tokio::test]
-    async fn row_is_changed_only_with_an_owner_within_the_tags() {
+    async fn change_requires_an_owner_within_the_tags() {
         let mut own = samples::occurrence(1);
         own.dimensions.insert("team".into(), "db".into());
         let mut other = own.clone();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_within_tags_when_it_can_be_true_of_their_events_alone() {
+    fn query_is_in_scope_if_it_matches_only_tagged_events() {
         let tags = ["team:db", "team:dba", "gold", "type:disk", "a:b:c"];
         let scope = KeyScope {
             tags: tags.iter().map(ToString::to_string).collect(),

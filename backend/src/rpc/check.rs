@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_check_reads_at_a_time_and_one_that_is_left_makes_room() {
+    async fn only_one_check_runs_at_a_time() {
         let checks = Checks::new(samples::store(), CancellationToken::new());
         let first = checks.check_store(request()).await.unwrap();
         let second = checks.check_store(request()).await.err().unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_ends_with_the_service() {
+    async fn check_ends_on_shutdown() {
         let shutdown = CancellationToken::new();
         let checks = Checks::new(samples::store(), shutdown.clone());
         let mut reports = checks.check_store(request()).await.unwrap().into_inner();

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_class_of_every_method_knows_whether_it_streams() {
+    fn method_class_matches_streaming() {
         let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
         let mut count = 0;
         for file in &set.file {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn few_methods_need_no_role_and_few_need_the_highest() {
+    fn public_and_admin_methods_are_as_listed() {
         let open = needing(&[Need::Nothing, Need::Key]);
         let expected = [
             "/bellwether.v1.ClientService/GetCaller",
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_reads_changes_nothing() {
+    fn low_roles_have_no_change_methods() {
         let weak = [Need::Nothing, Need::Key, Need::Ingest, Need::Viewer];
         for method in METHODS.values().filter(|it| weak.contains(&it.need)) {
             let changes = method.class == Class::Change || method.audit.is_some();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_the_role_of_an_editor_or_more_is_written_down() {
+    fn editor_and_admin_changes_are_audited() {
         for method in METHODS.values().filter(|it| it.class != Class::Read) {
             let is_weighty = matches!(method.need, Need::Editor | Need::Admin);
             assert!(!is_weighty || method.audit.is_some(), "{}", method.path);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_rise_and_ingest_stands_apart() {
+    fn roles_are_ordered_and_ingest_is_separate() {
         let roles = [
             Role::Ingest,
             Role::Viewer,

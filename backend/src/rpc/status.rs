@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn details_fit_into_a_header_however_much_is_wrong() {
+    fn error_details_fit_into_a_header() {
         let many = (0..1_000)
             .map(|at| Violation::new(format!("tags[{at}]"), "x".repeat(100)))
             .collect();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exhausted_limit_says_when_to_come_back() {
+    fn exhausted_status_carries_a_retry_delay() {
         let status = Status::from(Error::Exhausted {
             message: "too many requests".into(),
             retry_after: Some(Duration::from_secs(3)),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_whose_end_is_not_known_is_said_to_be_one() {
+    fn indeterminate_write_reports_unknown_outcome() {
         let source = std::io::Error::other("/data/store.redb: input/output error");
         let status = Status::from(Error::Indeterminate(Box::new(source)));
         assert_eq!(status.code(), Code::Internal);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internal_fault_keeps_its_sources_from_the_caller() {
+    fn internal_error_hides_its_source() {
         let source = std::io::Error::other("/data/bellwether.redb is damaged");
         let status = Status::from(Error::Internal(Box::new(source)));
         assert_eq!(status.code(), Code::Internal);

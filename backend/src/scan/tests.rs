@@ -49,7 +49,7 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn what_is_given_up_ends_between_events_and_amid_one() {
+async fn abandoned_scan_stops_between_and_within_events() {
     let scans = Scans::start().unwrap();
     for is_amid in [false, true] {
         let alive = Arc::new(AtomicUsize::new(0));
@@ -64,7 +64,7 @@ async fn what_is_given_up_ends_between_events_and_amid_one() {
 }
 
 #[tokio::test]
-async fn another_client_is_served_among_the_endless_work_of_one_that_may_not_have_all_wait() {
+async fn greedy_client_does_not_starve_others() {
     let scans = Scans::start().unwrap();
     let alive = Arc::new(AtomicUsize::new(0));
     let many = 2 * SCANS_WAITING_MAX;
@@ -100,7 +100,7 @@ async fn another_client_is_served_among_the_endless_work_of_one_that_may_not_hav
 }
 
 #[tokio::test]
-async fn the_next_place_goes_to_whom_has_fewest_and_none_is_lost_by_those_who_leave() {
+async fn next_slot_goes_to_the_client_with_fewest() {
     let slots = FairSlots::new(8, 16, "searches");
     let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
     let first = slots.take(&a).await.unwrap();
@@ -123,7 +123,7 @@ async fn the_next_place_goes_to_whom_has_fewest_and_none_is_lost_by_those_who_le
 }
 
 #[tokio::test]
-async fn a_panic_of_the_work_is_one_of_its_caller() {
+async fn panic_in_a_scan_propagates_to_its_caller() {
     let scans = Scans::start().unwrap();
     let call = async move {
         scans
@@ -139,7 +139,7 @@ async fn a_panic_of_the_work_is_one_of_its_caller() {
 }
 
 #[tokio::test]
-async fn steps_of_what_goes_on_for_long_take_turns() {
+async fn steps_of_long_scans_take_turns() {
     let scans = Scans::start().unwrap();
     let at_once = Arc::new(AtomicUsize::new(0));
     let most = Arc::new(AtomicUsize::new(0));

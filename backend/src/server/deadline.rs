@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_time_applies_unless_the_caller_gives_a_shorter_one() {
+    fn maximum_deadline_applies_unless_a_shorter_one_is_given() {
         for (timeout, expected) in [
             ("10m", Duration::from_millis(10)),
             ("99999999H", REQUEST_TIME_MAX),

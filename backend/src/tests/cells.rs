@@ -231,7 +231,7 @@ impl Cells {
 }
 
 #[tokio::test]
-async fn groups_and_inhibitions_hold_within_a_cell_and_limits_of_cells_add_up() {
+async fn groups_and_inhibitions_are_per_cell_and_limits_add_up() {
     let mut cells = Cells::start().await;
     // The same site everywhere: one group in each cell.
     let events = (0..TENANTS)
@@ -279,8 +279,7 @@ async fn groups_and_inhibitions_hold_within_a_cell_and_limits_of_cells_add_up() 
 }
 
 #[tokio::test]
-async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leaves_its_open_events()
-{
+async fn cell_loss_stops_only_its_tenants() {
     let mut cells = Cells::start().await;
     cells.services[1].stop().await;
     cells.lost = Some(1);

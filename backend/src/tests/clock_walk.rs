@@ -566,7 +566,7 @@ impl Host {
 }
 
 #[tokio::test]
-async fn everything_waits_as_long_as_it_was_to_whatever_the_clock_is_set_to() {
+async fn waits_are_independent_of_clock_steps() {
     let first = walk_length("BELLWETHER_SIMULATION_SEED");
     for seed in first..first + walk_length("BELLWETHER_CLOCK_WALKS") {
         eprintln!("BELLWETHER_SIMULATION_SEED={seed}");

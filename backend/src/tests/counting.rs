@@ -9,7 +9,7 @@ use crate::store::{
 const DAY_MS: i64 = 24 * 3_600_000;
 
 #[tokio::test]
-async fn what_an_earlier_version_did_not_count_is_counted_from_the_next_day() {
+async fn new_counters_start_the_day_after_an_upgrade() {
     let grounds = [
         Some(Ground::memory()),
         Some(Ground::disk()),

@@ -85,7 +85,7 @@ async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn what_fails_on_the_disk_is_said_as_it_is_and_the_service_goes_on() {
+async fn disk_errors_are_reported_truthfully_and_service_continues() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let mut service = start(&receiver).await;
     let mut random = StdRng::seed_from_u64(7);

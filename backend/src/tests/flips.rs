@@ -194,7 +194,7 @@ fn unless_wrong(error: Error) -> String {
 }
 
 #[tokio::test]
-async fn no_flipped_bit_becomes_a_wrong_answer_of_any_kind() {
+async fn flipped_bits_never_produce_wrong_answers() {
     let ground = filled().await;
     let Ground::Disk(disk, sealer) = &ground else {
         unreachable!("it was made on a disk");

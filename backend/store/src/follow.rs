@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_news_are_a_gap_and_then_each_commit_is_told_until_it_is_done() {
+    async fn follower_starts_with_gap_and_repeats_commits_until_done() {
         let store = Store::in_memory();
         let save = async |name: &str| {
             let mut changes = store.changes();

@@ -211,7 +211,7 @@ mod tests {
     };
 
     #[test]
-    fn a_sealed_text_opens_at_its_place_and_nowhere_else() {
+    fn sealed_text_opens_only_in_its_context() {
         let sealer = Sealer::ephemeral();
         let bytes = sealer.seal(CONTEXT, &Secret::new("xoxb-1"));
         assert!(!bytes.windows(6).any(|window| window == b"xoxb-1"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn old_keys_open_and_the_newest_seals() {
+    fn old_keys_open_and_newest_key_seals() {
         let (old, new) = (random_key(), random_key());
         let bytes = Sealer::new(&[(1, old)]).seal(CONTEXT, &Secret::new("before"));
         let ring = Sealer::new(&[(1, old), (2, new)]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_holds_for_the_same_bytes_purpose_and_key_alone() {
+    fn proof_is_bound_to_bytes_purpose_and_key() {
         let (old, new) = ((1, random_key()), (2, random_key()));
         let proof = Sealer::new(&[old]).prove("record", &[b"ab", b"c"]);
         let ring = Sealer::new(&[old, new]);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_reads_again_after_a_fault_loses_nothing_and_adds_nothing_twice() {
+    async fn retry_after_failure_neither_loses_nor_duplicates() {
         for seed in 0..20 {
             let engine = FaultyEngine::failing(MemoryEngine::new(), seed, 0.4);
             let callers = (0..CALLERS).map(async |caller| {

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_matcher_is_read_as_alertmanager_reads_it() {
+    fn matchers_parse_as_in_alertmanager() {
         let table = [
             ("a=b", Some(("a", "b", false, true))),
             (" a = b ", Some(("a", "b", false, true))),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matcher_holds_of_the_whole_value_and_an_absent_label_is_empty() {
+    fn matchers_are_anchored_and_missing_labels_are_empty() {
         let labels = BTreeMap::from([("host".to_owned(), "db-1".to_owned())]);
         let table = [
             ("host=db-1", true),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clause_leads_back_to_its_matcher() {
+    fn matcher_round_trips_through_its_clause() {
         for text in [
             "host=db-1",
             "host!=db-1",

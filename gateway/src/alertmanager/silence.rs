@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_a_uuid_and_the_same_each_time() {
+    fn silence_id_is_a_stable_uuid() {
         for name in ["db-patch", "", "a b", &fresh_name()] {
             assert!(is_uuid(&id(name)), "{name}: {}", id(name));
             assert_eq!(id(name), id(name));
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_listed_by_its_matchers() {
+    fn silences_are_filtered_by_their_matchers() {
         let (plain, not, regex) = ("host=db-1", "host!=db-1", "host=~\"db-.*\"");
         let table: [(&[&str], &str, bool); 12] = [
             (&[plain], plain, true),

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_wherever_a_sender_can_put_it() {
+    fn key_is_read_from_every_supported_header() {
         let basic = |text: &str| format!("Basic {}", STANDARD.encode(text));
         let table = [
             ("authorization", "Bearer k1".to_owned(), Some("k1")),

@@ -139,7 +139,7 @@ fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_reference_has_every_path_and_no_other() {
+fn reference_lists_exactly_the_served_paths() {
     let topic = Topic::find("senders").unwrap();
     let told: BTreeSet<_> = table(topic, "Paths")
         .into_iter()
@@ -159,7 +159,7 @@ fn the_reference_has_every_path_and_no_other() {
 }
 
 #[test]
-fn every_path_is_there_once_and_names_its_key_as_such() {
+fn paths_are_unique_and_declare_their_key() {
     let senders = Senders::new().unwrap();
     let names: BTreeSet<_> = senders
         .endpoints
@@ -186,7 +186,7 @@ fn every_path_is_there_once_and_names_its_key_as_such() {
 }
 
 #[test]
-fn a_literal_segment_wins_over_an_alias_and_a_slash_in_an_alias_is_one() {
+fn literal_segments_win_and_aliases_may_contain_slashes() {
     let senders = Senders::new().unwrap();
     for (path, expected, captured) in [
         ("/v2/alerts/requests/x", "/v2/alerts/requests/{id}", "x"),
@@ -260,7 +260,7 @@ const CONTENT_TYPES: [&str; 6] = [
 
 proptest! {
     #[test]
-    fn no_bytes_make_a_reader_panic(
+    fn readers_never_panic_on_arbitrary_bytes(
         body in proptest::collection::vec(any::<u8>(), 0..400),
         segment in "\\PC{0,20}",
         kind in 0..CONTENT_TYPES.len(),
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn no_broken_request_of_a_sender_makes_a_reader_panic(
+    fn readers_never_panic_on_corrupted_requests(
         which in 0_usize..7,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
         kind in 0..CONTENT_TYPES.len(),
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn a_summary_always_fits_and_nothing_of_it_is_lost(text in "\\PC{0,1500}", with_body: bool) {
+    fn long_summary_is_shortened_without_losing_text(text in "\\PC{0,1500}", with_body: bool) {
         let mut draft = draft::Draft::new("x");
         draft.summary(&text);
         if with_body {

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_sent_to_who_takes_it() {
+    fn gzip_is_used_when_the_client_accepts_it() {
         let table = [
             ("", false),
             ("gzip", true),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_says_how_it_is_written() {
+    fn content_encoding_is_parsed() {
         let table = [
             ("identity", Some(Encoding::Plain)),
             ("GZip", Some(Encoding::Gzip)),

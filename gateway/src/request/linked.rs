@@ -544,7 +544,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_to_one_event_or_one_group() {
+    fn path_identifies_an_event_or_group() {
         let found = [
             ("/events/abc=:1", Some((Linked::Event, "abc=:1"))),
             ("/groups/group-1", Some((Linked::Group, "group-1"))),
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_read_as_browsers_send_it() {
+    fn url_encoded_form_is_parsed() {
         let form = Form::read(b"key=+a%2Bb%20&do=acknowledge&other=%ff&key2");
         assert_eq!(
             (form.key.as_str(), form.what.as_str()),

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_led_from_here_to_another_place() {
+    fn redirect_target_is_limited_to_own_pages() {
         for (path, expected) in [
             ("/events/abc=:1", "/events/abc=:1"),
             ("/", "/"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_keeps_comes_back_as_it_was() {
+    fn sign_in_cookie_round_trips() {
         let away = Away {
             state: "s-_".to_owned(),
             verifier: "v".to_owned(),

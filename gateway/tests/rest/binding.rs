@@ -7,7 +7,7 @@ use crate::world::World;
 const TRIGGER: &str = "/v1/notification/triggers/disk-full";
 
 #[tokio::test]
-async fn the_body_of_a_create_is_the_resource() {
+async fn create_body_is_the_resource() {
     let world = World::new().await;
     let body = r#"{"name":"a","tags":["x","y"],"type":{"event":{"query":{"clause":
         {"greaterAndEquals":{"field":"severity","value":"SEVERITY_ERROR"}}}}}}"#;
@@ -26,7 +26,7 @@ async fn the_body_of_a_create_is_the_resource() {
 }
 
 #[tokio::test]
-async fn put_takes_the_name_from_the_path_and_lets_the_body_repeat_it() {
+async fn put_takes_the_name_from_the_path_or_an_equal_body() {
     let world = World::new().await;
     for body in [
         "{}",
@@ -42,7 +42,7 @@ async fn put_takes_the_name_from_the_path_and_lets_the_body_repeat_it() {
 }
 
 #[tokio::test]
-async fn put_with_another_name_in_the_body_is_refused() {
+async fn put_with_a_different_name_in_the_body_is_rejected() {
     let world = World::new().await;
     let answer = world
         .call("PUT", TRIGGER, r#"{"name":"other","tgs":[]}"#)
@@ -64,7 +64,7 @@ async fn put_with_another_name_in_the_body_is_refused() {
 }
 
 #[tokio::test]
-async fn query_parameters_are_read_by_their_descriptors() {
+async fn query_parameters_are_parsed_by_field_type() {
     let world = World::new().await;
     let query = "pageSize=7&page_token=a%2Bb+c&states=DEAD&states=3&ruleNames=r%26s&ruleNames=\
                  &eventId=e&start=2026-01-01T00:00:00Z";
@@ -82,7 +82,7 @@ async fn query_parameters_are_read_by_their_descriptors() {
 }
 
 #[tokio::test]
-async fn query_parameters_that_do_not_fit_are_refused_all_at_once() {
+async fn all_invalid_query_parameters_are_reported_together() {
     let world = World::new().await;
     let table = [
         ("GET", "/v1/notification/triggers?pagesize=1", "pagesize"),
@@ -121,7 +121,7 @@ async fn query_parameters_that_do_not_fit_are_refused_all_at_once() {
 }
 
 #[tokio::test]
-async fn query_parameters_are_ignored_where_senders_add_their_own() {
+async fn extra_query_parameters_of_senders_are_ignored() {
     let world = World::new().await;
     let answer = world
         .post("/v1/data-receiver/events?source=x", r#"{"events":[]}"#)
@@ -130,7 +130,7 @@ async fn query_parameters_are_ignored_where_senders_add_their_own() {
 }
 
 #[tokio::test]
-async fn a_flag_that_is_named_alone_is_set_where_scripts_send_it() {
+async fn bare_query_flag_is_true_for_heartbeats() {
     let world = World::new().await;
     let answer = world.get("/v1/data-receiver/heartbeats/key?start").await;
     assert_eq!(answer.status, 200);
@@ -139,7 +139,7 @@ async fn a_flag_that_is_named_alone_is_set_where_scripts_send_it() {
 }
 
 #[tokio::test]
-async fn unknown_parameters_of_heartbeats_are_rejected() {
+async fn unknown_heartbeat_parameters_are_rejected() {
     let world = World::new().await;
     let address = "/v1/data-receiver/heartbeats/key";
     for query in ["fial", "exti=1", "exit=x", "state=down", "status=down&x=1"] {
@@ -154,7 +154,7 @@ async fn unknown_parameters_of_heartbeats_are_rejected() {
 }
 
 #[tokio::test]
-async fn addresses_of_heartbeats_return_nothing_to_print() {
+async fn heartbeat_urls_return_an_empty_body() {
     let world = World::new().await;
     for (path, parts) in [
         ("/key", ("key", "")),
@@ -174,7 +174,7 @@ async fn addresses_of_heartbeats_return_nothing_to_print() {
 }
 
 #[tokio::test]
-async fn delete_takes_force_and_etag_from_query_header_or_body() {
+async fn delete_reads_force_and_etag_from_query_header_or_body() {
     let world = World::new().await;
     let path = "/v1/notification/triggers/a";
     let requests = [
@@ -205,7 +205,7 @@ async fn delete_takes_force_and_etag_from_query_header_or_body() {
 }
 
 #[tokio::test]
-async fn if_match_becomes_the_etag_of_what_is_changed() {
+async fn if_match_becomes_the_etag_of_the_request() {
     let world = World::new().await;
     let table = [
         ("\"v1\"", "{}", Ok("v1")),
@@ -239,7 +239,7 @@ async fn if_match_becomes_the_etag_of_what_is_changed() {
 }
 
 #[tokio::test]
-async fn an_empty_body_is_refused_where_something_has_to_be_said() {
+async fn empty_body_is_rejected_when_a_body_is_required() {
     let world = World::new().await;
     let paths = [
         "/v1/notification/triggers",
@@ -267,7 +267,7 @@ async fn an_empty_body_is_refused_where_something_has_to_be_said() {
 }
 
 #[tokio::test]
-async fn any_content_type_is_taken_as_json() {
+async fn any_content_type_is_parsed_as_json() {
     let world = World::new().await;
     for content_type in [
         "application/json; charset=utf-8",
@@ -284,7 +284,7 @@ async fn any_content_type_is_taken_as_json() {
 }
 
 #[tokio::test]
-async fn a_body_in_an_unknown_encoding_is_refused_with_those_that_are_known() {
+async fn unknown_content_encoding_is_415_with_the_supported_ones() {
     let world = World::new().await;
     let request = || world.request("POST", "/v1/data-receiver/events");
     let answer = world
@@ -303,7 +303,7 @@ async fn a_body_in_an_unknown_encoding_is_refused_with_those_that_are_known() {
 }
 
 #[tokio::test]
-async fn events_are_taken_in_with_the_fields_that_senders_add() {
+async fn events_with_unknown_fields_are_accepted() {
     let world = World::new().await;
     world.backend.answer(&cloud::EventStatusResult {
         succeeded: 1,
@@ -330,7 +330,7 @@ async fn events_are_taken_in_with_the_fields_that_senders_add() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_refused_with_the_nearest_known_one() {
+async fn unknown_fields_are_rejected_with_a_suggestion() {
     let world = World::new().await;
     let table = [
         (
@@ -379,7 +379,7 @@ async fn unknown_fields_are_refused_with_the_nearest_known_one() {
 }
 
 #[tokio::test]
-async fn events_that_do_not_fit_are_refused_among_those_that_the_backend_refuses() {
+async fn malformed_events_are_merged_with_backend_rejections() {
     let world = World::new().await;
     world.backend.answer(&cloud::EventStatusResult {
         succeeded: 1,
@@ -439,7 +439,7 @@ async fn events_that_do_not_fit_are_refused_among_those_that_the_backend_refuses
 }
 
 #[tokio::test]
-async fn clauses_nested_deeper_than_allowed_reach_the_backend_that_says_so() {
+async fn too_deep_clauses_are_left_to_the_backend_to_reject() {
     let world = World::new().await;
     let leaf = r#"{"equals":{"field":"name","stringVal":"a"}}"#;
     let clause = |depth: usize| {

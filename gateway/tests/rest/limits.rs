@@ -20,7 +20,7 @@ const LIST: &str = "/v1/notification/triggers";
 const EVENTS: &str = "/v1/data-receiver/events";
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_413() {
+async fn body_over_the_limit_is_413() {
     let world = World::new().await;
     let padding = " ".repeat(4 * 1024 * 1024 - 2);
     let answer = world.post(EVENTS, &format!("{{}}{padding}")).await;
@@ -36,7 +36,7 @@ async fn a_body_over_the_limit_is_413() {
 }
 
 #[tokio::test]
-async fn the_limit_also_holds_for_a_body_of_unknown_length() {
+async fn body_limit_applies_to_chunked_bodies() {
     let world = World::with(Config {
         body_limit_bytes: 1_000,
         ..config()
@@ -51,7 +51,7 @@ async fn the_limit_also_holds_for_a_body_of_unknown_length() {
 }
 
 #[tokio::test]
-async fn a_header_block_over_the_limit_is_431() {
+async fn header_block_over_the_limit_is_431() {
     let world = World::new().await;
     let request = world
         .request("GET", LIST)
@@ -66,7 +66,7 @@ async fn a_header_block_over_the_limit_is_431() {
 }
 
 #[tokio::test]
-async fn a_request_over_the_deadline_is_504() {
+async fn request_over_the_deadline_is_504() {
     let world = World::with(Config {
         deadline: Duration::from_millis(100),
         ..config()
@@ -89,7 +89,7 @@ async fn a_request_over_the_deadline_is_504() {
 }
 
 #[tokio::test]
-async fn a_body_that_never_comes_is_504() {
+async fn missing_body_times_out_with_504() {
     let world = World::with(Config {
         deadline: Duration::from_millis(100),
         ..config()
@@ -104,7 +104,7 @@ async fn a_body_that_never_comes_is_504() {
 }
 
 #[tokio::test]
-async fn requests_over_the_cap_are_turned_away_at_once_and_probes_are_not() {
+async fn requests_over_the_cap_are_rejected_except_probes() {
     let world = World::with(Config {
         max_in_flight: 1,
         ..config()
@@ -127,7 +127,7 @@ async fn requests_over_the_cap_are_turned_away_at_once_and_probes_are_not() {
 }
 
 #[tokio::test]
-async fn headers_that_never_end_lose_the_connection() {
+async fn header_timeout_closes_the_connection() {
     let timeout = Duration::from_millis(100);
     let world = World::with(Config {
         header_timeout: timeout,
@@ -146,7 +146,7 @@ async fn headers_that_never_end_lose_the_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_over_the_cap_takes_the_place_of_one_that_showed_no_key() {
+async fn new_connection_over_the_cap_evicts_an_unauthenticated_one() {
     let world = World::with(Config {
         max_connections: 1,
         ..config()
@@ -161,7 +161,7 @@ async fn a_connection_over_the_cap_takes_the_place_of_one_that_showed_no_key() {
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_without_asking_first() {
+async fn http2_works_with_prior_knowledge() {
     let world = World::new().await;
     let client = Client::builder(TokioExecutor::new())
         .http2_only(true)
@@ -178,7 +178,7 @@ async fn http_2_is_spoken_without_asking_first() {
 }
 
 #[tokio::test]
-async fn a_setting_that_cannot_be_used_is_named() {
+async fn invalid_setting_is_named_in_the_error() {
     let table = [
         (
             Config {
@@ -240,7 +240,7 @@ async fn a_setting_that_cannot_be_used_is_named() {
 }
 
 #[tokio::test]
-async fn an_address_in_use_is_an_error_that_names_it() {
+async fn address_in_use_is_named_in_the_error() {
     let world = World::new().await;
     let upstream = Upstream::in_process(Recorder::default().routes());
     let taken = Config {
@@ -255,7 +255,7 @@ async fn an_address_in_use_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_no_backend_is_refused() {
+async fn invalid_backend_url_is_rejected() {
     for uri in ["", "127.0.0.1:1", "ftp://a", "http://", "/x"] {
         let error = Upstream::connect(uri).unwrap_err();
         assert!(

@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 use crate::{backend::Act, world::World};
 
 #[tokio::test]
-async fn the_openapi_document_has_every_path_and_no_loose_end() {
+async fn openapi_has_every_path_and_no_dangling_reference() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     assert_eq!(document["openapi"], "3.1.0");
@@ -68,7 +68,7 @@ fn is_left_out(method: &str, path: &str, operation: &Value, status: u16) -> bool
 }
 
 #[tokio::test]
-async fn each_operation_documents_every_status_that_it_can_answer() {
+async fn operations_document_every_possible_status() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     let mut operations = 0;
@@ -115,7 +115,7 @@ async fn each_operation_documents_every_status_that_it_can_answer() {
 }
 
 #[tokio::test]
-async fn the_openapi_document_has_the_paths_of_senders() {
+async fn openapi_has_the_sender_paths() {
     let document = World::new().await.get("/openapi.json").await.json();
     let path = &document["paths"]["/v1/intake/alertmanager/{key}"]["post"];
     assert_eq!(path["tags"][0], "Senders");
@@ -131,7 +131,7 @@ async fn the_openapi_document_has_the_paths_of_senders() {
 }
 
 #[tokio::test]
-async fn answers_document_the_headers_that_come_with_them() {
+async fn openapi_documents_response_headers() {
     let document = World::new().await.get("/openapi.json").await.json();
     let headers = |answer: &Value| -> BTreeSet<String> {
         let own = answer["headers"].as_object().unwrap();
@@ -163,7 +163,7 @@ async fn answers_document_the_headers_that_come_with_them() {
 }
 
 #[tokio::test]
-async fn the_openapi_document_says_what_is_required_taken_and_answered() {
+async fn openapi_documents_field_constraints_and_roles() {
     let document = World::new().await.get("/openapi.json").await.json();
     let schema = |name: &str| &document["components"]["schemas"][name];
     assert_eq!(
@@ -207,7 +207,7 @@ async fn the_openapi_document_says_what_is_required_taken_and_answered() {
 }
 
 #[tokio::test]
-async fn the_openapi_document_says_where_unknown_fields_are_taken() {
+async fn openapi_marks_schemas_that_allow_unknown_fields() {
     let document = World::new().await.get("/openapi.json").await.json();
     let schemas = &document["components"]["schemas"];
     assert_eq!(schemas["zenoss.cloud.Events"]["additionalProperties"], true);

@@ -7,7 +7,7 @@ use bellwether_proto::reference::TOPICS;
 use crate::{backend::Act, world::World};
 
 #[tokio::test]
-async fn readiness_is_what_the_backends_health_service_says() {
+async fn readiness_follows_the_backend_health_service() {
     let world = World::new().await;
     // A health answer is one enum field: 1 is serving, 2 is not.
     // Of the service as a whole, and of what only reads.
@@ -62,7 +62,7 @@ async fn metrics_count_requests_by_operation_and_code() {
 }
 
 #[tokio::test]
-async fn the_docs_are_one_page_without_outside_resources() {
+async fn docs_page_loads_no_external_resources() {
     let world = World::new().await;
     let answer = world.get("/docs").await;
     assert!(answer.header("content-type").starts_with("text/html"));
@@ -80,7 +80,7 @@ async fn the_docs_are_one_page_without_outside_resources() {
 }
 
 #[tokio::test]
-async fn each_operation_and_type_of_the_docs_can_be_linked_to() {
+async fn every_operation_and_type_in_the_docs_has_an_anchor() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     let page = world.get("/docs").await;
@@ -115,7 +115,7 @@ fn assert_needs_nothing_outside(page: &str, path: &str) {
 }
 
 #[tokio::test]
-async fn each_reference_topic_is_a_page_that_leads_to_the_others() {
+async fn reference_topics_are_pages_linked_to_each_other() {
     let world = World::new().await;
     let index = world.get("/docs").await;
     let index = String::from_utf8(index.body.to_vec()).unwrap();

@@ -13,7 +13,7 @@ use crate::{
 const LIST: &str = "/v1/notification/triggers";
 
 #[tokio::test]
-async fn every_code_has_its_http_status() {
+async fn grpc_codes_map_to_http_statuses() {
     let world = World::new().await;
     let table = [
         (1, 499),
@@ -51,7 +51,7 @@ async fn every_code_has_its_http_status() {
 }
 
 #[tokio::test]
-async fn details_are_shown_in_their_json_form() {
+async fn error_details_are_rendered_as_json() {
     let world = World::new().await;
     let mut details = ErrorDetails::new();
     details
@@ -79,7 +79,7 @@ async fn details_are_shown_in_their_json_form() {
 }
 
 #[tokio::test]
-async fn retry_info_is_also_a_header_in_whole_seconds() {
+async fn retry_info_becomes_a_retry_after_header() {
     let world = World::new().await;
     let table = [(0, 1_500, 2), (3, 0, 3), (0, 1, 1)];
     for (seconds, millis, header) in table {
@@ -95,7 +95,7 @@ async fn retry_info_is_also_a_header_in_whole_seconds() {
 }
 
 #[tokio::test]
-async fn a_backend_that_is_away_is_503_without_transport_talk() {
+async fn unreachable_backend_is_503_without_transport_details() {
     let free = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -112,7 +112,7 @@ async fn a_backend_that_is_away_is_503_without_transport_talk() {
 }
 
 #[tokio::test]
-async fn what_tonic_says_of_its_own_is_told_as_what_it_means() {
+async fn tonic_errors_are_translated() {
     let world = World::new().await;
     let table = [
         (Status::cancelled("Timeout expired"), 504, 4),
@@ -137,7 +137,7 @@ async fn what_tonic_says_of_its_own_is_told_as_what_it_means() {
 }
 
 #[tokio::test]
-async fn a_body_that_grows_too_large_on_the_wire_is_413() {
+async fn body_too_large_after_encoding_is_413() {
     // Each zero takes two bytes in JSON and eleven on the wire.
     let world = World::new().await;
     let list = vec!["0"; 500_000].join(",");
@@ -148,7 +148,7 @@ async fn a_body_that_grows_too_large_on_the_wire_is_413() {
 }
 
 #[tokio::test]
-async fn a_panic_is_500_and_the_next_request_is_answered() {
+async fn panic_is_500_and_the_next_request_succeeds() {
     let world = World::new().await;
     world.backend.next(Act::Panic);
     let answer = world.get(LIST).await;
@@ -159,14 +159,14 @@ async fn a_panic_is_500_and_the_next_request_is_answered() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_500() {
+async fn undecodable_response_is_500() {
     let world = World::new().await;
     world.backend.next(Act::Answer(vec![0xff, 0xff].into()));
     assert_eq!(world.get(LIST).await.status, 500);
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_json_is_400_with_line_and_column() {
+async fn invalid_json_is_400_with_line_and_column() {
     let world = World::new().await;
     for body in ["x", "{\"name\":\n tru}", "{} {}", "[1", "\u{1}"] {
         let answer = world.post(LIST, body).await;

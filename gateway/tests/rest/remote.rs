@@ -17,7 +17,7 @@ const LIST: &str = "/v1/notification/triggers";
 const EVENTS: &str = "/v1/data-receiver/events";
 
 #[tokio::test]
-async fn calls_go_through_with_headers_and_details() {
+async fn calls_carry_headers_and_error_details() {
     let world = World::remote(config()).await;
     world.backend.answer(&cloud::EventStatusResult {
         succeeded: 2,
@@ -40,7 +40,7 @@ async fn calls_go_through_with_headers_and_details() {
 }
 
 #[tokio::test]
-async fn a_panic_of_the_backend_is_500_without_transport_talk() {
+async fn backend_panic_is_500_without_transport_details() {
     let world = World::remote(config()).await;
     world.backend.next(Act::Panic);
     let answer = world.get(LIST).await;
@@ -51,7 +51,7 @@ async fn a_panic_of_the_backend_is_500_without_transport_talk() {
 }
 
 #[tokio::test]
-async fn a_backend_that_takes_too_long_is_504() {
+async fn slow_backend_is_504() {
     let deadline = Duration::from_millis(100);
     let world = World::remote(Config {
         deadline,
@@ -67,7 +67,7 @@ async fn a_backend_that_takes_too_long_is_504() {
 }
 
 #[tokio::test]
-async fn a_backend_that_goes_away_in_the_middle_is_503() {
+async fn backend_lost_during_a_call_is_503() {
     let world = World::remote(config()).await;
     world.backend.next(Act::Hang);
     let waiting = world.get(LIST);
@@ -81,7 +81,7 @@ async fn a_backend_that_goes_away_in_the_middle_is_503() {
 }
 
 #[tokio::test]
-async fn an_answer_larger_than_common_limits_comes_through() {
+async fn response_over_the_default_size_limit_is_accepted() {
     let world = World::remote(config()).await;
     let message = "x".repeat(8 * 1024 * 1024);
     world.backend.answer(&cloud::EventStatusResult {

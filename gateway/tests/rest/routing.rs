@@ -43,7 +43,7 @@ const OPERATIONS: &str = "
 ";
 
 #[tokio::test]
-async fn every_operation_is_reached_by_its_method_and_path() {
+async fn every_operation_is_routed_by_method_and_path() {
     let world = World::new().await;
     for line in OPERATIONS.trim().lines() {
         let columns: Vec<_> = line.split_whitespace().collect();
@@ -65,7 +65,7 @@ async fn every_operation_is_reached_by_its_method_and_path() {
 }
 
 #[tokio::test]
-async fn a_captured_segment_is_decoded_once() {
+async fn captured_segment_is_decoded_once() {
     let world = World::new().await;
     let table = [
         ("disk-full", "disk-full"),
@@ -89,7 +89,7 @@ async fn a_captured_segment_is_decoded_once() {
 }
 
 #[tokio::test]
-async fn a_segment_that_cannot_be_decoded_is_refused_by_name() {
+async fn undecodable_segment_is_rejected_by_field_name() {
     let world = World::new().await;
     for segment in ["%", "a%2", "%zz", "%ff", "%C3"] {
         let answer = world
@@ -102,7 +102,7 @@ async fn a_segment_that_cannot_be_decoded_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_unknown_path_is_404() {
+async fn unknown_path_is_404() {
     let world = World::new().await;
     let paths = [
         "/events/",
@@ -127,7 +127,7 @@ async fn an_unknown_path_is_404() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_405_and_names_the_right_ones() {
+async fn wrong_method_is_405_with_the_allowed_ones() {
     let world = World::new().await;
     let table = [
         ("DELETE", "/v1/notification/triggers", "GET, HEAD, POST"),
@@ -158,7 +158,7 @@ async fn a_wrong_method_is_405_and_names_the_right_ones() {
 }
 
 #[tokio::test]
-async fn head_is_answered_as_get_without_a_body() {
+async fn head_responds_like_get_without_a_body() {
     let world = World::new().await;
     for path in [
         "/v1/notification/triggers",

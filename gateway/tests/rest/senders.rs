@@ -101,7 +101,7 @@ fn requests() -> Vec<(Ask, u16)> {
 }
 
 #[tokio::test]
-async fn each_request_of_a_sender_is_one_call_in_its_dialect_and_its_answer() {
+async fn each_sender_request_makes_one_backend_call() {
     let world = World::new().await;
     for (request, status) in requests() {
         let answer = request.send(&world).await;
@@ -123,7 +123,7 @@ async fn each_request_of_a_sender_is_one_call_in_its_dialect_and_its_answer() {
 }
 
 #[tokio::test]
-async fn the_key_reaches_the_backend_wherever_the_sender_put_it() {
+async fn sender_key_reaches_the_backend_from_any_location() {
     let world = World::new().await;
     let webhook = || ask("/v1/intake/alertmanager", ALERTMANAGER);
     let table = [
@@ -164,7 +164,7 @@ async fn the_key_reaches_the_backend_wherever_the_sender_put_it() {
 }
 
 #[tokio::test]
-async fn who_has_no_key_learns_nothing_about_the_body() {
+async fn unauthenticated_request_gets_no_body_errors() {
     let world = World::new().await;
     for path in [
         "/v1/intake/alertmanager",
@@ -183,7 +183,7 @@ async fn who_has_no_key_learns_nothing_about_the_body() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_wrong_is_never_a_success() {
+async fn invalid_sender_requests_never_succeed() {
     let world = World::new().await;
     let table = [
         (ask("/v1/intake/alertmanager", "{\"evnts\":[]}"), 400),
@@ -226,7 +226,7 @@ async fn a_request_that_is_wrong_is_never_a_success() {
 }
 
 #[tokio::test]
-async fn an_event_that_the_backend_refuses_is_the_senders_error() {
+async fn event_rejected_by_the_backend_is_a_client_error() {
     let world = World::new().await;
     for (request, _) in requests() {
         world.backend.answer(&EventStatusResult {
@@ -249,7 +249,7 @@ async fn an_event_that_the_backend_refuses_is_the_senders_error() {
 }
 
 #[tokio::test]
-async fn overload_and_rates_are_told_so_that_the_sender_comes_again() {
+async fn overload_and_rate_limits_make_senders_retry() {
     let world = World::new().await;
     let table = [
         (Code::ResourceExhausted, [503, 429, 429, 429, 429, 429]),
@@ -282,7 +282,7 @@ async fn overload_and_rates_are_told_so_that_the_sender_comes_again() {
 }
 
 #[tokio::test]
-async fn a_repeat_of_a_cloudevent_is_known_by_a_key_and_answered_as_the_first() {
+async fn repeated_cloudevent_has_the_same_idempotency_key_and_response() {
     let world = World::new().await;
     let key_of = |call: crate::backend::Call| {
         let key = call.metadata.get("idempotency-key");
@@ -308,7 +308,7 @@ async fn a_repeat_of_a_cloudevent_is_known_by_a_key_and_answered_as_the_first() 
 }
 
 #[tokio::test]
-async fn a_note_is_an_annotation_and_its_loss_is_told() {
+async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     let world = World::new().await;
     let note = "{\"note\": \"looking\", \"user\": \"ada\"}";
     let kept = AnnotateResponse {
@@ -352,7 +352,7 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn compressed_logs_are_taken_in_up_to_the_limit_of_what_comes_out() {
+async fn compressed_logs_are_limited_by_decompressed_size() {
     let mut settings = config();
     settings.body_limit_bytes = 64 * 1024;
     let world = World::with(settings).await;
@@ -370,7 +370,7 @@ async fn compressed_logs_are_taken_in_up_to_the_limit_of_what_comes_out() {
 }
 
 #[tokio::test]
-async fn pagerduty_takes_512_kib() {
+async fn pagerduty_accepts_bodies_up_to_512_kib() {
     let world = World::new().await;
     let sized = |bytes: usize| {
         let mut body: Value = serde_json::from_str(PAGERDUTY).unwrap();
@@ -389,7 +389,7 @@ async fn pagerduty_takes_512_kib() {
 }
 
 #[tokio::test]
-async fn the_status_of_alertmanager_needs_neither_key_nor_backend() {
+async fn alertmanager_status_needs_neither_key_nor_backend() {
     let world = World::new().await;
     let answer = world.get("/api/v2/status").await;
     assert_eq!(answer.status, 200);
@@ -398,7 +398,7 @@ async fn the_status_of_alertmanager_needs_neither_key_nor_backend() {
 }
 
 #[tokio::test]
-async fn requests_of_senders_are_counted_without_their_keys() {
+async fn metrics_of_sender_requests_omit_keys() {
     let world = World::new().await;
     ask("/v1/intake/alertmanager/secret-key", ALERTMANAGER)
         .send(&world)

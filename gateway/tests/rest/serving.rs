@@ -27,7 +27,7 @@ pub(crate) async fn eventually(is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn only_named_headers_reach_the_backend() {
+async fn only_allowed_headers_reach_the_backend() {
     let world = World::new().await;
     let request = world
         .request("GET", LIST)
@@ -56,7 +56,7 @@ async fn only_named_headers_reach_the_backend() {
 }
 
 #[tokio::test]
-async fn only_named_metadata_reaches_the_client() {
+async fn only_allowed_metadata_reaches_the_client() {
     let world = World::new().await;
     let mut status = Status::resource_exhausted("slower");
     let metadata = status.metadata_mut();
@@ -71,7 +71,7 @@ async fn only_named_metadata_reaches_the_client() {
 }
 
 #[tokio::test]
-async fn a_request_id_that_cannot_be_used_is_replaced() {
+async fn invalid_request_id_is_replaced() {
     let world = World::new().await;
     for id in ["", "a b", "\u{e9}", &"x".repeat(129)] {
         let answer = world
@@ -95,7 +95,7 @@ async fn a_request_id_that_cannot_be_used_is_replaced() {
 }
 
 #[tokio::test]
-async fn shutdown_answers_what_is_under_way_and_ends() {
+async fn shutdown_completes_in_flight_requests() {
     let mut world = World::new().await;
     let mut socket = TcpStream::connect(world.addr).await.unwrap();
     let head = "POST /v1/data-receiver/events HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{";
@@ -114,7 +114,7 @@ async fn shutdown_answers_what_is_under_way_and_ends() {
 }
 
 #[tokio::test]
-async fn shutdown_does_not_wait_for_silent_connections() {
+async fn shutdown_does_not_wait_for_idle_connections() {
     let mut world = World::new().await;
     let mut sockets = Vec::new();
     for start in ["", "GET / HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI"] {
@@ -134,7 +134,7 @@ async fn shutdown_does_not_wait_for_silent_connections() {
 }
 
 #[tokio::test]
-async fn shutdown_gives_up_on_requests_that_do_not_end_and_cancels_them() {
+async fn shutdown_cancels_hanging_requests_after_the_drain_period() {
     for http2 in [false, true] {
         let config = bellwether_gateway::Config {
             drain: Duration::from_millis(200),
@@ -158,7 +158,7 @@ async fn shutdown_gives_up_on_requests_that_do_not_end_and_cancels_them() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_cancels_its_call() {
+async fn client_disconnect_cancels_its_call() {
     let world = World::new().await;
     world.backend.next(Act::Hang);
     let mut socket = TcpStream::connect(world.addr).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_client_that_leaves_cancels_its_call() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_slowly_keeps_its_place_until_it_has_the_answer() {
+async fn slow_reader_stays_in_flight_until_the_response_is_sent() {
     let config = bellwether_gateway::Config {
         max_in_flight: 1,
         ..crate::world::config()

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_with_a_key_is_for_those_who_show_it() {
+    fn protected_metrics_page_requires_its_key() {
         let asked = |value: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             if let Some(value) = value {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_asks_often_gets_the_same_page() {
+    async fn frequent_requests_get_the_cached_page() {
         #[derive(Debug, Default)]
         struct CountingSource(std::sync::atomic::AtomicU32);
         impl Source for CountingSource {

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_that_nobody_listens_to_are_asked() {
+    fn issuer_must_use_https_or_loopback() {
         for good in [
             "https://login.example.net",
             "https://login.example.net/realms/a",
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_without_what_moves_a_terminal() {
+    fn provider_error_is_shown_without_control_characters() {
         let refused = br#"{"error":"access_denied","error_description":"no\u001b[2J"}"#;
         let fault = read::<Description>(&(400, refused.to_vec())).expect_err("a refusal");
         assert_eq!(

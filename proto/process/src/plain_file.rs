@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_file_or_has_no_end_is_not_read_and_not_waited_for() {
+    fn special_or_oversized_files_are_rejected_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
         let other: [PathBuf; 3] = [
             pipe(folder.path()),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_only_where_it_may_be() {
+    fn symlinks_are_followed_only_where_allowed() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "text").unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_for_its_owner_alone() {
+    fn created_file_is_accessible_only_to_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         append(&log).unwrap();

@@ -33,7 +33,7 @@ fn searched(word: &str) -> Clause {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases may be long")]
-fn every_way_to_write_a_condition_means_what_it_says() {
+fn filter_syntax_parses_to_expected_clauses() {
     let since = |at: &str| Clause::GreaterAndEquals("lastSeen".into(), text(at));
     let matched = |field: &str, pattern: &str| Clause::Matches(field.into(), pattern.into());
     let either = || {
@@ -220,7 +220,7 @@ fn every_way_to_write_a_condition_means_what_it_says() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases may be long")]
-fn what_is_wrong_is_told_with_its_place() {
+fn syntax_errors_report_their_position() {
     let cases = [
         ("", 0, "a condition is missing here"),
         ("a=b or", 6, "a condition is missing here"),
@@ -306,7 +306,7 @@ fn what_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
-fn a_fault_of_a_part_is_found_where_the_part_stands() {
+fn clause_paths_map_to_positions_in_the_text() {
     let parsed = parse("a=b (c=d or -e=f) -(g=h)", None).unwrap();
     let places = [
         ("clause.and.clauses[0].equals.field", 0),
@@ -382,7 +382,7 @@ fn clauses() -> impl Strategy<Value = Clause> {
 
 proptest! {
     #[test]
-    fn what_was_read_is_read_again_from_what_is_written_of_it(filter in filters()) {
+    fn parsed_filter_round_trips_through_print(filter in filters()) {
         if let Ok(parsed) = parse(&filter, Some(&Now::utc(NOW_MS))) {
             let printed = print(&parsed.clause);
             let again = parse(&printed, None).map(|parsed| parsed.clause);
@@ -391,14 +391,14 @@ proptest! {
     }
 
     #[test]
-    fn every_condition_is_read_from_what_is_written_of_it(clause in clauses()) {
+    fn every_clause_round_trips_through_print(clause in clauses()) {
         let printed = print(&clause);
         let again = parse(&printed, None).map(|parsed| parsed.clause);
         prop_assert_eq!(again, Ok(clause), "{}", printed);
     }
 
     #[test]
-    fn no_text_makes_it_panic_and_a_fault_stands_in_it(filter in "\\PC{0,40}") {
+    fn parser_never_panics_and_error_position_is_in_the_text(filter in "\\PC{0,40}") {
         if let Err(fault) = parse(&filter, Some(&Now::utc(NOW_MS))) {
             prop_assert!(fault.at <= filter.chars().count());
         }
@@ -406,7 +406,7 @@ proptest! {
 }
 
 #[test]
-fn dates_and_times_of_a_day_are_meant_where_they_are_read() {
+fn dates_and_times_use_the_zone_of_the_reader() {
     let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
     let now = Now { ms: NOW_MS, zone };
     let cases = [
@@ -434,7 +434,7 @@ fn dates_and_times_of_a_day_are_meant_where_they_are_read() {
 }
 
 #[test]
-fn a_clause_goes_over_the_wire_and_back() {
+fn clause_round_trips_over_the_wire() {
     let filter =
         "a=1 b!=true (c in (x, 2) or d>=3) e<4 f=*g* h=i* j=*k l~\"m.*\" has:n -(o<=p q>r)";
     let clause = read(filter);
@@ -446,7 +446,7 @@ fn a_clause_goes_over_the_wire_and_back() {
 }
 
 #[test]
-fn a_part_is_read_as_it_would_be_typed() {
+fn part_is_quoted_only_when_needed() {
     for (field, value, filter) in [
         ("host", "db-1", "host=db-1"),
         ("host", "db 1", "host=\"db 1\""),

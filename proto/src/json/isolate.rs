@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_isolated_from_the_rest() {
+    fn malformed_entry_is_isolated_from_the_rest() {
         let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
         for broken in ["1e400", r#""\ud800""#, &deep, "tru", r#"{"a" 1}"#, "1 2"] {
             let entry = format!(r#"{{"x": {broken}, "y": ["]", "\""]}}"#);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_elsewhere_stays_so() {
+    fn malformed_json_outside_the_list_is_not_repaired() {
         for (body, list) in [
             ("[1, 2]", List::Root),
             ("[1, 1e400", List::Root),
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(body in "[\\[\\]{}\",:\\\\ a1e]{0,60}") {
+        fn isolate_never_panics(body in "[\\[\\]{}\",:\\\\ a1e]{0,60}") {
             for list in [List::Root, List::Member("a"), List::Any("a")] {
                 isolate(body.as_bytes(), list);
             }

@@ -106,7 +106,7 @@ mod tests {
     };
 
     #[test]
-    fn every_record_and_value_counts() {
+    fn size_counts_every_record_and_value() {
         let list = ArrayValue {
             values: vec![AnyValue::default(); 10],
         };

@@ -8,7 +8,7 @@ use prost_types::{DescriptorProto, FileDescriptorSet};
 use super::*;
 
 #[test]
-fn every_link_leads_to_a_topic_and_every_fence_is_closed() {
+fn links_resolve_and_code_fences_are_closed() {
     for topic in TOPICS {
         assert!(topic.markdown.starts_with("# "), "{}", topic.name);
         assert_eq!(
@@ -39,7 +39,7 @@ fn every_link_leads_to_a_topic_and_every_fence_is_closed() {
 }
 
 #[test]
-fn running_text_is_taken_apart_and_nothing_of_it_is_lost() {
+fn inline_markdown_is_split_without_loss() {
     let text = "a `b [c](d)` [e](f) [g] `h";
     let expected = [
         Piece::Text("a "),
@@ -57,7 +57,7 @@ fn running_text_is_taken_apart_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn lines_become_blocks() {
+fn lines_are_parsed_into_blocks() {
     let read = blocks(
         "a\nb\n\n- c\n  d\n2. e\n\n| f | g |\n|---|---|\n| h | |\n\n```json x\n# i\n```\n## j\n",
     );
@@ -130,7 +130,7 @@ fn firsts(rows: &[Vec<String>]) -> Vec<String> {
 }
 
 #[test]
-fn every_field_of_every_type_of_destination_is_told_as_its_comment_says() {
+fn destination_tables_match_the_proto_comments() {
     let tables = tables("destinations");
     let (types, _) = message("DestinationType");
     let mut kinds: Vec<(String, String)> = types
@@ -167,7 +167,7 @@ fn every_field_of_every_type_of_destination_is_told_as_its_comment_says() {
 }
 
 #[test]
-fn every_clause_of_a_query_is_told_with_its_parts() {
+fn query_clauses_are_documented_with_their_fields() {
     let rows = &tables("queries")["Clauses"];
     let (clause, _) = message("Clause");
     let known: Vec<_> = clause

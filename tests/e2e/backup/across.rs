@@ -49,7 +49,7 @@ fn is_whole(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_moves_between_a_folder_and_databases_as_it_is() {
+async fn store_moves_unchanged_between_folder_and_databases() {
     for from in Engine::usable() {
         let receiver = Receiver::start().await;
         let old = world(from);

@@ -216,7 +216,7 @@ async fn recorder() -> Receiver {
 }
 
 #[tokio::test]
-async fn no_stored_secret_leaves_for_an_address_that_it_was_not_given_for() {
+async fn stored_secrets_are_sent_only_to_their_own_address() {
     let world = World::start();
     let rest = world.rest();
     let (home, away) = (recorder().await, recorder().await);
@@ -282,7 +282,7 @@ async fn no_stored_secret_leaves_for_an_address_that_it_was_not_given_for() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_given_again_goes_along_and_one_of_another_name_is_not_lent() {
+async fn resupplied_secret_moves_and_other_secrets_do_not() {
     let world = World::start();
     let rest = world.rest();
     let (home, away) = (recorder().await, recorder().await);
@@ -331,7 +331,7 @@ async fn a_secret_that_is_given_again_goes_along_and_one_of_another_name_is_not_
 }
 
 #[tokio::test]
-async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
+async fn secrets_are_bound_to_the_variables_of_their_address() {
     let world = World::start();
     let rest = world.rest();
     let home = recorder().await;
@@ -392,7 +392,7 @@ async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
 }
 
 #[tokio::test]
-async fn a_header_is_secret_unless_it_is_listed_and_does_not_look_like_a_credential() {
+async fn headers_are_secret_unless_listed_as_plain_and_harmless() {
     let world = World::start();
     let rest = world.rest();
     let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln";

@@ -153,7 +153,7 @@ fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
 }
 
 #[tokio::test]
-async fn a_dead_http2_connection_takes_one_attempt_and_no_more() {
+async fn dead_http2_connection_costs_one_attempt() {
     let mut stage = Stage::http2("1s", then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.tell(1).await, [ONCE]);
     for attempts in stage.tell(4).await {
@@ -166,14 +166,14 @@ async fn a_dead_http2_connection_takes_one_attempt_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_dead_http2_connection_is_noticed_while_a_request_waits() {
+async fn dead_http2_connection_is_detected_by_pings() {
     let mut stage = Stage::http2("20s", then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.tell(1).await, [ONCE]);
     assert_eq!(stage.tell(2).await, [ONCE, ONCE], "pings were not answered");
 }
 
 #[tokio::test]
-async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attempt() {
+async fn unprocessed_request_is_resent_without_counting_an_attempt() {
     for deed in [
         ServerAction::Refuses,
         ServerAction::GoesAway,
@@ -201,7 +201,7 @@ async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attemp
 }
 
 #[tokio::test]
-async fn a_request_that_was_come_to_is_not_sent_again_at_once() {
+async fn possibly_processed_request_is_not_resent_immediately() {
     let first = |deed| {
         move |request: Request| match request.connection {
             1 => deed,
@@ -223,7 +223,7 @@ async fn a_request_that_was_come_to_is_not_sent_again_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_refused_for_good_ends_the_attempt() {
+async fn repeatedly_refused_request_fails_the_attempt() {
     let stage = Stage::http2("3s", |_| ServerAction::Refuses).await;
     let draft = json!({"type": {"webhook": {"url": stage.receiver.url("/")}}, "delivery": {"timeout": "30s"}});
     let path = "/v1/notification/destinations:test";
@@ -237,7 +237,7 @@ async fn what_is_refused_for_good_ends_the_attempt() {
 }
 
 #[tokio::test]
-async fn idle_connections_that_died_take_one_attempt_and_no_more() {
+async fn dead_idle_connections_cost_at_most_one_attempt() {
     // Eight connections that each respond once.
     let rule = |request: Request| match (request.connection, request.number) {
         (1..=8, 2..) => ServerAction::FallsSilent,
@@ -255,7 +255,7 @@ async fn idle_connections_that_died_take_one_attempt_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_closes_costs_no_attempt() {
+async fn closed_idle_connection_costs_no_attempt() {
     for deed in [
         ServerAction::Closes,
         ServerAction::HalfCloses,
@@ -275,7 +275,7 @@ async fn a_kept_connection_that_closes_costs_no_attempt() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_no_more() {
+async fn connection_closed_before_its_first_request_costs_one_attempt() {
     let unreachable = ["OUTCOME_UNREACHABLE", "OUTCOME_DELIVERED"];
     let first = |welcome| {
         move |connection| match connection {
@@ -311,7 +311,7 @@ async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_n
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_waited_for_and_one_that_is_too_slow_costs_its_connection() {
+async fn slow_response_is_awaited_and_a_timeout_drops_the_connection() {
     let rule = |request: Request| match (request.connection, request.number) {
         (1, 1) => ServerAction::Dribbles(Duration::from_millis(10)),
         (1, 2..) => ServerAction::Dribbles(Duration::from_millis(200)),
@@ -335,7 +335,7 @@ async fn a_slow_answer_is_waited_for_and_one_that_is_too_slow_costs_its_connecti
 }
 
 #[tokio::test]
-async fn whatever_ends_the_connection_a_message_has_one_identity() {
+async fn message_keeps_its_id_across_connection_failures() {
     for deed in [
         ServerAction::Closes,
         ServerAction::FallsSilent,
@@ -357,7 +357,7 @@ async fn whatever_ends_the_connection_a_message_has_one_identity() {
 }
 
 #[tokio::test]
-async fn a_test_goes_over_a_connection_of_its_own_and_says_so() {
+async fn destination_test_uses_and_reports_its_own_connection() {
     let mut stage = Stage::http2("5s", |request| match request.connection {
         1 => ServerAction::Answers,
         _ => ServerAction::FallsSilent,

@@ -49,7 +49,7 @@ fn parsed(mail: &Mail) -> Message<'_> {
 }
 
 #[tokio::test]
-async fn a_mail_server_with_a_certificate_of_our_own_takes_every_change() {
+async fn mail_is_sent_to_a_server_with_a_private_ca() {
     let authority = Authority::new("ours");
     let folder = tempfile::tempdir().expect("a folder");
     let ca_file = folder.path().join("ca.pem");
@@ -140,7 +140,7 @@ async fn own_event(stage: &Stage) -> Option<(String, String)> {
 }
 
 #[tokio::test]
-async fn one_refused_address_of_several_is_named_and_stops_no_mail() {
+async fn rejected_recipient_is_reported_and_others_get_the_mail() {
     for answer in [
         "550 5.1.1 no such user",
         "553 5.1.3 bad address",
@@ -206,7 +206,7 @@ async fn one_refused_address_of_several_is_named_and_stops_no_mail() {
 }
 
 #[tokio::test]
-async fn what_is_refused_before_the_text_ends_no_message() {
+async fn rejection_before_the_mail_body_is_retried() {
     for (command, answer) in [
         ("EHLO", "504 5.5.2 need a fully-qualified name"),
         ("MAIL", "554 5.7.1 relay access denied"),
@@ -234,7 +234,7 @@ async fn what_is_refused_before_the_text_ends_no_message() {
 }
 
 #[tokio::test]
-async fn a_late_answer_to_the_text_makes_no_copies() {
+async fn late_response_to_the_mail_body_makes_no_duplicates() {
     let (server, stage) = staged("a@example.net", "[delivery]\ntimeout = \"1s\"\n").await;
     server.misbehave(MailMischief::AnswersLate(Duration::from_millis(2_500)));
     stage.opens().await;
@@ -245,7 +245,7 @@ async fn a_late_answer_to_the_text_makes_no_copies() {
 }
 
 #[tokio::test]
-async fn without_an_answer_to_the_text_the_outcome_is_unknown_and_a_copy_has_the_same_id() {
+async fn unanswered_mail_is_resent_with_the_same_id() {
     let settings = "[delivery]\nmail_answer_timeout = \"1s\"\nschedule = [\"0s\", \"10ms\"]\n";
     let (server, stage) = staged("a@example.net", settings).await;
     server.misbehave(MailMischief::AnswersLate(Duration::from_secs(600)));
@@ -272,7 +272,7 @@ async fn without_an_answer_to_the_text_the_outcome_is_unknown_and_a_copy_has_the
 }
 
 #[tokio::test]
-async fn a_mail_has_the_sender_and_the_headers_of_its_destination() {
+async fn mail_has_the_sender_and_headers_of_its_destination() {
     let server = StrictMailServer::start(MailRules::default()).await;
     let settings = format!("{}hello = \"alerts.example.net\"\n", server.settings());
     let world = World::with_settings(&settings);
@@ -341,7 +341,7 @@ async fn a_mail_has_the_sender_and_the_headers_of_its_destination() {
 }
 
 #[tokio::test]
-async fn addresses_that_are_too_many_for_one_mail_get_the_next_one_in_the_same_conversation() {
+async fn excess_recipients_get_a_second_mail_in_the_same_session() {
     let all: Vec<_> = (0..7).map(|at| format!("a{at}@example.net")).collect();
     let (server, stage) =
         staged(&all.join(", "), "[delivery]\nschedule = [\"0s\", \"1h\"]\n").await;
@@ -365,7 +365,7 @@ async fn addresses_that_are_too_many_for_one_mail_get_the_next_one_in_the_same_c
 }
 
 #[tokio::test]
-async fn addresses_that_are_too_many_do_not_get_a_mail_again_that_they_have() {
+async fn excess_recipients_are_retried_without_duplicates() {
     // The second mail of the session is rejected: only its recipients get another attempt.
     let (server, stage) =
         staged(THREE, "[delivery]\nschedule = [\"0s\", \"10ms\", \"1h\"]\n").await;
@@ -380,7 +380,7 @@ async fn addresses_that_are_too_many_do_not_get_a_mail_again_that_they_have() {
 }
 
 #[tokio::test]
-async fn a_provider_of_xoauth2_gets_a_token_and_after_a_refusal_a_new_one() {
+async fn xoauth2_token_is_renewed_after_a_rejection() {
     let user = "alerts@example.net";
     let server = StrictMailServer::start(MailRules {
         login: Some((user.into(), "canary-fresh-token".into())),

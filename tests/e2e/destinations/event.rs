@@ -21,7 +21,7 @@ async fn found(stage: &Stage, name: &str) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn an_event_makes_an_event_and_a_loop_stops_at_its_second_pass_and_is_told() {
+async fn event_destination_creates_events_and_stops_loops() {
     let stage = Stage::new(World::start(), kind(), "told by {{rule.name}}").await;
 
     stage.opens().await;
@@ -61,7 +61,7 @@ async fn an_event_makes_an_event_and_a_loop_stops_at_its_second_pass_and_is_told
 }
 
 #[tokio::test]
-async fn what_was_made_from_an_occurrence_closes_with_it() {
+async fn derived_event_closes_with_its_source() {
     let stage = Stage::new(World::start(), kind(), "").await;
     stage.opens().await;
     eventually("the new event", async || {

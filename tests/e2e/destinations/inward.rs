@@ -38,7 +38,7 @@ const INWARD: [&str; 18] = [
 const VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_inward_address_is_kept_or_asked_and_no_variable_leads_a_message_elsewhere() {
+async fn inward_addresses_and_redirecting_variables_are_blocked() {
     if Engine::only_in_a_folder() {
         return;
     }

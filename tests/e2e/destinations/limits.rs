@@ -105,7 +105,7 @@ async fn sent(rest: &Rest, name: &str, kind: &Value, provider: &StandIn, more: V
 }
 
 #[tokio::test]
-async fn every_provider_takes_a_message_that_was_too_long_cut_with_a_mark() {
+async fn long_messages_are_truncated_for_every_provider() {
     let providers = Providers::start().await;
     let rest = providers.world.rest();
     for (name, kind, provider) in providers.kinds() {
@@ -124,7 +124,7 @@ async fn every_provider_takes_a_message_that_was_too_long_cut_with_a_mark() {
 }
 
 #[tokio::test]
-async fn every_provider_takes_the_biggest_event_there_can_be() {
+async fn every_provider_accepts_the_largest_possible_event() {
     let providers = Providers::start().await;
     let rest = providers.world.rest();
     for (name, kind, provider) in providers.kinds() {
@@ -136,7 +136,7 @@ async fn every_provider_takes_the_biggest_event_there_can_be() {
 }
 
 #[tokio::test]
-async fn the_preview_warns_of_what_a_providers_limit_cuts() {
+async fn preview_warns_of_truncation_by_provider_limits() {
     let providers = Providers::start().await;
     let rest = providers.world.rest();
     let kinds = providers.kinds();

@@ -31,7 +31,7 @@ fn facts(card: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn teams_shows_a_card_for_every_change() {
+async fn teams_gets_a_card_for_every_change() {
     for is_workflow in [true, false] {
         let teams = StandIn::start(rules(is_workflow)).await;
         let world = World::with_settings("link_base = \"https://bell.example\"\n");
@@ -60,7 +60,7 @@ async fn teams_shows_a_card_for_every_change() {
 }
 
 #[tokio::test]
-async fn a_disabled_workflow_is_the_destinations_fault_and_ends_no_message() {
+async fn disabled_teams_workflow_fails_the_destination_not_the_message() {
     let says = |code: &str, message: &str| json!({"error": {"code": code, "message": message}});
     let disabled = "Could not execute workflow 'canary' trigger 'manual' with state 'Disabled': \
                     trigger is not enabled.";

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{pagerduty, stage::Stage};
 
 #[tokio::test]
-async fn a_closing_message_does_not_overtake_an_opening_one_that_is_tried_again() {
+async fn closing_message_does_not_overtake_a_retried_opening() {
     let pagerduty = StandIn::start(pagerduty::rules()).await;
     let world = World::with_settings(&format!(
         "[delivery]\nschedule = [\"0s\", \"1s\"]\njitter = 0\n[providers]\npagerduty = {:?}\n",

@@ -20,7 +20,7 @@ pub(super) fn rules() -> PagerDuty {
 }
 
 #[tokio::test]
-async fn pagerduty_sees_one_alert_from_its_opening_to_its_end() {
+async fn pagerduty_gets_one_alert_from_opening_to_closing() {
     let pagerduty = StandIn::start(rules()).await;
     let settings = format!(
         "link_base = \"https://bell.example\"\n[providers]\npagerduty = {:?}\n",
@@ -77,7 +77,7 @@ const UNKNOWN_KEY: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn a_key_that_was_rotated_loses_no_page() {
+async fn rotated_pagerduty_key_loses_no_page() {
     for said in UNKNOWN_KEY {
         let pagerduty = StandIn::start(rules()).await;
         pagerduty.misbehave(Mischief::Answers(Reply {

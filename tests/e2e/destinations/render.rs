@@ -38,7 +38,7 @@ fn kinds() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_request_of_every_type_is_rendered_without_a_network_and_without_secrets() {
+async fn every_destination_type_renders_offline_without_secrets() {
     let world = World::start();
     let rest = world.rest();
     for (word, settings) in kinds() {
@@ -67,7 +67,7 @@ async fn the_request_of_every_type_is_rendered_without_a_network_and_without_sec
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rendered_request_shows_no_signature_that_a_receiver_accepts() {
+async fn rendered_request_has_no_valid_signature() {
     let world = World::start();
     let rest = world.rest();
     let signed = json!({"type": {"webhook": {
@@ -81,7 +81,7 @@ async fn rendered_request_shows_no_signature_that_a_receiver_accepts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_rendered_is_what_a_test_sends_and_nothing_is_sent_by_it() {
+async fn rendered_request_equals_the_test_request_and_is_not_sent() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -114,7 +114,7 @@ async fn what_is_rendered_is_what_a_test_sends_and_nothing_is_sent_by_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_of_a_test_names_the_rules_that_would_notify_of_it() {
+async fn event_test_lists_the_rules_that_would_notify() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;

@@ -12,7 +12,7 @@ pub(super) const SECRET: &str = "canary-client-secret";
 const REFRESH: &str = "canary-refresh-token";
 
 #[tokio::test]
-async fn servicenow_gets_a_record_for_every_change_and_a_new_token_when_one_has_expired() {
+async fn servicenow_gets_every_change_and_expired_tokens_are_renewed() {
     // Every second record is rejected with an expired token.
     let servicenow = StandIn::start(ServiceNow::new(SECRET, None, 1)).await;
     let kind = json!({"servicenow": {
@@ -70,7 +70,7 @@ async fn servicenow_gets_a_record_for_every_change_and_a_new_token_when_one_has_
 }
 
 #[tokio::test]
-async fn servicenow_refreshes_its_token_where_it_has_one_to_refresh() {
+async fn servicenow_uses_its_refresh_token() {
     let servicenow = StandIn::start(ServiceNow::new(SECRET, Some(REFRESH), 10)).await;
     let kind = json!({"servicenow": {
         "instanceUrl": servicenow.url(""),

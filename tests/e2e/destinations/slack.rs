@@ -38,7 +38,7 @@ fn fields(message: &Received) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn slack_reads_what_happened_and_what_became_of_it() {
+async fn slack_gets_the_opening_and_updates() {
     let slack = StandIn::start(rules()).await;
     let stage = stage(&slack, "").await;
 
@@ -74,7 +74,7 @@ async fn slack_reads_what_happened_and_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn slack_reads_the_rules_own_words() {
+async fn slack_gets_the_message_of_the_rule() {
     let slack = StandIn::start(rules()).await;
     let message = "{{#clear}}over: {{/clear}}{{event.severity}} on {{event.dimensions.host}}";
     let stage = stage(&slack, message).await;
@@ -89,7 +89,7 @@ async fn slack_reads_the_rules_own_words() {
 }
 
 #[tokio::test]
-async fn what_cannot_answer_its_thread_goes_to_the_channel() {
+async fn reply_goes_to_the_channel_if_the_thread_is_rejected() {
     for error in [
         "thread_not_found",
         "message_not_found",
@@ -124,7 +124,7 @@ async fn what_cannot_answer_its_thread_goes_to_the_channel() {
 }
 
 #[tokio::test]
-async fn the_first_message_is_edited_and_replies_are_shown_to_all() {
+async fn first_slack_message_is_edited_and_replies_are_broadcast() {
     let slack = StandIn::start(rules()).await;
     let settings = format!("[providers]\nslack = {:?}\n", slack.url(""));
     let world = World::with_settings(&settings);

@@ -72,7 +72,7 @@ fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 4] {
 }
 
 #[tokio::test]
-async fn webhooks_and_providers_with_a_certificate_of_our_own_are_reached() {
+async fn webhooks_and_providers_with_a_private_ca_are_reachable() {
     let (authority, _folder, file) = authority();
     let (receiver, kind) = webhook(authority.server("localhost")).await;
     let routing_key = pagerduty::ROUTING_KEY.to_owned();
@@ -102,7 +102,7 @@ fn is_refused(outcome: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_receiver_that_asks_for_a_certificate_is_shown_it_and_its_key_stays_here() {
+async fn client_certificate_is_presented_and_its_key_stays_private() {
     let (authority, _folder, file) = authority();
     let (receiver, kind) = webhook(authority.asking_server("localhost")).await;
     let world = World::with_authorities("", &file);
@@ -137,7 +137,7 @@ fn showing(kind: &Value, (certificate, key): &(String, String)) -> Value {
 }
 
 #[tokio::test]
-async fn a_certificate_that_cannot_be_shown_is_not_stored() {
+async fn unusable_client_certificate_is_not_stored() {
     let world = World::start();
     let authority = Authority::new("ours");
     let (own, stranger) = (authority.client("a"), authority.client("b"));
@@ -163,7 +163,7 @@ async fn a_certificate_that_cannot_be_shown_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_webhook_with_a_wrong_certificate_is_sent_nothing() {
+async fn webhook_with_an_invalid_certificate_gets_nothing() {
     let (authority, _folder, file) = authority();
     let world = World::with_authorities("", &file);
     for (tls, says) in wrong(&authority) {
@@ -212,7 +212,7 @@ pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, 
 }
 
 #[tokio::test]
-async fn a_self_signed_certificate_of_a_server_is_good_where_it_is_named() {
+async fn self_signed_certificate_is_accepted_if_trusted() {
     const NAMES: &str = "subjectAltName=DNS:localhost";
     // Certificates created by `openssl req -x509` are marked as authorities; the last one is not.
     for (arguments, outcome, says) in [
@@ -277,7 +277,7 @@ async fn a_self_signed_certificate_of_a_server_is_good_where_it_is_named() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_version_1_is_explained() {
+async fn version_1_certificate_error_is_explained() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some((request, key)) = self_signed(folder.path(), &["-new"]) else {
         return;
@@ -319,7 +319,7 @@ async fn a_certificate_of_version_1_is_explained() {
 }
 
 #[tokio::test]
-async fn a_mail_server_with_a_wrong_certificate_is_given_nothing() {
+async fn mail_server_with_an_invalid_certificate_gets_nothing() {
     let (authority, _folder, file) = authority();
     for (tls, says) in wrong(&authority) {
         for security in [
@@ -342,7 +342,7 @@ async fn is_not_given_a_mail(security: MailSecurity, says: &str, file: &Path) {
 }
 
 #[tokio::test]
-async fn a_mail_server_that_cannot_secure_the_conversation_is_given_nothing() {
+async fn mail_server_without_starttls_gets_nothing() {
     let server = StrictMailServer::start(email::rules(MailSecurity::None, "PLAIN")).await;
     let settings = email::settings(&server).replace("\"none\"", "\"starttls\"");
     let world = World::with_settings(&settings);

@@ -132,7 +132,7 @@ async fn provider(rules: impl Rules) -> StandIn {
 }
 
 #[tokio::test]
-async fn a_webhook_is_judged_by_its_status() {
+async fn webhook_outcome_follows_its_status() {
     use bellwether_tests::providers::standard_webhooks::Verifier;
     let secret = "whsec_Y2FuYXJ5LWNhbmFyeS1jYW5hcnktY2FuYXJ5";
     let secrets = vec![secret.to_owned()];
@@ -151,7 +151,7 @@ async fn a_webhook_is_judged_by_its_status() {
 }
 
 #[tokio::test]
-async fn slack_is_judged_by_what_it_says() {
+async fn slack_outcome_follows_its_response() {
     let slack = provider(slack::rules()).await;
     let world = world(&format!("[providers]\nslack = {:?}\n", slack.url("")));
     let kind = json!({"slack": {"channel": "#ops", "token": slack::TOKEN}});
@@ -189,7 +189,7 @@ async fn slack_is_judged_by_what_it_says() {
 }
 
 #[tokio::test]
-async fn teams_is_judged_by_what_it_says() {
+async fn teams_outcome_follows_its_response() {
     let teams = provider(msteams::rules(true)).await;
     let kind = json!({"msteams": {"url": teams.url(msteams::PATH)}});
     let failed = "Webhook message delivery failed with error: Microsoft Teams endpoint returned \
@@ -222,7 +222,7 @@ async fn teams_is_judged_by_what_it_says() {
 }
 
 #[tokio::test]
-async fn a_teams_connector_takes_a_message_with_one_and_with_nothing_else() {
+async fn teams_connector_accepts_only_with_the_body_1() {
     const CONNECTOR: &str = "/webhookb2/canary-connector/IncomingWebhook/canary-signature";
     let teams = provider(msteams::rules(false)).await;
     let world = world("");
@@ -251,7 +251,7 @@ async fn a_teams_connector_takes_a_message_with_one_and_with_nothing_else() {
 }
 
 #[tokio::test]
-async fn pagerduty_is_judged_by_what_it_says() {
+async fn pagerduty_outcome_follows_its_response() {
     let pagerduty = provider(pagerduty::rules()).await;
     let world = world(&format!(
         "[providers]\npagerduty = {:?}\n",
@@ -284,7 +284,7 @@ async fn pagerduty_is_judged_by_what_it_says() {
 }
 
 #[tokio::test]
-async fn servicenow_is_judged_by_what_it_says() {
+async fn servicenow_outcome_follows_its_response() {
     let mut rules = ServiceNow::new(servicenow::SECRET, None, 1_000);
     rules.token_delay = Duration::from_millis(500);
     let instance = provider(rules).await;
@@ -341,7 +341,7 @@ async fn servicenow_is_judged_by_what_it_says() {
 }
 
 #[tokio::test]
-async fn mail_is_judged_by_what_its_server_says() {
+async fn mail_outcome_follows_the_server_response() {
     let rules = MailRules {
         login: Some(("bell".into(), email::PASSWORD.into())),
         mechanisms: "PLAIN",
@@ -408,7 +408,7 @@ async fn mail_is_judged_by_what_its_server_says() {
 }
 
 #[tokio::test]
-async fn an_event_destination_says_which_event_it_made() {
+async fn event_destination_names_the_created_event() {
     let world = world("");
     let kind = json!({"event": {
         "nameTemplate": "{{event.name}}-again", "typeTemplate": "again",
@@ -448,7 +448,7 @@ async fn everywhere(host: &str, port: u16, outcome: &str, says: &str) {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_is_unreachable() {
+async fn closed_port_is_unreachable() {
     let closed = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("an address").port()
@@ -457,7 +457,7 @@ async fn where_nobody_listens_is_unreachable() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_nowhere_is_unreachable() {
+async fn unresolvable_name_is_unreachable() {
     everywhere(
         "name.invalid",
         8080,
@@ -468,7 +468,7 @@ async fn a_name_that_leads_nowhere_is_unreachable() {
 }
 
 #[tokio::test]
-async fn where_the_guard_stands_is_blocked() {
+async fn address_denied_by_egress_rules_is_blocked() {
     let says =
         "10.0.0.1: it is in 10.0.0.0/8 (private network), which `egress.allow` does not list";
     everywhere("10.0.0.1", 8080, "BLOCKED", says).await;

@@ -20,7 +20,7 @@ fn verifier(secrets: &[&str]) -> Verifier {
 }
 
 #[tokio::test]
-async fn a_webhook_tells_the_standard_document_in_signed_messages() {
+async fn webhook_sends_the_standard_document_signed() {
     let receiver = StandIn::start(verifier(&[OLD])).await;
     let kind = json!({"webhook": {"url": receiver.url("/hook"), "signingSecret": OLD}});
     let message = "{{event.severity}}: {{event.summary}}";
@@ -75,7 +75,7 @@ async fn a_webhook_tells_the_standard_document_in_signed_messages() {
 }
 
 #[tokio::test]
-async fn every_attempt_is_signed_anew_and_carries_the_same_id() {
+async fn every_attempt_is_signed_anew_with_the_same_id() {
     let receiver = StandIn::start(verifier(&[OLD])).await;
     receiver.misbehave(Mischief::Answers(Reply::status(503)));
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1s\"]\njitter = 0\n");
@@ -108,7 +108,7 @@ async fn tested(rest: &Rest, webhook: Value) -> Value {
 }
 
 #[tokio::test]
-async fn while_a_secret_rotates_receivers_with_either_one_verify() {
+async fn both_secrets_verify_during_rotation() {
     let (old, new) = (
         StandIn::start(verifier(&[OLD])).await,
         StandIn::start(verifier(&[NEW])).await,
@@ -132,7 +132,7 @@ async fn while_a_secret_rotates_receivers_with_either_one_verify() {
 }
 
 #[tokio::test]
-async fn a_body_of_ones_own_is_what_its_content_type_says() {
+async fn custom_payload_is_escaped_for_its_content_type() {
     let receiver = StandIn::start(verifier(&[OLD])).await;
     let world = World::start();
     let rest = world.rest();
@@ -184,7 +184,7 @@ async fn a_body_of_ones_own_is_what_its_content_type_says() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_what_it_says_gives_way_to_the_standard_document() {
+async fn invalid_payload_falls_back_to_the_standard_document() {
     let receiver = StandIn::start(verifier(&[OLD])).await;
     let world = World::start();
     let rest = world.rest();

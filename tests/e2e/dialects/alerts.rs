@@ -45,7 +45,7 @@ async fn told(receiver: &Receiver, count: usize) -> Vec<bool> {
 }
 
 #[tokio::test]
-async fn alert_that_fires_again_after_its_expiry_notifies_again() {
+async fn alert_firing_again_after_expiry_notifies_again() {
     let world = World::start();
     let (rest, receiver) = (world.rest(), Receiver::start().await);
     notify_of(&rest, "name=Down", &receiver.url("/hook")).await;
@@ -81,7 +81,7 @@ async fn alert_that_fires_again_after_its_expiry_notifies_again() {
 }
 
 #[tokio::test]
-async fn alert_of_a_prometheus_with_a_wrong_clock_closes_at_once() {
+async fn prometheus_alert_closes_at_once_despite_clock_skew() {
     let world = World::start();
     let rest = world.rest();
     let key = sender(&world, "prometheus", &["prometheus"]);
@@ -129,7 +129,7 @@ route:
 "#;
 
 #[tokio::test]
-async fn warning_and_critical_of_one_alert_are_two_events_and_inhibited() {
+async fn warning_and_critical_are_two_events_with_inhibition() {
     let world = World::start();
     let (rest, receiver) = (world.rest(), Receiver::start().await);
     let folder = world.folder();
@@ -196,7 +196,7 @@ async fn warning_and_critical_of_one_alert_are_two_events_and_inhibited() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one journey")]
-async fn opsgenie_calls_succeed_with_the_key_of_a_sender() {
+async fn opsgenie_calls_succeed_with_a_sender_key() {
     let world = World::start();
     let rest = world.rest();
     let key = sender(&world, "og", &["opsgenie"]);
@@ -292,7 +292,7 @@ async fn opsgenie_calls_succeed_with_the_key_of_a_sender() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one journey")]
-async fn malformed_text_is_replaced_on_every_way_in() {
+async fn malformed_text_is_replaced_on_every_intake_path() {
     let world = World::start();
     let rest = world.rest();
     let mapping = json!({"name": "any", "event": {
@@ -384,7 +384,7 @@ async fn malformed_text_is_replaced_on_every_way_in() {
 }
 
 #[tokio::test]
-async fn granted_dialect_is_sent_by_a_client_of_any_role() {
+async fn client_of_any_role_can_send_a_granted_dialect() {
     let world = World::start();
     let rest = world.rest();
     let create = |arguments: &[&str]| {
@@ -428,7 +428,7 @@ async fn granted_dialect_is_sent_by_a_client_of_any_role() {
 }
 
 #[tokio::test]
-async fn labels_of_silences_are_those_that_were_sent() {
+async fn silences_use_labels_as_sent() {
     let world = World::start();
     let rest = world.rest();
     let alert = json!({"labels": {"alertname": "A", "name": "n1", "severity": "page"}});

@@ -174,7 +174,7 @@ async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused_and_nothing_of_it_is_taken_in() {
+async fn invalid_requests_are_rejected_as_a_whole() {
     let (world, key) = world(&[]).await;
     let rest = world.rest().with_key(Some(&key));
     for way in &WAYS {
@@ -204,7 +204,7 @@ async fn what_is_wrong_is_refused_and_nothing_of_it_is_taken_in() {
 }
 
 #[tokio::test]
-async fn a_repeat_under_one_idempotency_key_is_one_and_a_rate_is_one_for_all_paths() {
+async fn idempotency_and_rate_limits_apply_to_all_paths() {
     let (world, key) = world(&["--events-per-second", "1"]).await;
     let rest = world.rest().with_key(Some(&key));
     // A burst beyond the rate is accepted once, and then delays requests on every path.
@@ -255,7 +255,7 @@ async fn a_repeat_under_one_idempotency_key_is_one_and_a_rate_is_one_for_all_pat
 }
 
 #[tokio::test]
-async fn the_same_alert_by_two_dialects_is_one_event() {
+async fn same_alert_in_two_dialects_is_one_event() {
     let (world, key) = world(&[]).await;
     let rest = world.rest().with_key(Some(&key));
     let labels = json!({"alertname": "DiskFull", "host": "db-1", "severity": "critical"});
@@ -291,7 +291,7 @@ async fn the_same_alert_by_two_dialects_is_one_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_was_answered_on_any_path_is_lost_when_the_service_is_killed() {
+async fn acknowledged_events_of_every_path_survive_a_kill() {
     const ANSWERED: usize = 300;
     let (mut world, key) = world(&[]).await;
     let answered = Arc::new(Mutex::new(BTreeSet::new()));

@@ -115,7 +115,7 @@ async fn tell_of_disks(rest: &Rest, url: &str) {
 }
 
 #[tokio::test]
-async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
+async fn prometheus_alert_is_notified_on_firing_and_resolving() {
     let names = ["prometheus", "prometheus-alertmanager"];
     let Some([prometheus, alertmanager]) = programs(names) else {
         return;
@@ -166,7 +166,7 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one journey")]
-async fn alertmanager_opens_updates_and_closes_an_alert_of_opsgenie() {
+async fn alertmanager_opens_updates_and_closes_an_opsgenie_alert() {
     let Some([alertmanager]) = programs(["prometheus-alertmanager"]) else {
         return;
     };
@@ -245,7 +245,7 @@ async fn alertmanager_opens_updates_and_closes_an_alert_of_opsgenie() {
 }
 
 #[tokio::test]
-async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
+async fn alerts_expire_without_their_prometheus_even_after_a_kill() {
     let mut world = World::start();
     let key = sender(&world, "prometheus", &["prometheus"]);
     let send = async |world: &World, host: &str, lasts: Duration| {
@@ -346,7 +346,7 @@ impl Replica {
 }
 
 #[tokio::test]
-async fn an_alert_of_a_pair_of_prometheus_is_told_once_and_ends_with_the_last_of_them() {
+async fn alert_from_a_prometheus_pair_notifies_once() {
     let Some([program]) = programs(["prometheus"]) else {
         return;
     };
@@ -393,7 +393,7 @@ async fn an_alert_of_a_pair_of_prometheus_is_told_once_and_ends_with_the_last_of
 }
 
 #[tokio::test]
-async fn amtool_adds_an_alert_and_ends_it() {
+async fn amtool_adds_and_resolves_an_alert() {
     let Some([amtool]) = programs(["amtool"]) else {
         return;
     };

@@ -32,7 +32,7 @@ fn alerts(name: &str, count: usize) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storm_in_one_message_of_a_real_alertmanager_is_stored() {
+async fn alertmanager_storm_in_one_message_is_stored() {
     let Some([alertmanager]) = programs(["prometheus-alertmanager"]) else {
         return;
     };
@@ -89,7 +89,7 @@ async fn a_storm_in_one_message_of_a_real_alertmanager_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_alerts_in_one_request_are_stored_and_count_as_one_for_a_rate() {
+async fn many_alerts_in_one_request_count_as_one_request() {
     let world = World::start();
     let rest = world.rest();
     let key = sender(&world, "all", &["alertmanager", "prometheus"]);
@@ -124,7 +124,7 @@ async fn many_alerts_in_one_request_are_stored_and_count_as_one_for_a_rate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collectors_batch_by_grpc_with_gzip_is_stored() {
+async fn gzipped_otlp_grpc_batch_is_stored() {
     const COUNT: u64 = 8_192;
     let world = World::start();
     let key = sender(&world, "collector", &["otlp"]);
@@ -202,7 +202,7 @@ const SENDERS: [Long; 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_texts_lose_no_event_and_long_names_stay_what_they_are() {
+async fn long_texts_lose_no_event_and_long_names_stay_distinct() {
     let world = World::start();
     let dialects = [
         "alertmanager",
@@ -273,7 +273,7 @@ async fn all(rest: &Rest) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alert_of_opsgenie_is_answered_and_deleted_by_its_alias() {
+async fn opsgenie_alert_is_read_and_deleted_by_alias() {
     let world = World::start();
     let key = sender(&world, "genie", &["opsgenie"]);
     let rest = world.rest();

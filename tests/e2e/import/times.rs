@@ -110,7 +110,7 @@ async fn spans(rest: &Rest, name: &str, times: &[Timestamp]) -> Vec<bool> {
 }
 
 #[tokio::test]
-async fn a_calendar_has_windows_when_its_time_interval_holds() {
+async fn imported_calendar_matches_its_time_interval() {
     let world = World::start();
     let mut chance = Chance(0xCA1E);
     let intervals: Vec<_> = (0..40).map(|_| Interval::any(&mut chance)).collect();

@@ -57,8 +57,7 @@ async fn decided(worlds: &[World]) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_one_the_others_do()
-{
+async fn nodes_age_their_own_events_and_those_of_a_lost_node() {
     let Some(database) = Database::start() else {
         return;
     };

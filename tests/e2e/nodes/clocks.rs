@@ -60,7 +60,7 @@ fn node(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_comes_when_it_is_due_whatever_the_clock_of_the_node_says() {
+async fn retry_is_on_time_despite_clock_skew() {
     let (Some(library), Some(database)) = (faketime(), Database::start()) else {
         return;
     };

@@ -36,7 +36,7 @@ fn clerk(database: &Database, first: &World, name: &str) -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_does_not_advance_leaves_what_it_owns_to_another() {
+async fn stalled_node_hands_its_duties_to_another() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -66,7 +66,7 @@ async fn a_node_that_does_not_advance_leaves_what_it_owns_to_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_without_the_connection_for_what_it_owns_is_not_ready() {
+async fn node_without_its_ownership_connection_is_not_ready() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -107,7 +107,7 @@ async fn a_node_without_the_connection_for_what_it_owns_is_not_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_whose_network_is_broken_leaves_what_it_owns_to_one_that_reaches_the_receivers() {
+async fn node_without_network_hands_its_destinations_to_another() {
     let Some(database) = Database::start() else {
         return;
     };

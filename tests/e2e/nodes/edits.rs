@@ -39,7 +39,7 @@ struct Span {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_decision_is_by_a_rule_that_was_in_force_while_three_nodes_decide() {
+async fn decisions_of_three_nodes_use_the_rule_in_force() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -115,7 +115,7 @@ async fn every_decision_is_by_a_rule_that_was_in_force_while_three_nodes_decide(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_goes_on_at_another_node_without_a_gap() {
+async fn watch_resumes_on_another_node_without_a_gap() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -81,7 +81,7 @@ fn clear(receiver: &Receiver) -> BTreeMap<String, bool> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_beat_alarms_once_and_closes_once_whichever_node_leads() {
+async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -179,7 +179,7 @@ async fn page_all(rest: &Rest, url: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_steps_of_a_response_continue_once_each_after_the_loss_of_the_node_that_leads() {
+async fn escalation_continues_without_duplicates_after_leader_loss() {
     let Some(database) = Database::start() else {
         return;
     };

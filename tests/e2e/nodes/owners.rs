@@ -125,7 +125,7 @@ pub(super) async fn all_own(worlds: &[impl Borrow<World>]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_of_three_nodes_delivers_some_and_all_together_each_message_once() {
+async fn three_nodes_share_deliveries_without_duplicates() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -335,7 +335,7 @@ async fn lose(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_loss_of_a_node_holds_up_its_destinations_for_a_moment_and_no_others() {
+async fn node_loss_delays_only_its_own_destinations() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -356,7 +356,7 @@ async fn the_loss_of_a_node_holds_up_its_destinations_for_a_moment_and_no_others
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_and_order_hold_while_destinations_get_other_owners() {
+async fn limits_and_order_hold_during_ownership_changes() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -94,7 +94,7 @@ fn no_more_than(count: usize, within: Duration, arrivals: &[Instant]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_are_in_flight_than_a_destination_takes_over_all_nodes() {
+async fn in_flight_limit_holds_across_nodes() {
     let limits = json!({"maxInFlight": IN_FLIGHT});
     if let Some(arrivals) = arrivals(limits, 60, 30).await {
         no_more_than(IN_FLIGHT, TAKES, &arrivals);
@@ -102,7 +102,7 @@ async fn no_more_are_in_flight_than_a_destination_takes_over_all_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_go_out_in_a_minute_than_a_destination_takes_over_all_nodes() {
+async fn per_minute_limit_holds_across_nodes() {
     if std::env::var_os("BELLWETHER_TEST_STOPS").is_none() {
         // Written to standard error directly, so that a skipped test is visible.
         let notice = "skipped: minutes of a destination pass when `just stops` asks for it\n";

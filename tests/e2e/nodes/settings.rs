@@ -44,7 +44,7 @@ async fn said(rest: &Rest) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_comes_to_lead_deletes_by_the_stored_retention_and_not_by_that_of_its_file() {
+async fn new_leader_uses_the_stored_retention_not_its_file() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -108,7 +108,7 @@ async fn a_node_that_comes_to_lead_deletes_by_the_stored_retention_and_not_by_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_of_the_settings_is_in_force_on_every_node_and_outlives_them() {
+async fn settings_change_applies_on_all_nodes_and_survives_them() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -67,7 +67,7 @@ async fn all_is_told(world: &World, receiver: &Receiver, told: &Mutex<Told>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_leads_and_stands_still_under_load_holds_up_nobody_and_doubles_nothing() {
+async fn paused_leader_under_load_delays_nobody_and_duplicates_nothing() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -102,7 +102,7 @@ async fn a_node_that_leads_and_stands_still_under_load_holds_up_nobody_and_doubl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_most() {
+async fn node_paused_in_a_commit_delays_others_briefly() {
     let Some(database) = Database::start() else {
         return;
     };

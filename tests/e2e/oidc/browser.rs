@@ -133,7 +133,7 @@ impl Browser {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
+async fn browser_sign_in_is_valid_only_for_the_pages() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -177,7 +177,7 @@ async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_not_let_in() {
+async fn browser_completes_only_sign_ins_it_started() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -220,7 +220,7 @@ fn at_page(provider: &Provider) -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
+async fn authorization_code_works_once_in_its_own_browser() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -294,7 +294,7 @@ async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_keeps_what_no_script_reads_and_is_led_to_no_other_place() {
+async fn sign_in_cookies_are_http_only_and_redirects_stay_local() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -380,7 +380,7 @@ async fn is_no_key(rest: &Rest, token: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_other_page_changes_anything_or_signs_out_by_what_a_browser_keeps() {
+async fn cross_site_requests_change_nothing() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };
@@ -440,7 +440,7 @@ async fn no_other_page_changes_anything_or_signs_out_by_what_a_browser_keeps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_for_another_service_or_one_that_the_provider_did_not_sign_shows_nothing() {
+async fn token_with_wrong_audience_or_signature_shows_nothing() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };

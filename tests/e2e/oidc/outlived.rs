@@ -38,7 +38,7 @@ async fn happen(world: &World, word: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_and_a_command_go_on_with_the_renewed_token() {
+async fn console_and_command_continue_with_the_renewed_token() {
     let Some(provider) = Provider::start(port(), LIFE) else {
         return;
     };
@@ -103,7 +103,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_says_that_the_sign_in_ended_and_goes_on_when_somebody_signs_in_again() {
+async fn console_reports_an_expired_sign_in_and_recovers() {
     let Some(provider) = Provider::start(port(), 600) else {
         return;
     };

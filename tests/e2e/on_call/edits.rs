@@ -27,7 +27,7 @@ async fn both(rest: &Rest, time: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn past_shifts_are_of_the_revision_in_force_then() {
+async fn past_shifts_use_the_revision_in_force_then() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -105,7 +105,7 @@ async fn keep_current_delays_a_mid_shift_change_until_the_hand_off() {
 }
 
 #[tokio::test]
-async fn what_has_ended_is_no_use() {
+async fn ended_layers_and_overrides_do_not_count_as_use() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

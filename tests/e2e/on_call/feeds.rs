@@ -48,7 +48,7 @@ async fn take_turns(rest: &Rest) {
 }
 
 #[tokio::test]
-async fn three_readers_find_the_shifts_of_a_feed() {
+async fn three_calendar_libraries_parse_the_feed() {
     let Some(python) = python("icalendar, vobject, ical.calendar_stream") else {
         return;
     };
@@ -101,7 +101,7 @@ async fn three_readers_find_the_shifts_of_a_feed() {
 }
 
 #[tokio::test]
-async fn revoked_feed_of_a_contact_is_refused_and_the_contact_stays() {
+async fn revoked_contact_feed_is_rejected_and_the_contact_stays() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

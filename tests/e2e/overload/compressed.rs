@@ -84,7 +84,7 @@ pub(super) async fn tried(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn compressed_messages_are_unfolded_up_to_the_limit_of_their_call() {
+async fn compressed_messages_are_limited_by_decompressed_size() {
     const UNAUTHENTICATED: &str = "16";
     const UNIMPLEMENTED: &str = "12";
     const INVALID_ARGUMENT: &str = "3";
@@ -163,7 +163,7 @@ async fn compressed_messages_are_unfolded_up_to_the_limit_of_their_call() {
 }
 
 #[tokio::test]
-async fn a_compressed_message_is_carried_out_as_if_it_was_not() {
+async fn compressed_message_is_processed_normally() {
     let world = World::start();
     let address = world.service().address("grpc");
     let key = world.admin_key();
@@ -182,7 +182,7 @@ async fn a_compressed_message_is_carried_out_as_if_it_was_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
+async fn compressed_bodies_are_limited_by_decompressed_size() {
     let world = World::start();
     let rest = world.rest();
     let bomb = packed(b' ', UNFOLDED);

@@ -171,8 +171,7 @@ async fn until_rest(world: &World) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_for_all_that_costs_most_holds_up_neither_ingest_nor_others_and_it_ends_with_them()
-{
+async fn expensive_queries_delay_nobody_and_end_on_disconnect() {
     let world = World::start();
     let greedy = Arc::new(
         world

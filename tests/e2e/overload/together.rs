@@ -185,7 +185,7 @@ fn those_who_come_again(attack: &mut JoinSet<()>, target: &Arc<Target>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_kinds_at_once_leave_an_honest_client_its_time_and_the_store_whole() {
+async fn combined_attacks_spare_honest_clients_and_the_store() {
     let world = World::start();
     let target = Arc::new(Target::of(&world));
     let key = world.client("honest", "admin");

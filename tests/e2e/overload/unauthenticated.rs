@@ -97,7 +97,7 @@ pub(super) const PER_CONNECTION: usize = 250;
 pub(super) const EMPTY: &[u8] = &[0; 5];
 
 #[tokio::test]
-async fn answers_without_a_key_that_nobody_reads_cost_little() {
+async fn unread_unauthenticated_responses_use_little_memory() {
     let world = World::start();
     let check = grpc_call("/grpc.health.v1.Health/Check", None);
     let mut held = Vec::new();
@@ -125,7 +125,7 @@ async fn answers_without_a_key_that_nobody_reads_cost_little() {
 }
 
 #[tokio::test]
-async fn connections_that_were_answered_and_stay_lock_nobody_out() {
+async fn idle_unauthenticated_connections_lock_nobody_out() {
     let world = World::start();
     let held = hold_open(
         world.service().address("rest"),
@@ -140,7 +140,7 @@ async fn connections_that_were_answered_and_stay_lock_nobody_out() {
 }
 
 #[tokio::test]
-async fn with_few_descriptors_unauthenticated_sockets_stop_neither_calls_nor_deliveries() {
+async fn unauthenticated_sockets_do_not_exhaust_few_descriptors() {
     let world = World::with_descriptors(512);
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -175,7 +175,7 @@ async fn with_few_descriptors_unauthenticated_sockets_stop_neither_calls_nor_del
 }
 
 #[tokio::test]
-async fn bodies_without_a_key_take_no_memory_from_those_with_one() {
+async fn unauthenticated_bodies_do_not_exhaust_memory() {
     let world = World::start();
     let mut begun = post_head(EVENTS, "content-length: 2000000");
     begun.resize(begun.len() + 1024 * 1024, b' ');
@@ -197,7 +197,7 @@ async fn bodies_without_a_key_take_no_memory_from_those_with_one() {
 }
 
 #[tokio::test]
-async fn who_watches_the_health_of_the_service_keeps_nobody_from_streaming() {
+async fn health_watchers_do_not_block_other_streams() {
     let world = World::start();
     let watch = grpc_call("/grpc.health.v1.Health/Watch", None);
     let mut held = Vec::new();
@@ -212,7 +212,7 @@ async fn who_watches_the_health_of_the_service_keeps_nobody_from_streaming() {
 }
 
 #[tokio::test]
-async fn what_one_client_does_not_finish_takes_no_place_from_another() {
+async fn unfinished_calls_of_one_client_do_not_block_another() {
     let world = World::start();
     let (sender, viewer) = (world.client("s", "ingest"), world.client("v", "viewer"));
     let operator = world.client("o", "operator");
@@ -266,7 +266,7 @@ async fn what_one_client_does_not_finish_takes_no_place_from_another() {
 }
 
 #[tokio::test]
-async fn an_answer_to_a_large_body_without_a_key_is_read_by_who_sent_it() {
+async fn large_unauthenticated_body_gets_a_readable_401() {
     let world = World::start();
     let rest = world.rest().with_key(None);
     for size in [10, 100_000] {

@@ -49,7 +49,7 @@ impl Drop for Dump {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_survives_cuts_anywhere_a_dump_and_kills_of_the_database() {
+async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
     let Some(mut database) = Database::start() else {
         return;
     };

@@ -36,7 +36,7 @@ async fn reports_the_loss(rest: &Rest) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_start_again_from_a_standby_that_was_behind() {
+async fn nodes_restart_from_a_lagging_standby() {
     let Some(mut database) = Database::start() else {
         return;
     };

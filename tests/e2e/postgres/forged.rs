@@ -133,7 +133,7 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_somebody_else_wrote_into_the_database_is_reported_and_not_used() {
+async fn forged_definition_is_reported_and_not_used() {
     let Some(database) = Database::start() else {
         return;
     };

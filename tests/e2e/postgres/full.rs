@@ -63,7 +63,7 @@ fn status(world: &World) -> (Option<i32>, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::too_many_lines, reason = "one journey")]
-async fn full_database_refuses_only_events_until_there_is_space() {
+async fn full_database_rejects_only_events_until_space_is_freed() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -39,7 +39,7 @@ fn reach_by(data_dir: &Path, database: &Database, url: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_lacks_a_right_is_told_the_statements_that_give_it() {
+async fn missing_database_privileges_are_reported_with_grants() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -63,7 +63,7 @@ async fn a_role_that_lacks_a_right_is_told_the_statements_that_give_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pooler_that_changes_connections_is_refused_and_one_that_keeps_them_works() {
+async fn transaction_pooler_is_rejected_and_session_pooler_works() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -93,7 +93,7 @@ async fn a_pooler_that_changes_connections_is_refused_and_one_that_keeps_them_wo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn making_a_store_that_fails_leaves_no_key_and_status_needs_none() {
+async fn failed_store_init_leaves_no_key_and_status_needs_none() {
     let Some(database) = Database::start() else {
         return;
     };

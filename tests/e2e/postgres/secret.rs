@@ -16,7 +16,7 @@ fn hex(text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_stands_in_the_database_the_log_or_the_metrics() {
+async fn secrets_are_not_in_the_database_log_or_metrics() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -23,7 +23,7 @@ async fn send(rest: &Rest, host: &str) -> (u16, String, Duration) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_stands_still_is_said_within_seconds_and_used_when_it_goes_on() {
+async fn stalled_database_is_reported_within_seconds_and_recovers() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -65,7 +65,7 @@ fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rolling_upgrade_under_load_with_its_migration_loses_nothing() {
+async fn rolling_upgrade_under_load_loses_nothing() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -361,7 +361,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_group_is_one_incident_that_ends_with_its_last_event() {
+async fn group_is_one_incident_that_ends_with_its_last_event() {
     let more = json!({"group": {"by": ["name"], "wait": "1s", "interval": "10s"}});
     let mut stage = Stage::new(&more).await;
     for round in 1..=2 {
@@ -390,7 +390,7 @@ async fn a_group_is_one_incident_that_ends_with_its_last_event() {
 }
 
 #[tokio::test]
-async fn twelve_that_a_silence_frees_together_are_one_incident_that_ends() {
+async fn twelve_events_freed_by_a_silence_are_one_incident() {
     let mut stage = Stage::new(&json!({})).await;
     let rest = stage.rest();
     let silence = json!({"name": "move", "reason": "r", "filter": "name=disk",
@@ -416,7 +416,7 @@ async fn twelve_that_a_silence_frees_together_are_one_incident_that_ends() {
 }
 
 #[tokio::test]
-async fn what_flaps_is_one_incident_that_ends_when_it_settles() {
+async fn flapping_event_is_one_incident_until_it_settles() {
     let calm = json!({"openCount": 3, "window": "3600s", "settle": "900s"});
     let mut stage = Stage::new(&json!({"flapping": calm})).await;
     for round in 0..5 {
@@ -451,7 +451,7 @@ async fn what_flaps_is_one_incident_that_ends_when_it_settles() {
 }
 
 #[tokio::test]
-async fn what_is_taken_and_answered_late_is_one_incident_that_ends() {
+async fn late_responses_do_not_duplicate_incidents() {
     let stage = Stage::new(&json!({})).await;
     for (_, _, board) in &stage.receivers {
         board.with(|state| state.answers_late = true);
@@ -474,7 +474,7 @@ async fn what_is_taken_and_answered_late_is_one_incident_that_ends() {
 }
 
 #[tokio::test]
-async fn an_opening_that_died_and_is_sent_again_after_its_end_leaves_nothing_open() {
+async fn opening_resent_after_the_close_leaves_no_incident_open() {
     let mut stage = Stage::new(&json!({})).await;
     let rest = stage.rest();
     for (_, receiver, _) in &stage.receivers {
@@ -511,7 +511,7 @@ async fn an_opening_that_died_and_is_sent_again_after_its_end_leaves_nothing_ope
 }
 
 #[tokio::test]
-async fn where_a_thread_is_refused_the_end_goes_to_the_channel() {
+async fn closing_goes_to_the_channel_if_the_thread_is_rejected() {
     for error in [
         "thread_not_found",
         "cannot_reply_to_message",
@@ -533,7 +533,7 @@ async fn where_a_thread_is_refused_the_end_goes_to_the_channel() {
 }
 
 #[tokio::test]
-async fn what_is_killed_while_messages_are_under_way_leaves_nothing_open() {
+async fn kill_during_delivery_leaves_no_incident_open() {
     let mut stage = Stage::new(&json!({})).await;
     for round in 0..3 {
         for (_, receiver, _) in &stage.receivers {
@@ -559,7 +559,7 @@ async fn what_is_killed_while_messages_are_under_way_leaves_nothing_open() {
 }
 
 #[tokio::test]
-async fn what_keeps_incidents_takes_no_digest_that_nothing_would_close() {
+async fn incident_presets_reject_digests() {
     let stage = Stage::new(&json!({})).await;
     let rest = stage.rest();
     for (name, ..) in &stage.receivers {
@@ -579,7 +579,7 @@ async fn what_keeps_incidents_takes_no_digest_that_nothing_would_close() {
 }
 
 #[tokio::test]
-async fn the_real_alertmanager_ends_what_its_preset_opened() {
+async fn alertmanager_resolves_alerts_opened_by_its_preset() {
     use bellwether_tests::programs::{Running, port, programs};
     let Some([alertmanager]) = programs(["prometheus-alertmanager"]) else {
         return;

@@ -15,7 +15,7 @@ async fn status(rest: &Rest) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn what_the_watchdog_opens_the_next_watchdog_closes_and_a_resolved_one_is_no_beat() {
+async fn watchdog_alarm_closes_on_firing_but_not_on_resolved() {
     let world = World::start();
     let file = folder().join("watchdog.yaml");
     let output = process::run(world.command(&["apply", "-f", file.to_str().unwrap()]));

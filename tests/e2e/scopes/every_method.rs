@@ -379,7 +379,7 @@ async fn rows(admin: &Wire) -> BTreeMap<&'static str, String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_method_refuses_a_scoped_key_what_others_own() {
+async fn every_method_denies_scoped_keys_foreign_resources() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let [_, admin] = world.wires();

@@ -28,7 +28,7 @@ fn update(kind: &str, name: &str, text: &str, etag: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn a_change_with_an_etag_that_is_not_current_changes_nothing_and_says_what_to_do() {
+async fn stale_etag_is_rejected_with_advice() {
     let world = World::start();
     for wire in world.wires() {
         for kind in KINDS {
@@ -98,7 +98,7 @@ async fn asked(
 }
 
 #[tokio::test]
-async fn headers_say_the_same_of_every_kind() {
+async fn conditional_headers_work_for_every_kind() {
     let world = World::start();
     let rest = world.rest();
     for kind in KINDS {

@@ -32,7 +32,7 @@ async fn hold(sequences: impl Fn() -> Vec<Sequence>) {
 }
 
 #[tokio::test]
-async fn what_counts_for_order_is_the_earlier_of_the_stamp_and_the_receipt() {
+async fn events_are_ordered_by_the_earlier_of_timestamp_and_receipt() {
     hold(|| {
         // Without a timestamp, an event has the time of its receipt.
         let stamped = |seconds: i64, members: Value| {
@@ -109,7 +109,7 @@ async fn what_counts_for_order_is_the_earlier_of_the_stamp_and_the_receipt() {
 }
 
 #[tokio::test]
-async fn a_list_without_events_is_answered_with_nothing() {
+async fn empty_event_list_returns_an_empty_object() {
     let world = World::start();
     for wire in world.wires() {
         for request in [
@@ -125,7 +125,7 @@ async fn a_list_without_events_is_answered_with_nothing() {
 }
 
 #[tokio::test]
-async fn a_stamp_ahead_is_answered_until_the_next_event() {
+async fn future_timestamp_is_returned_until_the_next_event() {
     let world = World::start();
     for wire in world.wires() {
         let host = format!("{} ahead", wire.name());
@@ -142,7 +142,7 @@ async fn a_stamp_ahead_is_answered_until_the_next_event() {
 }
 
 #[tokio::test]
-async fn what_is_changed_at_once_is_noted_in_one_order() {
+async fn simultaneous_changes_have_a_fixed_history_order() {
     let world = World::start();
     for wire in world.wires() {
         let noted = async |host: &str| {
@@ -168,7 +168,7 @@ async fn what_is_changed_at_once_is_noted_in_one_order() {
 }
 
 #[tokio::test]
-async fn what_a_repeat_or_a_close_leaves_empty_stays() {
+async fn fields_left_empty_by_a_repeat_or_close_are_kept() {
     hold(|| {
         let bare = json!({
             "type": null, "summary": null, "body": null, "metadataFields": null, "severity": null,
@@ -237,7 +237,7 @@ async fn what_a_repeat_or_a_close_leaves_empty_stays() {
 }
 
 #[tokio::test]
-async fn an_older_occurrence_is_not_reopened_while_a_newer_one_is_open() {
+async fn older_occurrence_is_not_reopened_beside_an_open_one() {
     let world = World::start();
     for wire in world.wires() {
         for (case, newer, wanted, allowed) in [
@@ -285,7 +285,7 @@ async fn an_older_occurrence_is_not_reopened_while_a_newer_one_is_open() {
 }
 
 #[tokio::test]
-async fn events_without_a_proper_identity_are_refused_one_by_one() {
+async fn events_without_a_valid_identity_are_rejected_individually() {
     let world = World::start();
     for wire in world.wires() {
         let good = event(&format!("{} good", wire.name()));

@@ -32,7 +32,7 @@ pub(super) fn method(verb: &str, kind: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_mask_is_refused_where_nothing_is_stored() {
+async fn secret_mask_is_rejected_when_no_secret_is_stored() {
     let world = World::start();
     for wire in world.wires() {
         let url = "http://127.0.0.1:9/";
@@ -218,7 +218,7 @@ async fn names_that_differ_only_in_case_or_invisible_characters_are_rejected() {
 }
 
 #[tokio::test]
-async fn bodies_of_answers_are_kept_up_to_sixteen_kibibytes() {
+async fn response_bodies_are_stored_up_to_16_kib() {
     let world = World::start();
     let receiver = Receiver::start().await;
     for wire in world.wires() {

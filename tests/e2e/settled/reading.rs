@@ -67,7 +67,7 @@ async fn found(wire: &Wire, query: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_is_alike_in_an_order_follows_by_start_and_id() {
+async fn ties_in_an_order_are_sorted_by_start_and_id() {
     let world = World::start();
     let stamps = [-300, -200, -100].map(in_seconds);
     let things: Vec<_> = (0..60)
@@ -131,7 +131,7 @@ async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn walks_end_and_miss_nothing_while_senders_repeat_what_they_walk_through() {
+async fn paging_ends_and_misses_nothing_during_updates() {
     // The first of them in each order, unless more are requested.
     const SIZES: [usize; 17] = [
         1_000, 599, 64, 10, 250, 900, 700, 600, 400, 300, 200, 128, 100, 50, 33, 20, 1,
@@ -196,7 +196,7 @@ async fn walks_end_and_miss_nothing_while_senders_repeat_what_they_walk_through(
 }
 
 #[tokio::test]
-async fn a_walk_backwards_is_the_walk_forwards_turned_round() {
+async fn backward_paging_mirrors_forward_paging() {
     let world = World::start();
     let events: Vec<_> = (0..95)
         .map(|at| with(&event(&format!("b{at}")), &json!({"severity": 1 + at % 5})))
@@ -237,7 +237,7 @@ async fn a_walk_backwards_is_the_walk_forwards_turned_round() {
 }
 
 #[tokio::test]
-async fn a_frequency_has_exactly_the_spans_that_were_asked_for() {
+async fn frequency_has_exactly_the_requested_buckets() {
     let world = World::start();
     let ages = [-86_000, -40_000, -3_000, -500, -60, -3, -2, -1, 0];
     let events = ages.iter().enumerate().map(|(at, seconds)| {
@@ -326,7 +326,7 @@ fn warnings(answer: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_field_that_no_event_has_and_that_is_near_a_known_one_is_warned_of() {
+async fn unknown_query_field_warns_with_a_suggestion() {
     let world = World::start();
     for wire in world.wires() {
         let known = with(
@@ -392,7 +392,7 @@ async fn a_field_that_no_event_has_and_that_is_near_a_known_one_is_warned_of() {
 }
 
 #[tokio::test]
-async fn times_are_taken_as_they_are_answered() {
+async fn returned_times_are_accepted_as_input() {
     let world = World::start();
     for wire in world.wires() {
         let host = format!("{} times", wire.name());
@@ -451,7 +451,7 @@ async fn times_are_taken_as_they_are_answered() {
 }
 
 #[tokio::test]
-async fn a_hint_is_near_and_a_length_is_told_with_the_one_allowed() {
+async fn suggestions_are_close_and_lengths_name_their_limit() {
     let world = World::start();
     for wire in world.wires() {
         let clause = json!({"equals": {"field": "name", "stringVal": "x"}});
@@ -583,7 +583,7 @@ fn milliseconds(timeout: &str) -> Option<u128> {
 }
 
 #[tokio::test]
-async fn the_gateway_passes_its_remaining_time_on() {
+async fn gateway_forwards_its_remaining_deadline() {
     use bellwether_tests::{
         process::{self, Service},
         rest::Rest,

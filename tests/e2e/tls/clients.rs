@@ -80,7 +80,7 @@ impl Secured {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_stands_for_its_client_without_a_key_and_for_nobody_else() {
+async fn certificate_authenticates_only_its_own_client() {
     let authority = Authority::new();
     let reader = authority.issue_to(&["Reader.example.net"], YEAR);
     let stranger = authority.issue_to(&["other.example.net"], YEAR);
@@ -136,7 +136,7 @@ async fn a_certificate_stands_for_its_client_without_a_key_and_for_nobody_else()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_counts_no_longer_than_its_client() {
+async fn certificate_expires_with_its_client() {
     let authority = Authority::new();
     let both = authority.issue_to(&["a.example.net", "b.example.net"], YEAR);
     let secured = Secured::start_as(

@@ -20,7 +20,7 @@ const HELLO: &[u8] = &[0x16, 0x03, 0x01, 0x40, 0x00, 0x01, 0x00, 0x3f, 0xfc];
 const NO_WINDOW: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unauthenticated_clients_over_tls_take_nothing_from_authenticated_ones() {
+async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
     if Engine::only_in_a_folder() {
         return;
     }

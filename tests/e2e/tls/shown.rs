@@ -37,7 +37,7 @@ fn said(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_console_and_gateway_show_the_certificate_that_they_are_given() {
+async fn commands_console_and_gateway_present_their_certificate() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -114,7 +114,7 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_without_a_certificate_say_that_the_service_asks_for_one() {
+async fn missing_client_certificate_is_explained() {
     if Engine::only_in_a_folder() {
         return;
     }
@@ -185,7 +185,7 @@ const WRONG: [(&str, &str, &str); 9] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_cannot_be_shown_is_told_with_the_file_and_what_would_be_right() {
+async fn unusable_client_certificate_is_reported_with_file_and_fix() {
     let authority = Authority::new();
     let (own, other) = (authority.issue(), authority.issue());
     let secured = Secured::start_as(authority, ASKING);
@@ -226,7 +226,7 @@ async fn a_certificate_that_cannot_be_shown_is_told_with_the_file_and_what_would
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_private_key_that_others_may_read_is_told_of_and_used() {
+async fn private_key_readable_by_others_warns_and_is_used() {
     let authority = Authority::new();
     let own = authority.issue();
     let secured = Secured::start_as(authority, ASKING);

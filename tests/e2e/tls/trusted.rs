@@ -40,7 +40,7 @@ fn said(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
 const COMMANDS: [&[&str]; 3] = [&["client", "list"], &["get", "rules"], &["health"]];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn self_signed_certificate_named_as_trusted_is_accepted() {
+async fn trusted_self_signed_certificate_is_accepted() {
     let cases: [(&[&str], Option<&str>); 4] = [
         (&["-addext", NAMES], None),
         (
@@ -106,7 +106,7 @@ fn assert_is_a_sentence(errors: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn address_of_another_listener_is_explained_in_one_sentence() {
+async fn wrong_listener_address_is_explained_in_one_sentence() {
     let (plain, secured) = (World::start(), Secured::start_as(Authority::new(), ""));
     let (tls, ca) = (&secured.world, secured.file("ca.crt"));
     let with = |scheme: &str, world: &World, part: &str| {

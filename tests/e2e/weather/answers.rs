@@ -82,7 +82,7 @@ fn memory_mib(process: u32) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_too_large_is_told_and_everything_else_goes_on() {
+async fn oversized_response_is_reported_without_blocking_the_console() {
     let world = World::start();
     let middleman = middleman(&world);
     happen(&world.rest(), &["ash", "birch"]).await;
@@ -107,7 +107,7 @@ async fn an_answer_that_is_too_large_is_told_and_everything_else_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_without_end_takes_neither_the_keys_nor_the_memory() {
+async fn endless_stream_blocks_neither_keys_nor_memory() {
     let world = World::start();
     let middleman = middleman(&world);
     happen(&world.rest(), &["ash", "birch"]).await;
@@ -147,7 +147,7 @@ async fn a_stream_without_end_takes_neither_the_keys_nor_the_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_comes_back_newer_is_worked_with_as_far_as_it_is_known() {
+async fn console_works_with_a_newer_service() {
     let mut world = World::start();
     let middleman = middleman(&world);
     let receiver = Receiver::start().await;

@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_from_a_fifth_of_a_second_to_five_seconds() {
+    fn reconnect_backoff_grows_to_its_maximum() {
         assert!(pause_after(0) <= limits::FIRST_PAUSE);
         assert!(pause_after(0) >= limits::FIRST_PAUSE.mul_f64(0.79));
         for failures in 0..40 {

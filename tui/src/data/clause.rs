@@ -12,7 +12,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_reads_in_one_line() {
+    fn query_is_described_in_one_line() {
         let clause = serde_json::json!({"and":{"clauses":[
             {"greaterAndEquals":{"field":"severity","value":"SEVERITY_ERROR"}},
             {"or":{"clauses":[

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_read_as_people_type_them() {
+    fn relative_and_absolute_times_are_parsed() {
         for (text, at) in [
             ("now", "2026-11-25T12:05:30Z"),
             ("2h", "2026-11-25T14:05:30Z"),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn local_times_are_read_over_a_change_of_the_clocks() {
+    fn local_times_are_parsed_across_dst_changes() {
         for (now, text, at) in [
             // The night of 29 March has no 02:30, and that of 25 October has two.
             (
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_answered_with_what_would_be_one() {
+    fn invalid_time_is_rejected_with_an_example() {
         for text in [
             "",
             "soon",
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_understood_is_told_with_how_far_it_is() {
+    fn parsed_time_is_shown_with_its_distance() {
         let now: Timestamp = NOW.parse().unwrap();
         for (text, expected) in [
             ("2h", "Wed 25 Nov 15:05:30 CET, in 2h"),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_read_and_written_alike() {
+    fn durations_round_trip() {
         for (text, ms) in [
             ("30s", Some(30_000)),
             ("7200s", Some(7_200_000)),

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_spread_in_the_order_it_was_sent() {
+    fn json_body_is_indented_in_its_original_order() {
         let sent = r#"{"b": [1,2], "a":{"x\"{":"y, z"},"e":[]}"#;
         let shown = r#"{
   "b": [
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_is_told_apart_and_nothing_of_it_is_lost() {
+    fn json_line_is_highlighted_without_loss() {
         let line = r#"  "a \" b": "c, 1: {","#;
         let spans = coloured(line);
         let words: String = spans.iter().map(|span| span.text.as_str()).collect();

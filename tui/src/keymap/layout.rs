@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_what_is_at_its_place_in_the_latin_layout() {
+    fn non_latin_keys_map_to_their_latin_position() {
         for (typed, latin) in [
             ('ф', 'a'),
             ('Ф', 'A'),

@@ -29,7 +29,7 @@ fn action(keymap: &Keymap, keys: &str, place: ActionPlace) -> Option<Action> {
 }
 
 #[test]
-fn no_key_of_the_list_means_two_things_on_one_screen() {
+fn default_keys_are_unambiguous_on_every_screen() {
     let keymap = Keymap::default();
     for places in ActionPlace::screens() {
         let mut seen: Vec<(&[crossterm::event::KeyEvent], &str)> = Vec::new();
@@ -52,7 +52,7 @@ fn no_key_of_the_list_means_two_things_on_one_screen() {
 }
 
 #[test]
-fn every_key_of_the_list_can_be_written_in_a_configuration() {
+fn default_keys_round_trip_through_configuration() {
     let keymap = Keymap::default();
     for entry in ACTIONS.iter() {
         let place = entry.places[0];
@@ -70,7 +70,7 @@ fn every_key_of_the_list_can_be_written_in_a_configuration() {
 }
 
 #[test]
-fn an_action_takes_several_keys_and_sequences_instead_of_its_own() {
+fn configured_keys_and_sequences_replace_the_defaults() {
     let settings = [
         setting(None, "top", &["g g", "ctrl-x s", "<"]),
         setting(None, "copy", &[]),
@@ -97,7 +97,7 @@ fn an_action_takes_several_keys_and_sequences_instead_of_its_own() {
 }
 
 #[test]
-fn an_action_of_everywhere_takes_another_key_in_one_place() {
+fn global_action_can_be_rebound_in_one_place() {
     let settings = [setting(Some("clients"), "copy", &["B"])];
     let keymap = Keymap::new(&settings).unwrap();
     assert_eq!(
@@ -112,7 +112,7 @@ fn an_action_of_everywhere_takes_another_key_in_one_place() {
 }
 
 #[test]
-fn keys_that_cannot_be_used_are_told_with_what_would_be_right() {
+fn invalid_keys_are_reported_with_a_suggestion() {
     let cases = [
         (setting(None, "quti", &["x"]), "the nearest is `quit`"),
         (
@@ -147,7 +147,7 @@ fn keys_that_cannot_be_used_are_told_with_what_would_be_right() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
+fn all_key_problems_are_reported_once() {
     let settings = [
         setting(None, "nonsense", &["x"]),
         setting(None, "copy", &["ctrl-nothing"]),
@@ -163,7 +163,7 @@ fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
 }
 
 #[test]
-fn the_table_of_keys_in_the_documentation_is_the_list() {
+fn documented_key_table_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/keys.md");
     let truth = Keymap::default().reference();
     if std::env::var_os("BELLWETHER_UPDATE_KEYS").is_some() {
@@ -177,7 +177,7 @@ fn the_table_of_keys_in_the_documentation_is_the_list() {
 }
 
 #[test]
-fn the_table_of_keys_tells_what_was_set() {
+fn key_table_shows_configured_keys() {
     let settings = [
         setting(None, "top", &["g g"]),
         setting(Some("events"), "mark", &["m"]),

@@ -42,7 +42,7 @@ fn sample(kind: &FieldKind) -> Value {
 }
 
 #[test]
-fn every_field_of_a_form_is_a_field_of_its_message() {
+fn every_form_field_exists_in_its_message() {
     for kind in Kind::ALL {
         for field in spec(*kind)
             .fields
@@ -108,7 +108,7 @@ fn settable(
 }
 
 #[test]
-fn every_field_that_may_be_set_is_in_the_form() {
+fn every_settable_field_is_in_the_form() {
     let set = FileSet::decode(FILE_DESCRIPTOR_SET).unwrap();
     let of_ours = set.file.iter().filter(|it| it.package == "bellwether.v1");
     let types = of_ours.flat_map(|file| &file.message_type);
@@ -143,7 +143,7 @@ fn every_field_that_may_be_set_is_in_the_form() {
 }
 
 #[test]
-fn what_a_form_and_an_empty_list_say_names_actions_that_there_are() {
+fn form_and_empty_list_hints_name_existing_actions() {
     let known: Vec<String> = ACTIONS.iter().map(|entry| entry.action.name()).collect();
     for kind in Kind::ALL {
         let spec = spec(*kind);
@@ -158,7 +158,7 @@ fn what_a_form_and_an_empty_list_say_names_actions_that_there_are() {
 }
 
 #[test]
-fn whoever_writes_a_kind_has_the_methods_for_it() {
+fn writable_kinds_have_the_required_methods() {
     for kind in Kind::ALL {
         let spec = spec(*kind);
         assert_eq!(spec.create.is_some(), kind.is_created(), "{kind:?}");
@@ -169,7 +169,7 @@ fn whoever_writes_a_kind_has_the_methods_for_it() {
 }
 
 #[test]
-fn every_method_and_its_messages_are_on_the_wire() {
+fn every_method_and_message_exists_in_the_api() {
     let wire = String::from_utf8_lossy(FILE_DESCRIPTOR_SET);
     for kind in Kind::ALL {
         let spec = spec(*kind);
@@ -197,7 +197,7 @@ fn every_method_and_its_messages_are_on_the_wire() {
 }
 
 #[test]
-fn a_text_shows_what_may_be_filled_in_and_keeps_what_no_field_shows() {
+fn text_shows_empty_fields_and_keeps_unknown_ones() {
     let draft = Object {
         kind: Kind::Trigger,
         json: json!({"name": "a", "later": {"b": 1}}),

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_they_are_written() {
+    fn lines_round_trip() {
         let cases = [
             (Written::Methods, "push"),
             (
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_nothing_is_refused() {
+    fn invalid_lines_are_rejected() {
         let cases = [
             (Written::Methods, "push from bad", "not a severity"),
             (Written::Methods, "push after soon", "not a duration"),

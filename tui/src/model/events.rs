@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_the_last_page_comes_with_its_page_and_not_before() {
+    fn rows_beyond_the_last_page_appear_only_with_their_page() {
         let mut window = EventWindow::default();
         window.filter.order.by = EventKey::Severity;
         window.next = "more".to_owned();
@@ -290,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_in_their_order_and_each_is_found(
+        fn rows_are_sorted_and_findable(
             order in orders(),
             batches in prop::collection::vec(prop::collection::vec((0_u8..20, 0_i64..30, any::<bool>()), 0..8), 0..20)
         ) {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_list_counts_news_and_shows_them_later() {
+    fn paused_list_counts_updates_and_shows_them_on_resume() {
         let mut window = EventWindow {
             paused: true,
             ..EventWindow::default()
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_rows_are_held_and_what_was_cut_off_is_known() {
+    fn window_keeps_only_the_newest_rows_and_knows_when_full() {
         let many = i64::try_from(limits::HELD_EVENTS).unwrap();
         let named = |number: i64| EventRow {
             id: format!("e{number}:1").into(),

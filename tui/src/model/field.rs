@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_do_what_a_shell_does() {
+    fn editing_keys_work_as_in_a_shell() {
         let cases = [
             ("abc", "<Left><Backspace>", "a|c"),
             ("one two", "<C-w>", "one |"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_takes_the_place_of_a_selected_text() {
+    fn typing_replaces_selected_text() {
         for (keys, text) in [
             ("x", "x"),
             ("<Backspace>", ""),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_into_one_line_stays_one_line() {
+    fn paste_into_a_single_line_field_stays_on_one_line() {
         let mut field = TextField::default();
         field.insert("a\r\nb\n");
         assert_eq!(field.text(), "a b");
@@ -256,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_row_of_keys_breaks_the_cursor(
+        fn cursor_stays_on_a_char_boundary(
             start in any::<String>(),
             keys in prop::collection::vec(0_usize..14, 0..60)
         ) {

@@ -205,7 +205,7 @@ mod tests {
     use crate::data::describe;
 
     #[test]
-    fn what_is_typed_becomes_a_query() {
+    fn typed_filter_becomes_a_query() {
         for (typed, read) in [
             ("", ""),
             ("severity>=error", "severity>=error"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_field_is_told_with_the_nearest_and_a_time_is_read() {
+    fn misspelt_fields_get_a_suggestion_and_times_are_parsed() {
         for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
             assert!(
                 events(typed, &reader()).is_ok(),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tab_takes_the_place_of_the_state_alone() {
+    fn delivery_tab_replaces_only_the_state() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         for (text, own, dead) in [
             ("", Some(0), "state=dead resent=false"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_are_filtered_by_state_and_names() {
+    fn deliveries_are_filtered_by_state_and_name() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         let text = "state=dead (destination=\"my pager\" or severity>=error)";
         assert_eq!(deliveries(text, &clock).unwrap().filter, text);

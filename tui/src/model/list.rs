@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_was_waited_for_does_not_take_the_cursor_from_who_moved_it() {
+    fn awaited_row_does_not_steal_a_moved_cursor() {
         let mut list = List {
             wanted: Some("new".to_owned()),
             ..List::default()
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_follows_on_its_first_row_and_elsewhere_stays_and_counts_what_came() {
+    fn list_follows_on_row_one_and_otherwise_counts_new_rows() {
         let mut list = List::default();
         list.settle(&vec!["b", "a"], 5, true);
         list.settle(&vec!["c", "b", "a"], 5, true);
@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_selected_row_stays_selected_while_it_exists(
+        fn selected_row_stays_selected_while_present(
             changes in prop::collection::vec(prop::collection::btree_set(0_u8..30, 0..30), 1..20),
             start in 0_usize..30,
             height in 1_usize..12,

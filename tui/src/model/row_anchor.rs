@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_about_the_row_that_was_there_for_long_enough() {
+    fn key_applies_to_the_row_shown_long_enough() {
         let mut anchor = RowAnchor::default();
         assert_eq!(anchor.seen(0), None);
         anchor.show(Some("a"), 0);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_still_after_a_key_and_keeps_few_rows() {
+    fn anchor_holds_after_a_key_and_keeps_few_rows() {
         let mut anchor = RowAnchor::default();
         anchor.hold(1_000);
         assert!(anchor.is_held(3_999));

@@ -131,7 +131,7 @@ mod tests {
     use crate::data::Kind;
 
     #[test]
-    fn every_column_is_reached_both_ways_and_the_round_ends_where_it_began() {
+    fn sorting_cycles_through_every_column_in_both_orders() {
         let lists = Kind::ALL.iter().map(|kind| Route::List(*kind));
         for route in lists.chain([Route::Deliveries]) {
             let columns = columns(&Store::new(), &route);

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_destinations_that_were_tried_are_said_to_answer() {
+    fn wall_counts_only_tried_destinations_as_healthy() {
         let reached = |states: &[HealthState]| {
             let of = |state: &HealthState| DestinationOverview {
                 health: Some(DestinationHealth {

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_where_they_end_and_long_ones_are_not_kept() {
+    fn lines_are_split_and_overlong_ones_dropped() {
         let mut input: &[u8] = b"events\r\n\nack 1";
         let mut all = Vec::new();
         while let Typed::Line(line) = read(&mut input).unwrap() {

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_between_keys_is_heard_and_no_part_of_it_is_a_key() {
+    fn background_response_is_filtered_from_key_input() {
         let light = Some(Background::Light);
         for (keys, left, background) in [
             ("jj<A-]>11;rgb:fdfd/f6f6/e3e3<A-\\>k", 3, light),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_nothing_is_keys() {
+    fn unrequested_response_is_passed_on_as_keys() {
         let keys = "<A-]>11;rgb:00/00/00<C-g>";
         assert_eq!(hear(&mut Question::default(), keys).0, 17);
         let mut question = asked();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_given_back() {
+    fn overlong_response_is_passed_on_as_keys() {
         let keys = format!("<A-]>11;rgb:{}", "0".repeat(100));
         assert_eq!(hear(&mut asked(), &keys).0, 108);
     }

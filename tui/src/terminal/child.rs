@@ -51,13 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_comes_back_as_the_editor_left_it() {
+    fn edited_text_is_returned() {
         assert_eq!(edit("sed -i s/a/b/", "x", "a\n").unwrap(), "b\n");
         assert_eq!(edit("true", "x", "a\n").unwrap(), "a\n");
     }
 
     #[test]
-    fn an_editor_that_fails_is_told() {
+    fn editor_failure_is_reported() {
         assert!(
             edit("false", "x", "a")
                 .unwrap_err()

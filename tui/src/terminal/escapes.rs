@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_in_pieces_is_one_key() {
+    fn split_escape_sequence_is_one_key() {
         let none = KeyModifiers::NONE;
         for (pieces, code, modifiers) in [
             ("<Esc>[A", KeyCode::Up, none),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_key_begins_with_is_no_key() {
+    fn unknown_escape_sequences_are_ignored() {
         for pieces in [
             "<Esc>[<lt>0;3;1M",
             "<Esc>[I",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn esc_is_a_key_after_the_delay_and_before_what_is_no_sequence() {
+    fn esc_is_a_key_after_the_delay_or_before_other_input() {
         let after = Duration::from_millis(50);
         for (pieces, found) in [
             ("<Esc>", "<Esc>"),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_in_pieces_never_runs_as_keys() {
+    fn split_paste_never_runs_as_keys() {
         let soon = Duration::from_millis(5);
         let pasted = |text: &str| vec![Event::Paste(text.to_owned())];
         let found = heard("<Esc>[200~dy<Enter>q<Esc>[201~", soon);

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_as_many_as_the_variables_say() {
+    fn colour_depth_follows_the_environment() {
         let cases = [
             (Some("truecolor"), Some("xterm"), Depth::Full),
             (Some("24bit"), None, Depth::Full),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_background_is_dark_or_light_or_not_known() {
+    fn background_is_dark_light_or_unknown() {
         use Background::{Dark, Light};
         let variables = [
             ("15;0", Some(Dark)),

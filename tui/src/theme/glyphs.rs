@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locales_and_terminals_tell_whether_there_is_more_than_ascii() {
+    fn ascii_mode_follows_locale_and_terminal() {
         for (term, locale, expected) in [
             (Some("xterm-256color"), Some("en_US.UTF-8"), false),
             (Some("xterm-256color"), Some("C.utf8"), false),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sign_of_a_screen_becomes_ascii() {
+    fn every_symbol_is_converted_to_ascii() {
         let mut buffer = Buffer::with_lines(["▲ critical │ ✓ über … ╭─╮", "数据 ▁▃█"]);
         to_ascii(&mut buffer);
         let area = *buffer.area();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_as_high_as_its_number() {
+    fn column_height_is_proportional_to_its_value() {
         let stack = |values: &'static [f64], most| Stack {
             series: vec![Series {
                 style: Style::new(),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_something_has_its_colour_behind_it() {
+    fn stacked_series_uses_the_lower_colour_as_background() {
         let series = |style, values| Series {
             style,
             shade: "█",
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_of_the_worst_have_their_sign_where_their_bar_would_be_less_than_a_cell() {
+    fn small_critical_counts_show_a_sign_instead_of_a_bar() {
         let red = Style::new().fg(Color::Red);
         let stack = |worst: &'static [f64], sign: Option<&'static str>, is_mono| Stack {
             series: vec![

@@ -64,7 +64,7 @@ const CLAIMS: [&str; 13] = [
 ];
 
 #[test]
-fn a_screen_that_is_being_read_says_so_and_claims_nothing() {
+fn loading_screen_says_so_and_makes_no_claims() {
     let screens = [
         "1",
         "2",
@@ -109,7 +109,7 @@ fn a_screen_that_is_being_read_says_so_and_claims_nothing() {
 }
 
 #[test]
-fn what_is_chosen_from_is_not_said_to_be_empty_before_it_is_read() {
+fn picker_is_not_shown_as_empty_while_loading() {
     for keys in ["5n<Tab><Tab><Enter>", "2V"] {
         let mut model = unanswered((120, 36));
         press(&mut model, keys);
@@ -120,7 +120,7 @@ fn what_is_chosen_from_is_not_said_to_be_empty_before_it_is_read() {
 }
 
 #[test]
-fn counts_are_shown_with_their_age_where_something_changed_since_and_they_are_old() {
+fn stale_counts_are_shown_with_their_age() {
     let mut model = unanswered((120, 36));
     let at_ms = model.now_ms;
     model.store.wall.at_ms = Some(at_ms);

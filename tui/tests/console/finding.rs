@@ -27,7 +27,7 @@ fn line<'a>(screen: &'a str, part: &str) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_theme_is_changed_while_one_works() {
+async fn theme_can_be_changed_at_runtime() {
     let service = Service::stocked().await;
     let mut options = service.options();
     options.depth = Depth::Full;
@@ -42,7 +42,7 @@ async fn a_theme_is_changed_while_one_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_palette_acts_on_an_object_by_its_name_from_any_screen() {
+async fn palette_acts_on_any_object_by_name() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "1").await;
@@ -59,7 +59,7 @@ async fn the_palette_acts_on_an_object_by_its_name_from_any_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tab_completes_what_is_found_and_a_word_asks_for_its_argument() {
+async fn palette_completes_with_tab_and_prompts_for_arguments() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "4").await;
@@ -74,7 +74,7 @@ async fn tab_completes_what_is_found_and_a_word_asks_for_its_argument() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_allowed_is_listed_with_the_reason_and_not_done() {
+async fn forbidden_actions_are_listed_with_the_reason() {
     let service = Service::stocked().await;
     let mut console = Headless::start(service.viewer().await, 100, 24);
     assert!(console.idle().await);
@@ -91,7 +91,7 @@ async fn what_is_not_allowed_is_listed_with_the_reason_and_not_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_help_is_searched_by_name_and_by_key_and_does_what_it_lists() {
+async fn help_is_searchable_and_runs_the_selected_action() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "4?enable").await;
@@ -103,7 +103,7 @@ async fn the_help_is_searched_by_name_and_by_key_and_does_what_it_lists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_ones_own_work_and_are_what_the_screen_tells() {
+async fn configured_keys_work_and_are_shown() {
     let service = Service::stocked().await;
     let keys = [
         ("go_rules", "ctrl-g r"),
@@ -124,7 +124,7 @@ async fn keys_of_ones_own_work_and_are_what_the_screen_tells() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
+async fn list_sorts_by_column_and_marks_the_heading() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let order = |screen: &str| screen.find("audit") < screen.find("pager");
@@ -151,7 +151,7 @@ async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_comes_back_as_it_was_left_both_ways() {
+async fn pages_keep_their_state_going_back_and_forward() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let left = press(&mut console, "4S/a<Enter>j").await;

@@ -19,7 +19,7 @@ async fn all_open(service: &Service) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stored_destination_is_tested_and_the_whole_exchange_is_shown() {
+async fn testing_a_stored_destination_shows_the_whole_exchange() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 30).await;
     let screen = press(&mut console, "4t").await;
@@ -35,7 +35,7 @@ async fn a_stored_destination_is_tested_and_the_whole_exchange_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unsaved_destination_is_tested_from_its_form_and_nothing_typed_is_lost() {
+async fn unsaved_destination_is_tested_without_losing_input() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 30).await;
     press(&mut console, "4n").await;
@@ -53,7 +53,7 @@ async fn an_unsaved_destination_is_tested_from_its_form_and_nothing_typed_is_los
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_of_the_service_stands_beside_its_field() {
+async fn service_error_appears_beside_its_field() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "4nhook<Tab><Tab>ftp://x<C-s>y").await;
@@ -64,7 +64,7 @@ async fn an_error_of_the_service_stands_beside_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_is_checked_by_the_service_while_it_is_typed() {
+async fn form_is_validated_by_the_service_while_typing() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "4nhook<Tab><Tab>ftp://x").await;
@@ -75,7 +75,7 @@ async fn a_form_is_checked_by_the_service_while_it_is_typed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn condition_is_written_as_a_filter() {
+async fn trigger_condition_is_typed_as_a_filter() {
     let service = Service::start().await;
     let mut console = console(&service, 100, 30).await;
     press(
@@ -92,7 +92,7 @@ async fn condition_is_written_as_a_filter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_takes_its_names_from_the_stored_ones() {
+async fn rule_form_offers_stored_names() {
     let service = Service::stocked().await;
     let mut console = console(&service, 100, 30).await;
     press(&mut console, "5nday<Tab><Tab><Enter>").await;
@@ -106,7 +106,7 @@ async fn a_rule_takes_its_names_from_the_stored_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_is_switched_off_with_one_key_and_on_again_with_another() {
+async fn rule_is_disabled_with_one_key_and_undone_with_another() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "5o").await;
@@ -119,7 +119,7 @@ async fn a_rule_is_switched_off_with_one_key_and_on_again_with_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_says_what_breaks_and_the_key_that_asked_does_not_answer() {
+async fn delete_warns_of_dependents_and_its_key_does_not_confirm() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "3d").await;
@@ -132,7 +132,7 @@ async fn deleting_says_what_breaks_and_the_key_that_asked_does_not_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_appear_as_they_happen_on_row_one_the_list_follows_and_elsewhere_it_stays() {
+async fn new_events_appear_and_the_list_follows_on_row_one() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2").await;
@@ -154,7 +154,7 @@ async fn events_appear_as_they_happen_on_row_one_the_list_follows_and_elsewhere_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_event_shows_what_becomes_of_it() {
+async fn open_event_page_updates_live() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2<Enter>").await;
@@ -164,7 +164,7 @@ async fn an_open_event_shows_what_becomes_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_held_still_counts_what_is_new() {
+async fn paused_event_list_counts_new_events() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2p").await;
@@ -176,7 +176,7 @@ async fn a_list_held_still_counts_what_is_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn marked_events_are_changed_together_with_their_count_in_the_question() {
+async fn marked_events_are_closed_together_after_confirmation() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "2<Space><Space><Space>c").await;
@@ -188,7 +188,7 @@ async fn marked_events_are_changed_together_with_their_count_in_the_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_acknowledged_and_annotated() {
+async fn event_is_acknowledged_and_annotated() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2<Enter>a").await;
@@ -201,7 +201,7 @@ async fn an_event_is_acknowledged_and_annotated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_filter_of_events_is_pushed_to_the_service() {
+async fn event_filter_is_applied_by_the_service() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     // Of the 40 events, six are about this host; one is informational and one a warning.
@@ -212,7 +212,7 @@ async fn a_filter_of_events_is_pushed_to_the_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_lead_from_rule_to_destination_to_its_deliveries_and_back() {
+async fn links_lead_from_rule_to_destination_to_deliveries() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "5<Enter><Tab><Tab><Tab><Enter>").await;
@@ -228,7 +228,7 @@ async fn names_lead_from_rule_to_destination_to_its_deliveries_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_that_is_refused_comes_back_with_the_errors_at_their_lines() {
+async fn rejected_text_reopens_with_errors_at_their_lines() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "4/audit<Enter>").await;
@@ -249,7 +249,7 @@ async fn a_text_that_is_refused_comes_back_with_the_errors_at_their_lines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_role_does_not_allow_is_refused_with_the_reason() {
+async fn role_violations_are_rejected_with_the_reason() {
     let service = Service::stocked().await;
     let mut console = Headless::start(service.viewer().await, 80, 24);
     assert!(console.idle().await);
@@ -260,7 +260,7 @@ async fn what_the_role_does_not_allow_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_for_reading_changes_nothing() {
+async fn read_only_console_changes_nothing() {
     let service = Service::stocked().await;
     let mut options = service.options();
     options.read_only = true;
@@ -276,7 +276,7 @@ async fn a_console_for_reading_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_not_accepted_is_told_and_the_console_can_be_left() {
+async fn rejected_key_is_reported_and_the_console_can_quit() {
     let service = Service::start().await;
     let mut options = service.options();
     options.key = Some(Key::new("bw_unknown").unwrap());
@@ -288,7 +288,7 @@ async fn a_key_that_is_not_accepted_is_told_and_the_console_can_be_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_service_is_told_survived_and_found_again() {
+async fn console_survives_a_lost_connection_and_reconnects() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2").await;
@@ -311,7 +311,7 @@ async fn a_lost_service_is_told_survived_and_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_can_be_left_at_once_whatever_the_link_does() {
+async fn console_quits_at_once_without_a_connection() {
     let service = Service::start().await;
     service.cut(true);
     let mut console = Headless::start(service.options(), 80, 24);
@@ -335,7 +335,7 @@ async fn pasted_text_never_runs_as_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_client_has_its_key_shown_once() {
+async fn new_client_key_is_shown_once() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "7nci<C-s>").await;
@@ -352,7 +352,7 @@ async fn a_new_client_has_its_key_shown_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_becomes_a_trigger() {
+async fn trigger_is_created_from_an_event() {
     let service = Service::stocked().await;
     let mut console = console(&service, 100, 30).await;
     let screen = press(&mut console, "2T").await;
@@ -364,7 +364,7 @@ async fn an_event_becomes_a_trigger() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_palette_finds_objects_and_screens() {
+async fn palette_finds_objects_and_screens() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, ":pager<Enter>").await;
@@ -374,7 +374,7 @@ async fn the_palette_finds_objects_and_screens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_text_is_shown_and_never_acts() {
+async fn hostile_text_is_escaped() {
     let service = Service::start().await;
     let hostile = "\u{1b}]0;owned\u{7}\u{202e}evil\u{200b}\ttab\nline 数据库 👩\u{200d}🚒";
     let named = |name: &str| cloud::Event {
@@ -398,7 +398,7 @@ async fn hostile_text_is_shown_and_never_acts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leaving_a_typed_filter_stays_on_the_list() {
+async fn clearing_a_filter_stays_on_the_list() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "4/pag<Enter>").await;
@@ -433,7 +433,7 @@ async fn clash(service: &Service) -> Headless {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_meets_another_shows_both_and_loses_neither() {
+async fn edit_conflict_shows_both_versions_and_keeps_the_edits() {
     let service = Service::stocked().await;
     let mut console = clash(&service).await;
     let screen = console.screen();
@@ -454,7 +454,7 @@ async fn a_change_that_meets_another_shows_both_and_loses_neither() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_versions_theirs_can_be_taken_or_mine_be_put_over_it() {
+async fn edit_conflict_can_be_resolved_with_either_version() {
     let service = Service::stocked().await;
     let mut console = clash(&service).await;
     let screen = press(&mut console, "<Tab><Enter>").await;

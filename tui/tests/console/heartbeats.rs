@@ -35,7 +35,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn expectations_are_shown_one_is_forgotten_and_a_key_is_shown_once() {
+    async fn heartbeat_page_shows_expectations_and_a_key_once() {
         let real = expecting().await;
         let mut console = real.console().await;
         press(&mut console, "<A-h>").await;

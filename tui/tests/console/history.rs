@@ -6,8 +6,7 @@ mod against_the_service {
     use crate::backend::Real;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn who_changed_a_thing_is_told_with_what_is_another_and_everything_where_nothing_is_selected()
-     {
+    async fn history_shows_changes_of_one_object_or_of_all() {
         let real = Real::start().await;
         real.send(Severity::Error, std::iter::once("db-1".to_owned()))
             .await;

@@ -14,7 +14,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_silence_has_its_sign_and_what_a_rule_or_an_inhibition_holds_has_others() {
+    async fn silenced_delayed_and_inhibited_events_have_distinct_signs() {
         // The rule's delay of an hour holds all of them back.
         let real = with_rule(&json!({"delay": "3600s"})).await;
         let inhibition = json!({
@@ -82,7 +82,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn tabs_and_title_of_deliveries_count_what_the_filter_leaves() {
+    async fn delivery_tabs_and_title_count_filtered_deliveries() {
         let real = with_dead_letters().await;
         let mut console = real.console().await;
         press(&mut console, "6").await;
@@ -118,7 +118,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn columns_are_chosen_in_place_and_kept() {
+    async fn column_choice_is_kept() {
         let real = Real::start().await;
         real.send(Severity::Error, std::iter::once("db-1".to_owned()))
             .await;
@@ -158,7 +158,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn every_key_that_the_foot_offers_does_something() {
+    async fn every_key_in_the_footer_has_an_effect() {
         let service = Service::stocked().await;
         let screens = [
             "1",
@@ -221,7 +221,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_silence_is_typed_out_and_digits_keep_filter_and_cursor() {
+    async fn silence_is_typed_and_digits_keep_filter_and_cursor() {
         let real = Real::start().await;
         for host in ["db-1", "db-2", "web-1"] {
             real.send(Severity::Error, std::iter::once(host.to_owned()))

@@ -3,7 +3,7 @@
 use super::{flows::assert_shows, *};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn noise_is_counted_by_what_is_chosen_also_on_a_small_screen() {
+async fn noise_is_grouped_by_choice_even_on_a_small_screen() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "<A-r>").await;
@@ -28,7 +28,7 @@ async fn noise_is_counted_by_what_is_chosen_also_on_a_small_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn noise_row_opens_the_form_of_its_rule() {
+async fn noise_row_opens_its_rule_form() {
     let service = Service::stocked().await;
     let mut console = console(&service, 100, 30).await;
     let screen = press(&mut console, "<A-r>").await;

@@ -20,7 +20,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn all_that_match_are_counted_named_asked_for_and_changed_in_parts() {
+    async fn matching_events_are_counted_confirmed_and_changed_in_batches() {
         let (real, mut console) = with_events().await;
         press(&mut console, "2").await;
         press(&mut console, "/severity>=error<Enter>").await;
@@ -55,7 +55,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_is_under_way_can_be_stopped_after_a_part() {
+    async fn bulk_change_can_be_stopped_after_a_batch() {
         let (real, mut console) = with_events().await;
         press(&mut console, "2").await;
         press(&mut console, "<A-c>").await;
@@ -72,7 +72,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_note_is_written_on_all_of_them_or_on_those_that_are_marked() {
+    async fn note_is_added_to_all_matching_or_marked_events() {
         let (real, mut console) = with_events().await;
         press(&mut console, "2").await;
         press(&mut console, "/host=db-1 severity=error<Enter>").await;

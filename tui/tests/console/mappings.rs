@@ -6,7 +6,7 @@ mod against_the_service {
     use crate::backend::Real;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_mapping_is_tried_on_a_pasted_document_before_it_is_saved_and_after() {
+    async fn mapping_is_tested_on_a_pasted_document() {
         let real = Real::start().await;
         let mut console = Headless::start(real.options(real.address), 120, 40);
         until(&mut console, "connected").await;

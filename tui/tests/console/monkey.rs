@@ -397,7 +397,7 @@ fn asked() -> (usize, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_monkey_breaks_nothing_changes_nothing_unasked_and_can_be_sent_away() {
+async fn random_input_never_breaks_or_writes_unconfirmed() {
     let (rounds, seed) = asked();
     // Actions confirmed by one monkey may continue after it has left, so each kind of monkey has
     // its own service.

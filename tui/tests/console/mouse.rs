@@ -15,7 +15,7 @@ async fn click(console: &mut Headless, column: u16, row: u16) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_click_selects_a_row_and_a_second_one_opens_it() {
+async fn click_selects_a_row_and_a_second_opens_it() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "4").await;
@@ -44,7 +44,7 @@ async fn a_click_selects_a_row_and_a_second_one_opens_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tabs_links_and_the_map_are_clicked() {
+async fn tabs_links_and_the_map_are_clickable() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "2<Enter>").await;
@@ -66,7 +66,7 @@ async fn tabs_links_and_the_map_are_clicked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_wheel_scrolls_and_neither_answers_a_question() {
+async fn wheel_scrolls_and_the_mouse_never_confirms() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2g").await;

@@ -60,7 +60,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_waits_for_an_answer_is_told_everywhere_and_acknowledged_for_a_while() {
+    async fn pending_response_is_shown_everywhere_until_acknowledged() {
         let real = paging().await;
         let mut console = real.console().await;
         press(&mut console, "1").await;
@@ -111,7 +111,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_shift_is_taken_over_and_drawn() {
+    async fn shift_override_is_created_and_drawn() {
         let real = paging().await;
         let mut console = real.console().await;
         press(&mut console, "<A-w><Tab>").await;
@@ -157,7 +157,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn from_an_empty_service_to_the_second_person_who_responds_in_the_console_alone() {
+    async fn on_call_setup_and_escalation_work_from_the_console() {
         let now_ms = jiff::Timestamp::now().as_millisecond();
         let clock = Arc::new(ManualClock::at(now_ms));
         let real = Real::start_at(clock.clone()).await;

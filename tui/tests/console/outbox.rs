@@ -18,7 +18,7 @@ async fn retried(service: &Service) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_that_the_filter_leaves_is_counted_asked_for_and_sent_again_page_by_page() {
+async fn filtered_deliveries_are_counted_confirmed_and_resent() {
     let service = Service::stocked().await;
     service.events(40..44).await;
     service.settle(10).await;
@@ -47,7 +47,7 @@ async fn all_that_the_filter_leaves_is_counted_asked_for_and_sent_again_page_by_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn marked_deliveries_are_counted_before_they_are_sent_again() {
+async fn marked_deliveries_are_counted_before_resending() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "6").await;
@@ -61,7 +61,7 @@ async fn marked_deliveries_are_counted_before_they_are_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
+async fn open_obligations_are_listed_and_link_to_their_destination() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "O").await;
@@ -80,7 +80,7 @@ fn pass(clock: &ManualClock, until_ms: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deliveries_are_filtered_by_when_they_were_decided_and_a_span_becomes_a_moment() {
+async fn deliveries_are_filtered_by_decision_time() {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let clock = Arc::new(ManualClock::at(now_ms - 90_000_000));
     let service = Service::start_at(Arc::clone(&clock) as Arc<_>).await;

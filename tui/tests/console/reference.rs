@@ -5,7 +5,7 @@ use bellwether_proto::reference::{Block, TOPICS};
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_topic_is_opened_from_the_list_and_read_to_its_end() {
+async fn every_topic_opens_and_scrolls_to_its_end() {
     let service = Service::start().await;
     for (columns, rows) in [(60, 15), (100, 30)] {
         let mut console = console(&service, columns, rows).await;
@@ -27,7 +27,7 @@ async fn every_topic_is_opened_from_the_list_and_read_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_over_all_topics_leads_to_the_line_that_holds_it() {
+async fn search_over_all_topics_opens_the_matching_line() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "9/rate<C-u>not_in_channel<Enter>").await;
@@ -57,7 +57,7 @@ async fn a_search_over_all_topics_leads_to_the_line_that_holds_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_in_a_text_goes_from_match_to_match() {
+async fn search_in_a_topic_moves_between_matches() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     let first = press(&mut console, "9<Tab><Enter>/event.name<Enter>").await;
@@ -74,7 +74,7 @@ async fn a_search_in_a_text_goes_from_match_to_match() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_of_a_form_leads_to_its_topic_and_back_to_what_was_typed() {
+async fn field_help_opens_its_topic_and_returns_to_the_form() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "3nunsaved name<Tab><C-o>").await;

@@ -76,7 +76,7 @@ async fn look(console: &mut Headless, keys: &[(String, String)], names: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_screen_tells_a_key_that_was_taken_away() {
+async fn no_screen_shows_an_unbound_key() {
     let (keymap, keys) = remapped();
     let tours = [
         "go_overview",
@@ -124,7 +124,7 @@ async fn no_screen_tells_a_key_that_was_taken_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_without_a_link_tells_the_keys_that_there_are() {
+async fn disconnected_console_shows_configured_keys() {
     let (keymap, _) = remapped();
     let service = Service::stocked().await;
     let mut options = service.options();

@@ -9,7 +9,7 @@ const TOUR: [&str; 29] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_survives_being_made_smaller_and_larger_on_every_screen() {
+async fn every_screen_survives_resizing() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     for keys in TOUR {
@@ -22,7 +22,7 @@ async fn a_console_survives_being_made_smaller_and_larger_on_every_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_frame_of_a_screen_is_drawn_without_a_terminal() {
+async fn snapshot_draws_one_frame_without_a_terminal() {
     let service = Service::stocked().await;
     let frame = bellwether_tui::snapshot(service.options(), "Rules", 80, 24)
         .await
@@ -35,7 +35,7 @@ async fn one_frame_of_a_screen_is_drawn_without_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_shows_a_frame_after_each_step() {
+async fn recording_shows_a_frame_after_each_step() {
     let service = Service::stocked().await;
     let steps = bellwether_tui::Step::read("5 <Enter> 4").unwrap();
     let drawn = bellwether_tui::recording(service.options(), "overview", &steps, 80, 24).await;

@@ -57,7 +57,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_host_is_silenced_for_two_hours_in_four_keys_and_that_is_undone_in_one() {
+    async fn host_is_silenced_in_four_keys_and_undone_in_one() {
         let (real, mut console) = few().await;
         press(&mut console, "2").await;
         press(&mut console, "/name=fan host=db-1<Enter>").await;
@@ -80,7 +80,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_each_choice_covers_stands_beside_it_and_is_what_is_silenced() {
+    async fn silence_choices_show_what_they_cover() {
         let (real, mut console) = few().await;
         press(&mut console, "2").await;
         press(&mut console, "/host=db-1 severity>=error<Enter>").await;
@@ -115,7 +115,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn another_end_is_typed_and_told_as_it_was_understood() {
+    async fn typed_silence_end_is_shown_as_parsed() {
         let (real, mut console) = few().await;
         press(&mut console, "2").await;
         press(&mut console, "z").await;
@@ -134,7 +134,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_broad_silence_is_asked_about_once_more_with_its_counts() {
+    async fn broad_silence_needs_a_second_confirmation_with_counts() {
         let (real, mut console) = storm().await;
         press(&mut console, "2").await;
         press(&mut console, "z").await;
@@ -155,7 +155,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_group_and_marked_events_are_silenced_too() {
+    async fn groups_and_marked_events_can_be_silenced() {
         let (real, mut console) = storm().await;
         press(&mut console, "2").await;
         press(&mut console, "bh").await;
@@ -179,8 +179,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_events_of_a_group_are_acknowledged_after_a_question_that_says_how_many_and_where()
-    {
+    async fn group_acknowledgement_confirms_count_and_group() {
         let real = with_rule(&json!({"sendUpdates": true})).await;
         let mut console = real.console().await;
         press(&mut console, "2").await;
@@ -216,7 +215,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_form_takes_times_as_people_type_them_and_tells_how_it_reads_them() {
+    async fn form_accepts_natural_times_and_shows_them_parsed() {
         let real = Real::start().await;
         let mut console = real.console().await;
         press(&mut console, "0").await;
@@ -238,7 +237,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_counts_beside_the_tabs_are_read_on_every_screen() {
+    async fn tab_counts_are_refreshed_on_every_screen() {
         let real = Real::start().await;
         let mut console = real.console().await;
         press(&mut console, "4").await;

@@ -40,7 +40,7 @@ const SMALL: [&str; 11] = [
 const STYLED: [(u16, u16); 2] = [(80, 24), (60, 15)];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_screen_and_dialog_looks_as_it_was_approved_in_every_theme() {
+async fn every_screen_and_dialog_matches_its_snapshot() {
     let mut letters = Letters::default();
     for setting in Setting::ALL {
         let mut world = setting.world().await;
@@ -87,7 +87,7 @@ async fn draw(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_from_outside_breaks_no_line_and_hides_nothing() {
+async fn external_text_breaks_no_layout_and_hides_nothing() {
     let service = hostile::service().await;
     for keys in hostile::SCENES {
         let mut options = service.options();

@@ -39,7 +39,7 @@ mod against_the_service {
     ];
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn common_tasks_take_the_keys_that_the_document_lists() {
+    async fn common_tasks_take_the_documented_keys() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/tasks.md");
         let document = std::fs::read_to_string(path).unwrap();
         let own = document.split("\n## ").next().unwrap();

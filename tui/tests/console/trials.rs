@@ -3,7 +3,7 @@
 use super::{flows::assert_shows, *};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_test_of_a_trigger_reports_what_it_would_have_matched_and_leads_there() {
+async fn trigger_test_reports_and_links_past_matches() {
     let service = Service::stocked().await;
     let mut console = console(&service, 100, 30).await;
     let screen = press(&mut console, "3t").await;

@@ -9,7 +9,7 @@ mod against_the_service {
     use crate::backend::Real;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_unknown_field_in_a_filter_is_an_error_in_every_list() {
+    async fn unknown_filter_field_is_an_error_in_every_list() {
         let real = with_rule(&json!({})).await;
         let mut console = real.console().await;
         let lists = [
@@ -53,7 +53,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn columns_and_fields_filter_lists_and_words_search_what_is_shown() {
+    async fn fields_filter_lists_and_words_search_shown_text() {
         let real = with_rule(&json!({})).await;
         let url = "http://127.0.0.1:9/quiet";
         let tags = json!(["prod"]);
@@ -89,7 +89,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_form_that_would_be_refused_does_not_ask_whether_to_create_it() {
+    async fn invalid_form_does_not_ask_for_confirmation() {
         let real = Real::start().await;
         let mut console = real.console().await;
         press(&mut console, "4").await;
@@ -105,7 +105,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_broad_silence_of_the_form_is_asked_about_with_its_counts_and_allowed() {
+    async fn broad_silence_from_a_form_is_confirmed_with_counts() {
         let real = Real::start().await;
         for number in 0..24 {
             let host = std::iter::once("db-13".to_owned());
@@ -134,7 +134,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_title_of_a_list_has_the_total_of_the_service() {
+    async fn list_title_shows_the_total_of_the_service() {
         let real = Real::start().await;
         for part in [0..602, 602..1_204] {
             let hosts = part.map(|number| format!("db-{number}"));
@@ -146,7 +146,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn explain_names_the_reason_that_the_delivery_has() {
+    async fn explain_shows_the_same_reason_as_the_delivery() {
         let real = with_rule(&json!({})).await;
         let asked = json!({"name": "pager"});
         real.call("DestinationService", "PauseDestination", &asked)
@@ -171,7 +171,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_fails_and_waits_comes_first_and_what_is_probably_not_meant_is_warned_of() {
+    async fn failing_and_waiting_items_come_first_and_likely_mistakes_warn() {
         let real = with_rule(&json!({})).await;
         let other = json!({"name": "alpha", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
         let asked = json!({"destination": other});

@@ -26,7 +26,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_edit_of_a_rule_is_undone_in_two_keys_after_a_question_with_the_difference() {
+    async fn rule_edit_is_undone_after_confirming_the_diff() {
         let real = with_rule(&json!({"message": "as it was"})).await;
         let mut console = real.console().await;
         press(&mut console, "5").await;
@@ -50,7 +50,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_earlier_version_is_restored_from_the_history() {
+    async fn earlier_version_is_restored_from_history() {
         let real = with_rule(&json!({"message": "first"})).await;
         for message in ["second", "third"] {
             let mut next = rule(&real).await;
@@ -83,7 +83,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn events_are_acknowledged_without_updates_and_that_is_undone_without_them() {
+    async fn acknowledgement_without_updates_is_undone_without_updates() {
         let real = with_rule(&json!({"sendUpdates": true})).await;
         let mut console = real.console().await;
         press(&mut console, "2").await;
@@ -116,7 +116,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn closed_events_are_open_again_after_a_question_and_assigned_ones_without() {
+    async fn undoing_a_close_asks_and_undoing_an_assignment_does_not() {
         let real = with_rule(&json!({})).await;
         let mut console = real.console().await;
         press(&mut console, "2").await;
@@ -149,7 +149,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_pause_is_undone_and_the_question_says_how_much_that_sends() {
+    async fn undoing_a_pause_confirms_how_many_deliveries_are_sent() {
         let real = with_rule(&json!({})).await;
         let mut console = real.console().await;
         press(&mut console, "4").await;

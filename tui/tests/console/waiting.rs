@@ -46,7 +46,7 @@ pub(super) mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_waits_says_what_holds_it_and_is_sent_at_once() {
+    async fn waiting_notification_shows_its_reason_and_can_be_sent_now() {
         let real = with_rule(&json!({"delay": "3600s"})).await;
         let mut console = Headless::start(real.options(real.address), 120, 30);
         until(&mut console, "connected").await;
@@ -71,7 +71,7 @@ pub(super) mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_group_shows_its_members_and_is_acknowledged_and_closed_whole() {
+    async fn group_shows_members_and_is_acknowledged_and_closed_as_one() {
         let group = json!({"by": ["name"], "wait": "0s", "interval": "3600s"});
         let real = with_rule(&json!({"group": group})).await;
         let mut console = Headless::start(real.options(real.address), 120, 30);

@@ -116,7 +116,7 @@ mod tests {
     const HOUR_MS: i64 = 3_600_000;
 
     #[test]
-    fn step_is_shown_once_it_is_applied() {
+    fn step_takes_effect_when_applied() {
         for by_ms in [-HOUR_MS, HOUR_MS, -STEP_MIN_MS, STEP_MIN_MS] {
             let below = Arc::new(ManualClock::at(HOUR_MS));
             let clock = SteadyClock::new(Arc::clone(&below) as _);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_followed_however_long_it_lasts() {
+    fn lasting_drift_is_followed_without_a_step() {
         let below = Arc::new(ManualClock::at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         for _ in 0..10 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waits_last_as_long_whether_the_clock_is_set_or_not() {
+    async fn wait_duration_ignores_clock_steps() {
         let below = Arc::new(ManualClock::at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         for by_ms in [0, HOUR_MS, -HOUR_MS] {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waits_are_checked_again_when_a_step_is_applied() {
+    async fn waits_are_rechecked_when_step_is_applied() {
         let below = Arc::new(ManualClock::at(HOUR_MS));
         let clock = SteadyClock::new(Arc::clone(&below) as _);
         let mut waiting = std::pin::pin!(clock.wait_until(2 * HOUR_MS));

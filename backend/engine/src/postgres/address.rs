@@ -65,7 +65,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// Returns a message that says what is expected.
+    /// Returns a message with the expected form.
     pub fn parse(url: &str, password: Option<&str>, schema: &str) -> Result<Self, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let scheme = base
@@ -245,7 +245,7 @@ mod tests {
     use super::{Address, SCHEMA};
 
     #[test]
-    fn what_does_not_say_who_the_database_is_is_refused_beyond_this_machine() {
+    fn insecure_or_incomplete_addresses_are_refused() {
         let read = |url: &str| Address::parse(url, None, SCHEMA).map(|address| address.shown);
         for right in [
             "postgres://bellwether@db1,db2:5433/bellwether?sslmode=verify-full",
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_an_address_holds_no_password() {
+    fn displayed_address_omits_password() {
         let password = "correct horse";
         let url = "postgres://u@localhost/b";
         let address = Address::parse(url, Some(password), SCHEMA).unwrap();

@@ -49,7 +49,7 @@ mod tests {
     use crate::kind::Kind;
 
     #[test]
-    fn a_flipped_bit_another_key_and_another_kind_are_found() {
+    fn flipped_bit_wrong_key_or_wrong_kind_is_detected() {
         let cell = seal(Kind::Rule, b"key", b"value");
         assert_eq!(open(Kind::Rule, b"key", &cell).unwrap(), b"value");
         for at in 0..cell.len() {

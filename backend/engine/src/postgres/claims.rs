@@ -51,7 +51,7 @@ struct State {
     writer: Option<NodeId>,
     /// Whether it is to own slots.
     takes_part: bool,
-    /// Whether it is to lead as soon as nobody does.
+    /// Whether it is to lead as soon as no one does.
     stands: bool,
     rest: Option<Rest>,
     /// When it last renewed that it works,
@@ -67,7 +67,7 @@ struct State {
 struct Rest {
     until: Duration,
     lasts: Duration,
-    /// Whether slots are given up even with work in flight.
+    /// Whether slots are released even while deliveries are in flight.
     is_forced: bool,
 }
 

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quickest_answer_is_believed_and_time_never_runs_back() {
+    fn fastest_reading_sets_offset_and_time_stays_monotonic() {
         let (before, after, said_ms) = ahead(1_000_000, 400);
         let clock = DatabaseClock::new(before, after, said_ms);
         assert_eq!(clock.offset_ms(), 1_000_000);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_whose_clock_is_set_back_is_followed() {
+    fn database_clock_set_back_is_followed() {
         let (before, after, said_ms) = ahead(1_000_000, 10);
         let clock = DatabaseClock::new(before, after, said_ms);
         let shown_ms = clock.now_ms();

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refused_callers_share_a_few_attempts_a_second() {
+    fn retries_of_refused_callers_are_rate_limited() {
         const CALLERS: usize = 11;
         let (mut turns, begin, mut attempts) = (Turns::default(), Instant::now(), 0);
         // Each caller retries as soon as it was refused.

@@ -95,7 +95,7 @@ mod tests {
     use crate::{index::Index, kind::Kind, postgres::migration::NEWEST};
 
     #[test]
-    fn every_kind_has_its_table_in_the_newest_layout() {
+    fn newest_layout_has_a_table_for_every_kind() {
         for kind in Kind::ALL {
             assert!(
                 kind.layout().is_none_or(|layout| layout <= NEWEST),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_index_lies_somewhere_of_its_own() {
+    fn indexes_do_not_share_storage() {
         let mut places = std::collections::HashSet::new();
         for index in Index::ALL {
             let table = match place(index) {

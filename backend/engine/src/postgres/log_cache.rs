@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_reads_as_it_was_written() {
+    fn log_step_round_trips() {
         let mut bytes = Vec::new();
         name(&mut bytes, Kind::Rule, b"a");
         name(&mut bytes, Kind::Mapping, b"");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_not_known_before_it_is_closed() {
+    fn steps_after_a_gap_are_hidden_until_it_closes() {
         let known = LogCache::through(at(5));
         known.made(of(7, Kind::Rule), bit(Kind::Rule), by(7));
         assert_eq!(
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_gap_that_stays_is_left_to_the_store() {
+    async fn persistent_gap_falls_back_to_the_store() {
         let known = LogCache::through(at(5));
         known.made(of(9, Kind::Rule), bit(Kind::Rule), by(9));
         known.made(of(8, Kind::Rule), bit(Kind::Rule), by(8));

@@ -49,7 +49,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Returns a message that says what to do instead.
+    /// Returns a message with the alternative.
     pub fn check(found: Option<Self>) -> Result<(), String> {
         match found {
             None => Err(

@@ -111,7 +111,7 @@ impl Node {
     }
 
     /// Renews the node until it is dropped by the others. While the database does not respond,
-    /// nobody takes over slots of others.
+    /// no one takes over slots of others.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         tokio::select! {
             // Polled before any timeout is found to have expired.
@@ -336,7 +336,7 @@ impl Node {
         drop(is_gone.wait_for(|is_gone| *is_gone).await);
     }
 
-    /// Leaves the store, so that nobody waits for it.
+    /// Leaves the store, so that no one waits for it.
     pub(super) async fn leave(&self) {
         let mut kept = self.session.lock().await;
         self.claims.forget();

@@ -297,7 +297,7 @@ impl Writer {
             match outcome {
                 Outcome::Committed(applied) => {
                     counters.committed(group.len(), begun.elapsed());
-                    self.address.observed.written();
+                    self.address.observed.written_in_place();
                     left = self.committed(group, applied, left).await;
                     // Sets that are committed one by one remain so.
                     round = round / ROUNDS_TOGETHER * ROUNDS_TOGETHER;

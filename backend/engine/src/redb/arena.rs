@@ -52,7 +52,7 @@ mod tests {
     use super::Arena;
 
     #[test]
-    fn every_buffer_is_found_by_its_number() {
+    fn buffers_are_found_by_number() {
         let arena = Arena::default();
         for number in 0..1_000_u32 {
             assert_eq!(arena.add(number.to_be_bytes().into()), number);

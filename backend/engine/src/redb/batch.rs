@@ -173,7 +173,7 @@ mod tests {
     };
 
     #[test]
-    fn rows_are_read_as_they_were_added() {
+    fn added_rows_round_trip() {
         let mut batch = Batch::default();
         let span = batch.record(Space::Records(Kind::Rule), b"a", b"value", true);
         batch.removal(b"gone");

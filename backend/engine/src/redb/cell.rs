@@ -171,7 +171,7 @@ mod tests {
     use crate::{index::Index, kind::Kind, read::Range};
 
     #[test]
-    fn a_cell_opens_under_its_own_key_only() {
+    fn cell_opens_only_under_its_own_key() {
         let cell = seal(b"key", &[b"va", b"lue"]);
         assert_eq!(open(b"key", &cell).unwrap(), b"value");
         assert!(open(b"kez", &cell).is_err());
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spaces_do_not_touch() {
+    fn key_spaces_do_not_overlap() {
         let all = Range {
             start: Vec::new(),
             end: None,

@@ -106,7 +106,7 @@ mod tests {
     use crate::read::Range;
 
     #[test]
-    fn what_was_added_may_be_there_and_little_else() {
+    fn filter_finds_added_events_with_few_false_positives() {
         let mut filter = Filter::for_events(10_000);
         for event in 0..10_000_u128 {
             filter.add(event << 3);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_of_one_event_or_of_several() {
+    fn range_within_one_event_is_recognized() {
         let event_of_range = |range: &Range| {
             let range = SPACE.range(range);
             one_event(&range.start, &range.end.unwrap())

@@ -105,7 +105,7 @@ mod tests {
     use super::{Noted, encode, read};
 
     #[test]
-    fn a_journal_is_read_up_to_the_note_that_is_not_whole() {
+    fn journal_is_read_up_to_first_incomplete_note() {
         let notes = [
             encode(&[(0, 7), (3, 1)]),
             encode(&[(0, 8)]),

@@ -1,4 +1,4 @@
-//! Published snapshots of all rows. Readers hold a snapshot and block nobody.
+//! Published snapshots of all rows. Readers hold a snapshot and block no one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_steps_go_when_too_many_changes_came_after_them() {
+    fn steps_beyond_the_change_limit_are_outdated() {
         let (mut map, mut head) = (Map(BTreeMap::new()), Head::default());
         let names = Names {
             count: 10_000,

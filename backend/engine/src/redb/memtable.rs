@@ -1,5 +1,5 @@
 //! Sorted rows that are in the log but not yet in the tree. Copies are cheap and immutable, so
-//! readers block nobody.
+//! readers block no one.
 
 use std::sync::Arc;
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_comes_and_goes_in_memory_leaves_nothing_and_another_one_its_removal() {
+    fn removal_leaves_tombstone_only_for_rows_on_disk() {
         let mut memory = Memtable::default();
         let mut batch = Batch::default();
         batch.sealed(b"new", b"1");

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_what_a_map_holds_and_a_copy_stays_as_it_was() {
+    fn ordered_map_matches_btreemap_and_clones_are_independent() {
         for seed in 0..6 {
             let mut random = StdRng::seed_from_u64(seed);
             let word = |number: u32| {

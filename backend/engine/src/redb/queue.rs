@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_services_own_changes_a_commit_takes_a_little_or_as_much_as_of_others() {
+    fn service_changes_per_commit_are_limited() {
         // Queued sets of intake and of the service, and how many of the latter the next two commits
         // take.
         let table = [

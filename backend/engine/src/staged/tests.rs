@@ -17,7 +17,7 @@ use crate::{
 
 const INDEX: Index = Index::RuleByTrigger;
 
-/// Returns the entries of a record: one for its value's first byte, and one of its own.
+/// Returns the entries of a record: one for its value's first byte, and one for its key.
 fn entries(key: u8, value: u8) -> Vec<Entry> {
     let of = |key: Vec<u8>| Entry { index: INDEX, key };
     vec![of(vec![value, key])]
@@ -64,7 +64,7 @@ async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn a_stage_reads_as_if_it_were_applied_and_is_applied_as_it_reads() {
+async fn staged_changes_read_and_apply_like_direct_ones() {
     for seed in 0..40 {
         let mut random = StdRng::seed_from_u64(seed);
         let (plain, base) = (MemoryEngine::new(), Arc::new(MemoryEngine::new()));
@@ -94,7 +94,7 @@ async fn a_stage_reads_as_if_it_were_applied_and_is_applied_as_it_reads() {
 }
 
 #[tokio::test]
-async fn a_stage_is_not_applied_over_what_was_changed_meanwhile() {
+async fn stage_conflicts_with_concurrent_changes() {
     let base = Arc::new(MemoryEngine::new());
     let made = change(&*base, 1, Some(1), false).await.unwrap();
     base.apply(Lane::Admin, vec![made].into()).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_stage_is_not_applied_over_what_was_changed_meanwhile() {
 }
 
 #[tokio::test]
-async fn what_is_made_and_deleted_in_one_stage_leaves_nothing() {
+async fn insert_and_delete_in_one_stage_leave_no_change() {
     let base = Arc::new(MemoryEngine::new());
     let stage = StagedEngine::over(base.clone()).await.unwrap();
     for value in [Some(1), None] {

@@ -1,4 +1,4 @@
-//! Checks that a window starts when its own rule says so, and again within a few years.
+//! Checks that a window starts as its own rule requires, and again within a few years.
 
 use jiff::{Span, civil::DateTime, tz::TimeZone};
 
@@ -23,7 +23,7 @@ pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
     known.ok_or(MissingZone)
 }
 
-/// Checks that a window starts when its rule says so.
+/// Checks that a window starts as its rule requires.
 ///
 /// # Errors
 /// Returns the invalid field and its problem.

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_begin_at_each_time() {
+    fn windows_begin_at_each_due_time() {
         let hourly = cron("0 * * * *", "UTC");
         let ms = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
         let found = hourly.between(ms("2027-01-01T00:00:30Z"), ms("2027-01-01T02:00:00Z"));

@@ -64,7 +64,7 @@ fn spans(of: &Prepared, from: &str, to: &str) -> Vec<String> {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn spans_on_nights_at_which_clocks_change_are_as_written() {
+fn spans_follow_local_time_across_clock_changes() {
     const BERLIN: &str = "Europe/Berlin";
     let daily = "FREQ=DAILY";
     for (zone, dtstart, length, rrule, noon, expected) in [
@@ -167,7 +167,7 @@ fn spans_on_nights_at_which_clocks_change_are_as_written() {
 }
 
 #[test]
-fn a_span_includes_its_start_and_not_its_end_and_spans_that_touch_are_one() {
+fn spans_are_half_open_and_adjacent_spans_merge() {
     let mornings = window(
         "2027-01-04T08:00:00",
         "PT4H",
@@ -200,7 +200,7 @@ fn a_span_includes_its_start_and_not_its_end_and_spans_that_touch_are_one() {
 }
 
 #[test]
-fn what_other_calendars_name_is_taken_out() {
+fn excepted_calendars_are_subtracted() {
     let days = window("2027-01-04T08:00:00", "18:00", "FREQ=DAILY");
     let holiday = window("2027-01-06T00:00:00", "P1D", "FREQ=YEARLY");
     let lunch = window("2027-01-04T12:00:00", "13:00", "FREQ=DAILY");
@@ -218,7 +218,7 @@ fn what_other_calendars_name_is_taken_out() {
 }
 
 #[test]
-fn dates_that_are_left_out_and_added_are_so() {
+fn exdates_and_rdates_are_applied() {
     let mut daily = window("2027-01-04T08:00:00", "PT1H", "FREQ=DAILY;COUNT=5");
     daily.exdate = vec![
         "2027-01-05".into(),
@@ -239,7 +239,7 @@ fn dates_that_are_left_out_and_added_are_so() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_meant_is_refused_with_the_nearest_start_at_once() {
+fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
     let begun = std::time::Instant::now();
     for (rrule, field, fault) in [
         ("FREQ=SECONDLY", "rrule", "DAILY, WEEKLY, MONTHLY or YEARLY"),
@@ -294,7 +294,7 @@ fn a_rule_that_cannot_be_meant_is_refused_with_the_nearest_start_at_once() {
 }
 
 #[test]
-fn looking_up_a_moment_costs_little_however_old_and_rare_a_rule_is() {
+fn lookup_is_fast_for_old_and_rare_rules() {
     let ancient = window("1970-01-01T00:00:00", "PT1S", "FREQ=DAILY");
     let rare = window("2000-02-29T00:00:00", "PT1S", "FREQ=YEARLY");
     let never = window("2027-01-01T00:00:00", "PT1S", "FREQ=YEARLY;UNTIL=20280101");
@@ -382,7 +382,7 @@ fn rule() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn where_looking_begins_makes_no_difference(
+    fn expansion_does_not_depend_on_search_start(
         rrule in rule(),
         (first, ahead) in (0..800_i64, 0..3_000_i64),
     ) {
@@ -412,7 +412,7 @@ proptest! {
     }
 
     #[test]
-    fn what_holds_at_a_moment_is_what_the_spans_say(
+    fn status_at_a_moment_agrees_with_spans(
         rrule in rule(),
         hours in 1..60_i64,
         offsets in prop::collection::vec(0..40_000_i64, 20),
@@ -434,7 +434,7 @@ proptest! {
 }
 
 #[test]
-fn a_count_is_reached_as_far_as_it_says() {
+fn maximum_count_is_expanded_in_full() {
     let rrule = format!("FREQ=DAILY;COUNT={CALENDAR_COUNT_MAX}");
     let daily = prepared("UTC", &[window("2000-01-01T00:00:00", "PT1H", &rrule)]);
     // The day after the last.

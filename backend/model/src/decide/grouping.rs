@@ -95,7 +95,7 @@ mod tests {
     use crate::samples::plain::{id, occurrence};
 
     #[test]
-    fn absent_is_a_value_of_its_own_and_no_value_runs_into_another() {
+    fn group_keys_distinguish_absent_and_adjacent_values() {
         let by = |names: &[&str]| Grouping {
             by: names.iter().map(|it| (*it).to_owned()).collect(),
             wait_ms: 0,

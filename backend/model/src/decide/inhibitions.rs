@@ -206,7 +206,7 @@ impl Inhibitions {
     }
 
     /// Returns the holds of an occurrence, one per inhibition with its first cause. If that would
-    /// leave nobody to notify about, as in a ring of causes, the occurrence opened first is not
+    /// leave no one to notify about, as in a ring of causes, the occurrence opened first is not
     /// held. After an edit, existing holds stay until all causes have been marked with the new
     /// revision.
     pub(super) fn held_by(

@@ -81,7 +81,7 @@ pub fn notify(
         }
         return Notices::default();
     }
-    // Messages only about an end are inhibited as well: nobody was notified of the beginning.
+    // Messages only about an end are inhibited as well: no one was notified of the beginning.
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {

@@ -1,4 +1,4 @@
-//! Inputs of a decision besides the definitions in force: earlier definitions and causes.
+//! Inputs of a decision other than the definitions in force: earlier definitions and causes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

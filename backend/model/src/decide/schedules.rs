@@ -46,7 +46,7 @@ pub enum OnCallSource {
     Override,
     /// A layer, by index.
     Layer(usize),
-    /// Nobody is on call.
+    /// No one is on call.
     NoOne,
 }
 
@@ -80,7 +80,7 @@ const HORIZONS_MS: [i64; 3] = [2 * DAY_MS, 40 * DAY_MS, 400 * DAY_MS];
 const DAY_MS: i64 = 24 * 3_600_000;
 
 impl LoadedSchedule {
-    /// Prepares a schedule for evaluation. A layer whose calendar is unknown has nobody on call.
+    /// Prepares a schedule for evaluation. A layer whose calendar is unknown has no one on call.
     ///
     /// # Errors
     /// Returns [`MissingZone`] if this machine does not know the time zone.
@@ -133,7 +133,7 @@ impl LoadedSchedule {
         edits.fold(self.schedule.update_ms, i64::max)
     }
 
-    /// Whether a layer has nobody from that time on, because it or its hand-offs ended.
+    /// Whether a layer has no one from that time on, because it or its hand-offs ended.
     pub fn has_ended(&self, layer: usize, at_ms: i64) -> bool {
         self.layers.get(layer).is_some_and(|it| {
             let turns_end_ms = it.rotation.end_ms().unwrap_or(i64::MAX);
@@ -261,7 +261,7 @@ impl LoadedLayer {
         starts.fold(self.applies_ms.start, i64::max)
     }
 
-    /// Returns the contacts whose turn it is at a time; `None` if the layer has nobody.
+    /// Returns the contacts whose turn it is at a time; `None` if the layer has no one.
     fn contacts<'a>(&self, layer: &'a Layer, at_ms: i64) -> Option<&'a [Name]> {
         self.applies_ms.contains(&at_ms).then_some(())?;
         if layer.calendar.is_some() {

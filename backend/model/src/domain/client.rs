@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certificates_are_named_by_what_is_in_them() {
+    fn certificate_names_are_parsed_and_normalized() {
         let fingerprint = "AB:".repeat(31) + "ab";
         let fingerprint = format!("sha256:{fingerprint}");
         let plain = format!("sha256:{}", "ab".repeat(32));

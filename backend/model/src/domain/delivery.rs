@@ -18,7 +18,7 @@ pub struct Delivery {
     pub id: RecordId,
     /// The rule that notified, by identity; `None` for a test or a digest.
     pub rule: Option<RecordId>,
-    /// The destination, by identity; for the test of a draft, an identity of its own.
+    /// The destination, by identity; for the test of a draft, a separate identity.
     pub destination: RecordId,
     /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: String,

@@ -72,7 +72,7 @@ pub struct DeliverySettings {
     pub max_per_minute: Option<u32>,
     /// Maximum number of attempts per delivery, 1 to 8.
     pub max_attempts: Option<u32>,
-    /// The budget of messages sent separately, beyond which digests are sent.
+    /// The budget of messages sent separately, above which digests are sent.
     pub budget: Option<Budget>,
 }
 

@@ -247,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_of_identities_follow_each_other_as_their_texts_do(one: [u8; 20], other: [u8; 20]) {
+        fn event_id_order_matches_text_order(one: [u8; 20], other: [u8; 20]) {
             let ids = [one, other].map(EventId::from_bytes);
             let [one, other] = ids.map(|id| id.to_string());
             prop_assume!(one[..10] != other[..10]);

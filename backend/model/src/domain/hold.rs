@@ -18,7 +18,7 @@ pub enum HoldKind {
     ActiveTimes = 4,
     /// The delay of the rule has not passed.
     Delay = 5,
-    /// The event usually closes by itself, and the rule waits for that.
+    /// The event usually closes without intervention, and the rule waits for that.
     AutoPause = 6,
     /// The rule reports several occurrences in one message.
     Group = 7,

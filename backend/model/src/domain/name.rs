@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_name_is_not_part_of_a_path() {
+    fn new_name_of_only_dots_is_invalid() {
         let good = [
             "CPU \u{437}\u{430}\u{433}\u{440}\u{443}\u{437}\u{43a}\u{430}",
             "disk-\u{434}\u{438}\u{441}\u{43a}",
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn contact_in_a_history_has_a_name_of_no_client_or_user() {
+    fn contact_names_never_collide_with_clients_or_users() {
         for text in ["admin", &"a".repeat(NAME_CHARACTERS_MAX)] {
             let contact = Name::of_contact(&Name::parse(text).unwrap());
             assert_eq!(contact.as_str(), format!("contact:{text}"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_written_in_every_script_and_hold_nothing_that_is_not_seen() {
+    fn names_allow_every_script_but_no_invisible_characters() {
         let good = [
             "disk-full",
             "a.b_c 1",

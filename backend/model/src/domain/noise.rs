@@ -150,7 +150,7 @@ pub struct Reaction {
     pub acknowledged_after_ms: Option<i64>,
     /// Whether its sender closed it soon.
     pub closed_soon: bool,
-    /// Whether it was closed and nobody had acknowledged, annotated, assigned, reopened or closed
+    /// Whether it was closed and no one had acknowledged, annotated, assigned, reopened or closed
     /// it.
     pub never_acted_on: bool,
 }

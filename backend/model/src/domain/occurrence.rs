@@ -294,7 +294,7 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// The assignee; the empty word means nobody.
+    /// The assignee; the empty word means no one.
     Assignee,
 }
 
@@ -310,7 +310,7 @@ impl Field {
     }
 }
 
-/// The record that a rule notified about an occurrence.
+/// A notification of a rule about an occurrence.
 #[expect(
     clippy::struct_field_names,
     reason = "the state of the last notification"

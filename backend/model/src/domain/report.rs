@@ -8,7 +8,7 @@ use crate::{
     limits::REPORT_LATE_MAX_MS,
 };
 
-/// Maximum number of reporters stored for an occurrence; beyond it, the first to have ended or to
+/// Maximum number of reporters stored for an occurrence; above that, the first to have ended or to
 /// end is dropped.
 const REPORTERS_MAX: usize = 8;
 

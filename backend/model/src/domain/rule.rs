@@ -48,7 +48,7 @@ pub struct Rule {
     pub active_calendar: Option<Name>,
     /// How it groups occurrences into one message; `None` means a message for each.
     pub group: Option<Grouping>,
-    /// The limits beyond which an event is flapping; `None` disables detection.
+    /// The limits above which an event is flapping; `None` disables detection.
     pub flapping: Option<FlappingLimits>,
     /// Whether it only records what it would send.
     pub shadow: bool,

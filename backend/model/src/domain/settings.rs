@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_shown_as_files_write_them() {
+    fn durations_are_written_in_config_syntax() {
         let lengths = [
             (Duration::ZERO, "\"0s\""),
             (Duration::from_millis(1_500), "\"1500ms\""),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_is_taken_and_compared_by_its_name() {
+    fn settings_are_compared_and_adopted_by_key() {
         let others = SharedSettings {
             tenant: "acme".into(),
             info_age_max: HOUR,

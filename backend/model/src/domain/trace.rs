@@ -93,7 +93,7 @@ mod tests {
     const TEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_header_is_read_written_and_kept() {
+    fn trace_header_round_trips() {
         let context = TraceContext::parse(TEXT).unwrap();
         assert_eq!(context.to_string(), TEXT);
         assert!(context.is_sampled);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_header_is_none() {
+    fn invalid_trace_headers_are_rejected() {
         let wrong = [
             "",
             "00",

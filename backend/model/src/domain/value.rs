@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_length_is_that_of_compact_json() {
+    fn json_bytes_equals_compact_json_length() {
         let text = r#"{"a":[1,-2.5,true,false,null,"q\"\\\n\u0001\u00e9"],"b":{},"c":[]}"#;
         let json: serde_json::Value = serde_json::from_str(text).unwrap();
         let list = vec![

@@ -74,7 +74,7 @@ fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
 }
 
 #[test]
-fn what_counts_for_order_is_the_earlier_of_what_is_stated_and_when_it_came() {
+fn order_uses_earlier_of_stated_and_received_time() {
     let hour = 3_600_000;
     for (times, shown) in [
         (&[(hour, 0), (5, 5)][..], 5),
@@ -93,7 +93,7 @@ fn what_counts_for_order_is_the_earlier_of_what_is_stated_and_when_it_came() {
 }
 
 #[test]
-fn what_a_repeat_is_silent_about_stays() {
+fn repeat_keeps_omitted_fields() {
     let mut full = event(None, None, START_MS);
     full.body = "all of it".into();
     full.metadata = BTreeMap::from([("a".into(), crate::domain::Value::Bool(true))]);
@@ -200,7 +200,7 @@ const TABLE: &[(&str, &[Sent], &[Shown])] = &[
 ];
 
 #[test]
-fn events_make_occurrences_of_this_status_severity_and_count() {
+fn events_produce_expected_occurrences() {
     for (case, sent, expected) in TABLE {
         let events: Vec<_> = sent
             .iter()
@@ -226,7 +226,7 @@ fn events_make_occurrences_of_this_status_severity_and_count() {
 }
 
 #[test]
-fn a_stated_acknowledged_sets_the_flag_and_is_kept_in_the_history() {
+fn event_acknowledgement_sets_flag_and_history() {
     let mut first = event(None, None, START_MS);
     first.acknowledged = Some(true);
     let mut second = event(None, None, START_MS + 1);
@@ -241,7 +241,7 @@ fn a_stated_acknowledged_sets_the_flag_and_is_kept_in_the_history() {
 }
 
 #[test]
-fn the_history_keeps_the_newest_hundred_changes() {
+fn history_keeps_newest_hundred_changes() {
     let severities = [Error, Info];
     let events: Vec<_> = (START_MS..START_MS + 250)
         .zip(severities.into_iter().cycle())
@@ -254,7 +254,7 @@ fn the_history_keeps_the_newest_hundred_changes() {
 }
 
 #[test]
-fn an_operator_may_set_any_status_and_a_reopened_occurrence_has_no_close() {
+fn operator_sets_any_status_and_reopening_clears_close() {
     let author = Name::parse("ann").unwrap();
     for from in Status::ALL {
         for to in Status::ALL {
@@ -280,7 +280,7 @@ fn an_operator_may_set_any_status_and_a_reopened_occurrence_has_no_close() {
 }
 
 #[test]
-fn a_review_ages_what_had_no_news_and_forgets_what_was_closed_long_ago() {
+fn review_ages_stale_and_forgets_long_closed_occurrences() {
     const HOUR_MS: i64 = 3_600_000;
     let lifetime = SharedSettings::default();
     let open = feed(&[event(None, None, START_MS)]).remove(0);
@@ -309,7 +309,7 @@ fn a_review_ages_what_had_no_news_and_forgets_what_was_closed_long_ago() {
 }
 
 #[test]
-fn a_milder_severity_brings_the_review_forward() {
+fn lower_severity_brings_review_forward() {
     let events = [
         event(Some(Critical), None, START_MS),
         event(Some(Info), None, START_MS + 1),
@@ -318,7 +318,7 @@ fn a_milder_severity_brings_the_review_forward() {
 }
 
 #[test]
-fn a_zero_duration_is_never_reviewed() {
+fn zero_maximum_age_disables_review() {
     let lifetime = SharedSettings {
         info_age_max: Duration::ZERO,
         ..SharedSettings::default()
@@ -441,7 +441,7 @@ fn reported(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
 type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
 
 #[test]
-fn an_alert_of_several_replicas_ends_with_the_last_of_them() {
+fn alert_closes_when_its_last_replica_resolves() {
     let fires = |replica, began| (replica, began, None);
     let ends = |replica, began, end| (replica, began, Some(end));
     let minute = 60;
@@ -508,7 +508,7 @@ fn an_alert_of_several_replicas_ends_with_the_last_of_them() {
 }
 
 #[test]
-fn reports_of_one_reporter_count_in_the_order_of_their_arrival() {
+fn reports_of_one_reporter_apply_in_arrival_order() {
     for reporter in ["a", ""] {
         let fires = |at, began| (at, (reporter, began, None));
         let ends = |at, began, end| (at, (reporter, began, Some(end)));
@@ -574,7 +574,7 @@ fn reports_of_one_reporter_count_in_the_order_of_their_arrival() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-fn a_late_twin_neither_reopens_nor_closes() {
+fn late_replica_report_neither_reopens_nor_closes() {
     let table: &[Row<'_>] = &[
         (
             "an Alertmanager reports the alert after the other one reported its end",
@@ -654,7 +654,7 @@ fn a_late_twin_neither_reopens_nor_closes() {
 }
 
 #[test]
-fn update_changes_what_is_open_and_opens_nothing() {
+fn update_never_opens_an_occurrence() {
     let mut update = event(None, None, START_MS + 2);
     update.report.is_update = true;
     let opened = event(None, None, START_MS);
@@ -672,7 +672,7 @@ fn update_changes_what_is_open_and_opens_nothing() {
 }
 
 #[test]
-fn an_operator_or_a_lapse_that_closes_is_not_the_end_of_a_report() {
+fn closing_by_operator_or_expiry_does_not_end_a_report() {
     for reason in [
         CloseReason::Operator,
         CloseReason::Expired,

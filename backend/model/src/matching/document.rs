@@ -182,7 +182,7 @@ mod tests {
     use crate::{domain::Literal, matching::tests::occurrence};
 
     #[test]
-    fn a_field_is_a_member_by_its_path_whatever_it_is_called() {
+    fn document_fields_are_matched_by_path() {
         let document = json!({
             "ok": true,
             "status": "success",

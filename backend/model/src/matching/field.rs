@@ -124,7 +124,7 @@ impl Field {
     /// Parses the name of a field by which occurrences can be grouped.
     ///
     /// # Errors
-    /// Returns a sentence fragment for people if it is invalid or cannot be shared.
+    /// Returns why it is invalid or cannot be shared, as a clause of an error message.
     pub fn parse_shared(text: &str) -> Result<Self, String> {
         let field = Self::parse(text)?;
         match field {

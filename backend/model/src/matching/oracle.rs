@@ -309,7 +309,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn a_query_says_what_the_contract_says(clause in clauses(), occurrence in occurrences()) {
+    fn query_results_match_the_contract(clause in clauses(), occurrence in occurrences()) {
         let query = Query { clause };
         let compiled = compile(&query).unwrap();
         let expected = truth(&query.clause, &occurrence);
@@ -318,7 +318,7 @@ proptest! {
     }
 
     #[test]
-    fn a_set_finds_what_asking_every_query_finds(
+    fn trigger_set_agrees_with_individual_queries(
         clauses in prop::collection::vec(clauses(), 0..12),
         occurrences in prop::collection::vec(occurrences(), 1..4),
     ) {
@@ -337,7 +337,7 @@ proptest! {
     }
 
     #[test]
-    fn no_query_makes_it_panic(
+    fn arbitrary_queries_never_panic(
         field in "[a-z.]{0,12}",
         text in any::<String>(),
         number in any::<f64>(),

@@ -96,7 +96,7 @@ fn equals(field: &str, literal: Literal) -> bool {
 }
 
 #[test]
-fn equality_looks_at_every_kind_of_field() {
+fn equality_covers_every_kind_of_field() {
     let cases = [
         ("name", text("DISK-FULL"), true),
         ("type", text("storage"), true),
@@ -134,7 +134,7 @@ fn equality_looks_at_every_kind_of_field() {
 }
 
 #[test]
-fn order_and_parts_of_texts() {
+fn ordering_and_substring_clauses_match() {
     let at_least = |field: &str, literal| matches(Clause::GreaterAndEquals(field.into(), literal));
     let at_most = |field: &str, literal| matches(Clause::LessAndEquals(field.into(), literal));
     assert!(at_least("severity", text("warning")) && at_least("severity", text("error")));
@@ -157,7 +157,7 @@ fn order_and_parts_of_texts() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_violations_are_reported_together() {
     let clause = Clause::And(vec![
         Clause::Equals("severity".into(), text("purple")),
         Clause::Or(vec![]),
@@ -184,7 +184,7 @@ fn everything_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn values_that_can_never_be_are_refused() {
+fn impossible_values_are_refused() {
     let long = "x".repeat(4_097);
     let cases = [
         ("severity", text("purple")),
@@ -215,7 +215,7 @@ fn values_that_can_never_be_are_refused() {
 }
 
 #[test]
-fn depth_and_size_have_limits() {
+fn query_depth_and_size_are_limited() {
     let leaf = || Clause::Equals("name".into(), text("x"));
     let nested = |depth: usize| (1..depth).fold(leaf(), |inner, _| Clause::Not(Box::new(inner)));
     assert!(compile(&Query { clause: nested(32) }).is_ok());

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_has_only_what_prometheus_takes() {
+    fn labels_contain_only_characters_prometheus_accepts() {
         for (key, expected) in [
             ("host", "host"),
             ("k8s.pod-name", "k8s_pod_name"),

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_with_a_mark() {
+    fn truncated_text_ends_with_an_ellipsis() {
         assert_eq!(characters("abc", 3), "abc");
         assert_eq!(characters("abcd", 3), "ab\u{2026}");
         assert_eq!(bytes("abcd", 3), "\u{2026}");
@@ -66,7 +66,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_fits(text in any::<String>(), max in 0..60_usize) {
+        fn truncated_text_fits_the_limit(text in any::<String>(), max in 0..60_usize) {
             prop_assert!(characters(&text, max).chars().count() <= max);
             prop_assert!(bytes(&text, max).len() <= max);
             let written = serde_json::Value::from(json_bytes(&text, max)).to_string();

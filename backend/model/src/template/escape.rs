@@ -180,7 +180,7 @@ mod tests {
         "@all @Channel @here, @**all** <!channel> <users/all> [a](https://e) <at>x</at> [b]: x";
 
     #[test]
-    fn a_text_calls_nobody_and_links_nowhere_in_any_chat() {
+    fn escaped_text_creates_no_mentions_or_links() {
         for place in [
             Escape::Slack,
             Escape::Markdown,

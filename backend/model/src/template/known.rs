@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_that_no_event_can_have_are_told() {
+    fn unknown_variables_are_reported() {
         let cases: [(&str, &[&str]); 7] = [
             ("{{event.summary}} {{event.metadata.a.b}} {{tenant}}", &[]),
             ("{{event.sumary}} {{x}} {{x}}", &["event.sumary", "x"]),

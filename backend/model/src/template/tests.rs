@@ -14,7 +14,7 @@ fn bytes(max: usize) -> Budget {
 }
 
 #[test]
-fn keys_may_hold_dots() {
+fn keys_may_contain_dots() {
     let data = json!({"event": {"dimensions": {"a.b/c": "whole", "a": "part", "s": ""}}});
     let template = "{{event.dimensions.a.b/c}} {{event.dimensions.a}}{{#event.dimensions.s}}!{{/event.dimensions.s}}";
     let template = Template::parse(template).unwrap();
@@ -36,7 +36,7 @@ fn values_are_escaped_for_json_strings() {
 }
 
 #[test]
-fn what_does_not_parse_is_pointed_at() {
+fn parse_errors_report_line_and_column() {
     let cases = [
         ("{{", 1, 1, "not closed"),
         ("a\nb{{#x}}", 2, 2, "section `x` is not closed"),
@@ -69,7 +69,7 @@ fn what_does_not_parse_is_pointed_at() {
 }
 
 #[test]
-fn a_template_cannot_run_for_ever_or_fill_the_memory() {
+fn template_steps_and_output_are_limited() {
     let nested = format!("{}{}", "{{#l}}".repeat(8), "{{/l}}".repeat(8));
     let data = json!({"l": vec![1; 1000]});
     let steps = Template::parse(&nested)
@@ -123,7 +123,7 @@ fn costly() -> Vec<(&'static str, String, Value)> {
 }
 
 #[test]
-fn what_a_template_costs_is_bounded_by_counting_whatever_it_loops_over() {
+fn costly_templates_fail_quickly() {
     for (what, template, data) in costly() {
         let template = Template::parse(&template).unwrap();
         let mut budget = Budget::of_message();
@@ -136,7 +136,7 @@ fn what_a_template_costs_is_bounded_by_counting_whatever_it_loops_over() {
 }
 
 #[test]
-fn templates_of_one_message_share_its_steps() {
+fn templates_of_one_message_share_a_step_budget() {
     let template = Template::parse("{{#m}}x{{/m}}").unwrap();
     let data = json!({"m": vec![1; 40_000]});
     let mut budget = Budget::of_message();
@@ -149,7 +149,7 @@ fn templates_of_one_message_share_its_steps() {
 }
 
 #[test]
-fn a_list_as_long_as_an_event_may_have_can_be_put_whole() {
+fn longest_event_list_is_rendered_whole() {
     let data = json!({"m": vec![1; 30_000]});
     for template in ["{{#m}}{{.}},{{/m}}", "{{{m}}}"] {
         let template = Template::parse(template).unwrap();
@@ -160,7 +160,7 @@ fn a_list_as_long_as_an_event_may_have_can_be_put_whole() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_or_the_renderer_fail(
+    fn arbitrary_text_never_panics_parser_or_renderer(
         text in "([a-c.{}#^/!&>= \n]|\\{\\{|\\}\\}){0,60}",
     ) {
         if let Ok(template) = Template::parse(&text) {

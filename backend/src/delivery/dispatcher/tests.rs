@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn what_is_decided_is_delivered_and_recorded() {
+async fn notifications_are_delivered_and_attempts_recorded() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(200)).await;
     let destination = world
@@ -54,7 +54,7 @@ async fn what_is_decided_is_delivered_and_recorded() {
 }
 
 #[tokio::test]
-async fn quiet_service_sends_nothing_until_that_is_ended() {
+async fn quiet_mode_holds_deliveries_until_it_ends() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(200)).await;
     let destination = world
@@ -90,7 +90,7 @@ async fn quiet_service_sends_nothing_until_that_is_ended() {
 }
 
 #[tokio::test]
-async fn failures_are_retried_by_the_schedule_until_the_delivery_is_dead() {
+async fn failed_deliveries_retry_on_schedule_until_dead() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (receiver, _) = switch(Reply::status(500)).await;
@@ -129,7 +129,7 @@ async fn failures_are_retried_by_the_schedule_until_the_delivery_is_dead() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_final_after_three_tries_and_a_receiver_may_ask_for_time() {
+async fn conflict_dies_after_three_attempts_and_retry_after_is_honored() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (refusing, _) = switch(Reply::status(409)).await;
@@ -161,7 +161,7 @@ async fn a_conflict_is_final_after_three_tries_and_a_receiver_may_ask_for_time()
 }
 
 #[tokio::test]
-async fn a_destination_that_is_gone_is_paused_in_the_end_until_it_is_edited() {
+async fn destination_returning_410_is_paused_until_edited() {
     let mut world = World::new();
     world.config.delivery.pause_after = 10 * MINUTE;
     let (receiver, reply) = switch(Reply::status(410)).await;
@@ -216,7 +216,7 @@ async fn a_destination_that_is_gone_is_paused_in_the_end_until_it_is_edited() {
 }
 
 #[tokio::test]
-async fn days_of_failures_pause_a_destination() {
+async fn prolonged_failures_pause_a_destination() {
     let mut world = World::new();
     world.config.delivery.pause_after = 60 * MINUTE;
     let (receiver, _) = switch(Reply::status(500)).await;
@@ -237,7 +237,7 @@ async fn days_of_failures_pause_a_destination() {
 }
 
 #[tokio::test]
-async fn an_open_breaker_spares_attempts_and_a_probe_closes_it() {
+async fn open_breaker_limits_attempts_until_a_probe_succeeds() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::status(500)).await;
     let destination = world
@@ -261,7 +261,7 @@ async fn an_open_breaker_spares_attempts_and_a_probe_closes_it() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_a_crash_cut_off_is_of_unknown_outcome_and_made_again() {
+async fn attempt_interrupted_by_crash_is_unknown_and_retried() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::Hang).await;
     let settings = DeliverySettings {
@@ -305,7 +305,7 @@ async fn an_attempt_that_a_crash_cut_off_is_of_unknown_outcome_and_made_again() 
 }
 
 #[tokio::test]
-async fn what_waits_for_a_deleted_destination_is_cancelled() {
+async fn deliveries_to_a_deleted_destination_are_cancelled() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(500)).await;
     let destination = world
@@ -334,7 +334,7 @@ async fn what_waits_for_a_deleted_destination_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_rate_and_a_width_are_kept() {
+async fn rate_limit_is_never_exceeded() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(200)).await;
     let settings = DeliverySettings {
@@ -361,7 +361,7 @@ async fn a_rate_and_a_width_are_kept() {
 }
 
 #[tokio::test]
-async fn what_another_node_may_have_sent_in_the_last_minute_counts_for_a_rate() {
+async fn rate_limit_counts_possible_sends_of_other_nodes() {
     let mut world = World::new();
     let engine = Arc::new(MemoryEngine::shared());
     world.store = Store::new(engine, Arc::new(Sealer::ephemeral()));
@@ -377,7 +377,7 @@ async fn what_another_node_may_have_sent_in_the_last_minute_counts_for_a_rate() 
     assert_eq!(receiver.count(), 0);
     world.live(MINUTE + 2 * SECOND).await;
     assert_eq!(receiver.count(), 3);
-    // Nobody else can have sent anything to a destination created since.
+    // No one else can have sent anything to a destination created since.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;
@@ -385,7 +385,7 @@ async fn what_another_node_may_have_sent_in_the_last_minute_counts_for_a_rate() 
 }
 
 #[tokio::test]
-async fn a_hanging_destination_delays_nobody_else() {
+async fn hanging_destination_does_not_delay_others() {
     let mut world = World::new();
     let (hanging, _) = switch(Reply::Hang).await;
     let (good, _) = switch(Reply::status(200)).await;
@@ -411,7 +411,7 @@ async fn a_hanging_destination_delays_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_good_end_lets_attempts_under_way_end() {
+async fn graceful_shutdown_waits_for_in_flight_attempts() {
     let mut world = World::new();
     world.config.delivery.timeout = Duration::from_millis(300);
     let (receiver, _) = switch(Reply::Hang).await;
@@ -427,7 +427,7 @@ async fn a_good_end_lets_attempts_under_way_end() {
 }
 
 #[tokio::test]
-async fn what_was_leased_ahead_and_cannot_begin_costs_no_attempt() {
+async fn prefetched_leases_that_never_start_cost_no_attempt() {
     let mut world = World::new();
     world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(200)).await;

@@ -38,7 +38,7 @@ fn pings(url: &str, allowed: bool) -> (Pings, Arc<MemoryEngine>) {
 }
 
 #[tokio::test]
-async fn a_ping_arrives_while_events_are_accepted_and_not_otherwise() {
+async fn pings_are_sent_only_while_events_are_accepted() {
     let receiver = Receiver::start(|_| Reply::status(204)).await;
     let (mut pings, engine) = pings(&receiver.url("/canary"), true);
     pings.ping().await;
@@ -60,7 +60,7 @@ async fn a_ping_arrives_while_events_are_accepted_and_not_otherwise() {
 }
 
 #[tokio::test]
-async fn what_went_wrong_is_told_without_the_address() {
+async fn ping_failures_do_not_reveal_the_url() {
     let receiver = Receiver::start(|_| Reply::status(404)).await;
     let url = receiver.url("/canary");
     let closed = {

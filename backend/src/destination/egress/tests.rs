@@ -26,7 +26,7 @@ fn refuses(guard: &Guard, address: IpAddr) -> bool {
 }
 
 #[test]
-fn the_first_and_last_address_of_every_denied_network_is_refused() {
+fn denied_networks_are_refused_at_both_ends() {
     let guard = guard(&[], &[], &[]);
     let cases = [
         ("0.0.0.0", "0.255.255.255"),
@@ -78,7 +78,7 @@ fn the_first_and_last_address_of_every_denied_network_is_refused() {
 }
 
 #[test]
-fn neighbours_of_denied_networks_are_let_out() {
+fn addresses_next_to_denied_networks_are_allowed() {
     let guard = guard(&[], &[], &[]);
     let cases = [
         "1.0.0.0",
@@ -113,7 +113,7 @@ fn neighbours_of_denied_networks_are_let_out() {
 }
 
 #[test]
-fn addresses_that_need_no_resolving_are_judged_at_once() {
+fn literal_addresses_are_checked_without_resolving() {
     let guard = guard(&[], &[], &[]);
     let refused = [
         ("http://127.0.0.1/", "127.0.0.0/8"),
@@ -151,7 +151,7 @@ fn addresses_that_need_no_resolving_are_judged_at_once() {
 }
 
 #[test]
-fn an_installation_allows_networks_and_names() {
+fn configured_networks_and_names_are_allowed() {
     let guard = guard(&["10.1.0.0/16", "fd00::/8"], &["Hooks.internal."], &[]);
     assert!(!refuses(&guard, "10.1.2.3".parse().unwrap()));
     assert!(!refuses(&guard, "::ffff:10.1.2.3".parse().unwrap()));
@@ -166,7 +166,7 @@ fn an_installation_allows_networks_and_names() {
 }
 
 #[test]
-fn of_several_addresses_the_denied_ones_are_left_out() {
+fn denied_addresses_are_filtered_out() {
     let guard = guard(&[], &[], &[]);
     let addresses = vec![
         "127.0.0.1:443".parse().unwrap(),
@@ -179,7 +179,7 @@ fn of_several_addresses_the_denied_ones_are_left_out() {
 }
 
 #[test]
-fn our_own_listeners_are_refused_whatever_is_allowed() {
+fn own_listeners_are_always_refused() {
     let own = ["127.0.0.1:8481", "0.0.0.0:8480"];
     let guard = guard(&["0.0.0.0/0", "::/0"], &["localhost"], &own);
     let cases = [
@@ -230,7 +230,7 @@ fn leads_inwards(address: IpAddr) -> bool {
 
 proptest! {
     #[test]
-    fn no_spelling_of_an_inward_address_gets_out(bits: u32, form in 0_u8..6) {
+    fn no_spelling_of_an_internal_ipv4_address_is_allowed(bits: u32, form in 0_u8..6) {
         let v4 = Ipv4Addr::from_bits(bits);
         let text = match form {
             0 => format!("http://{v4}/"),
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn no_inward_address_gets_out(high in prop_oneof![
+    fn no_internal_ipv6_address_is_allowed(high in prop_oneof![
         Just(0_u128), Just(0xffff << 32), Just(0xfe80 << 112), Just(0xfc00 << 112),
         Just(0xff02 << 112), any::<u128>()
     ], low: u32) {
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_guard_panic(text in ".{0,80}") {
+    fn guard_never_panics(text in ".{0,80}") {
         let _judged = guard(&[], &[], &[]).check_url(&text);
     }
 }

@@ -486,7 +486,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dot_never_ends_a_text_early() {
+    fn lines_starting_with_a_dot_are_stuffed() {
         for (text, sent) in [
             ("a", "a\r\n"),
             ("a\r\n", "a\r\n"),

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn html_becomes_readable_text() {
+    fn html_converts_to_readable_text() {
         let cases = [
             (
                 "<p>Hi &amp;lt; <b>you</b></p><p>there</p>",
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_keeps_its_lines_and_indents() {
+    fn plain_text_keeps_lines_and_indentation() {
         for text in ["a\n  b\n\n    c", "  first", "a\n\n\nb", "\u{fc} & <b>"] {
             let html = from_text(text);
             let shown: Vec<_> = html.split("<br>\n").map(untagged).collect();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_html_is_read_in_time() {
+    fn deeply_nested_html_converts_quickly() {
         for tag in [
             "<ul><li>",
             "<blockquote>x",
@@ -393,12 +393,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_line_survives_the_way_through_html(words in "[a-z<>&\"']{1,20}( [a-z<>&\"']{1,9}){0,3}") {
+        fn text_survives_html_round_trip(words in "[a-z<>&\"']{1,20}( [a-z<>&\"']{1,9}){0,3}") {
             prop_assert_eq!(to_text(&from_text(&words)), words);
         }
 
         #[test]
-        fn no_html_makes_it_fail(html in "([<>/a!-]|<style>|</style|<!--|-->|\u{130}|br ){0,40}") {
+        fn to_text_never_panics(html in "([<>/a!-]|<style>|</style|<!--|-->|\u{130}|br ){0,40}") {
             to_text(&html);
         }
     }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_dates_are_read_and_the_rest_is_ignored() {
+    fn retry_after_accepts_seconds_and_dates() {
         let cases = [
             ("120", Some(120_000)),
             (" 0 ", Some(0)),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_providers_are_read_in_their_unit() {
+    fn provider_headers_are_read_in_their_unit() {
         let cases: [(&[(&'static str, &str)], _); 9] = [
             (&[("retry-after-ms", "250")], Some(250)),
             (
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_body_are_read_in_their_unit() {
+    fn body_fields_are_read_in_their_unit() {
         let cases = [
             (
                 r#"{"ok":false,"error_code":429,"parameters":{"retry_after":35}}"#,

@@ -72,7 +72,7 @@ async fn verdict_on(reply: Reply) -> Verdict {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of endings")]
-async fn every_ending_has_its_verdict() {
+async fn every_outcome_maps_to_its_verdict() {
     use Outcome::{Delivered, Rejected, Unknown};
     let header = |name, value: &str| vec![(name, value.to_owned())];
     let cases = [
@@ -165,7 +165,7 @@ async fn every_ending_has_its_verdict() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn redirects_are_not_followed() {
     let target = Receiver::start(|_| Reply::status(200)).await;
     let to = target.url("/");
     let receiver =
@@ -179,7 +179,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn no_more_than_64_kb_of_an_answer_are_read() {
+async fn response_body_is_limited_to_64_kib() {
     let receiver = Receiver::start(|_| Reply::Huge).await;
     let answer = post(&client("127.0.0.0/8"), &receiver.url("/"), TIMEOUT)
         .await
@@ -188,7 +188,7 @@ async fn no_more_than_64_kb_of_an_answer_are_read() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again() {
+async fn connections_are_reused() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let dials = Arc::new(Counted::default());
     let client = client_with("127.0.0.0/8", Arc::clone(&dials) as Arc<dyn Resolve>);
@@ -200,7 +200,7 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_connected_to_is_unreachable() {
+async fn connection_failures_are_unreachable() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -229,7 +229,7 @@ async fn what_cannot_be_connected_to_is_unreachable() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_answer_is_of_unknown_outcome() {
+async fn non_http_response_has_unknown_outcome() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let mut server = JoinSet::new();
@@ -266,7 +266,7 @@ async fn raw(answer: Vec<u8>) -> (String, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn answers_that_are_clear_are_read_however_their_headers_are_written() {
+async fn responses_with_unusual_headers_are_accepted() {
     let many: Vec<_> = (0..200).map(|n| format!("x-header-{n}: {n}\r\n")).collect();
     let many = many.concat();
     let cookies = "set-cookie: a=\"b,c\"; path=/; \u{e9}\r\nset-cookie: b=[1]{2}; HttpOnly\r\n";
@@ -294,7 +294,7 @@ async fn answers_that_are_clear_are_read_however_their_headers_are_written() {
 }
 
 #[tokio::test]
-async fn the_guard_judges_what_a_name_resolves_to() {
+async fn guard_checks_resolved_addresses() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let port = receiver.addr.port();
     let failure = post(&client(""), &format!("http://localhost:{port}/"), TIMEOUT).await;

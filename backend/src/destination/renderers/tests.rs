@@ -36,7 +36,7 @@ async fn lasting(
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the task ends in this test")]
-async fn work_waits_for_a_place_and_is_not_started_for_a_dropped_call() {
+async fn work_of_a_dropped_call_never_starts() {
     let renderers = renderers(1);
     let (free, first) = lasting(&renderers, Purpose::Preview, "a").await;
     let (left, is_left) = mpsc::channel();
@@ -60,7 +60,7 @@ async fn work_waits_for_a_place_and_is_not_started_for_a_dropped_call() {
 }
 
 #[tokio::test]
-async fn lasting_previews_hold_up_no_delivery_and_no_mapping() {
+async fn long_previews_do_not_block_deliveries_or_mappings() {
     let renderers = renderers(1);
     let (free, preview) = lasting(&renderers, Purpose::Preview, "a").await;
     for purpose in [Purpose::Delivery, Purpose::Mapping] {
@@ -71,7 +71,7 @@ async fn lasting_previews_hold_up_no_delivery_and_no_mapping() {
 }
 
 #[tokio::test]
-async fn one_client_has_a_quarter_of_the_places() {
+async fn client_is_limited_to_a_quarter_of_the_slots() {
     let renderers = renderers(4);
     let (free, first) = lasting(&renderers, Purpose::Mapping, "a").await;
     let mut waits = Box::pin(renderers.run_for(Purpose::Mapping, "a", || true));
@@ -88,7 +88,7 @@ async fn one_client_has_a_quarter_of_the_places() {
 }
 
 #[tokio::test]
-async fn work_is_over_when_its_caller_leaves_or_its_time_has_passed() {
+async fn work_ends_on_caller_drop_or_timeout() {
     let renderers = renderers(1);
     let (ended, end) = oneshot::channel();
     let (began, has_begun) = oneshot::channel();

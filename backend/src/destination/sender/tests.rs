@@ -120,7 +120,7 @@ fn request<'a>(
 }
 
 #[tokio::test]
-async fn the_first_16_kib_of_an_answer_are_kept() {
+async fn transcript_keeps_first_16_kib_of_response() {
     let said = "0123456789abcdef".repeat(1_100);
     let receiver = {
         let said = said.clone();
@@ -134,7 +134,7 @@ async fn the_first_16_kib_of_an_answer_are_kept() {
 }
 
 #[tokio::test]
-async fn a_message_in_slack_answers_the_one_that_told_first() {
+async fn slack_updates_reply_in_the_first_messages_thread() {
     let taken = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
     let receiver = Receiver::start(move |_| Reply::json(&taken)).await;
     let mut world = World::new();
@@ -193,7 +193,7 @@ fn webhook(url: String) -> Webhook {
 }
 
 #[tokio::test]
-async fn a_webhook_carries_its_identity_and_its_signature() {
+async fn webhook_carries_id_and_signature_headers() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let kind = DestinationKind::Webhook(webhook(receiver.url("/hook?x=1")));
     let report = World::new().send(&kind).await;
@@ -225,7 +225,7 @@ async fn a_webhook_carries_its_identity_and_its_signature() {
 }
 
 #[tokio::test]
-async fn no_secret_comes_back_from_a_receiver_that_echoes() {
+async fn echoed_secrets_are_masked_in_transcripts() {
     let receiver = Receiver::start(echo).await;
     let mut world = World::new();
     world.config.providers.slack = receiver.url("");
@@ -273,7 +273,7 @@ async fn no_secret_comes_back_from_a_receiver_that_echoes() {
 }
 
 #[tokio::test]
-async fn slack_is_judged_by_what_it_says() {
+async fn slack_outcome_follows_the_response_body() {
     let cases = [
         (
             json!({"ok": true, "ts": "1.2"}),
@@ -335,7 +335,7 @@ async fn slack_is_judged_by_what_it_says() {
 }
 
 #[tokio::test]
-async fn teams_gets_a_card_and_may_fail_with_status_200() {
+async fn teams_error_with_status_200_is_a_rejection() {
     let cases = [
         ("1", Outcome::Delivered),
         (
@@ -357,7 +357,7 @@ async fn teams_gets_a_card_and_may_fail_with_status_200() {
 }
 
 #[tokio::test]
-async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
+async fn pagerduty_receives_routing_key_and_errors_are_reported() {
     let cases = [
         (
             202,
@@ -407,7 +407,7 @@ async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_new_event_carries_the_rules_that_led_to_it() {
+async fn derived_event_carries_its_rule_chain() {
     let world = World::new();
     let kind = DestinationKind::Event(EventTemplates {
         name_template: "escalation".into(),
@@ -433,7 +433,7 @@ async fn a_new_event_carries_the_rules_that_led_to_it() {
 }
 
 #[tokio::test]
-async fn the_guard_stands_before_every_kind() {
+async fn guard_blocks_every_destination_kind() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let mut world = World::new();
     world.config.egress.allow.clear();

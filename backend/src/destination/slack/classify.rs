@@ -62,7 +62,7 @@ const WRONG_CONTENT: [&str; 12] = [
     "too_many_attachments",
 ];
 
-/// Errors about the message replied to, besides those that contain `thread`.
+/// Errors about the message replied to, in addition to those that contain `thread`.
 const WRONG_THREAD: [&str; 3] = [
     "cannot_reply_to_message",
     "message_not_found",

@@ -58,7 +58,7 @@ fn email(subject: &str, body: &str) -> DestinationKind {
 const HEADLINE: &str = "90 messages (60 new, 30 changed or closed): event 30";
 
 #[test]
-fn a_chat_shows_the_counts_and_the_most_severe_first() {
+fn chat_digest_lists_counts_and_most_severe_first() {
     let shown = rendered(&digest(slack(), 90, "event")).shown;
     let text = shown["text"].as_str().unwrap();
     let lines: Vec<_> = text.lines().collect();
@@ -78,7 +78,7 @@ fn a_chat_shows_the_counts_and_the_most_severe_first() {
 }
 
 #[test]
-fn a_card_fits_whatever_it_tells_of() {
+fn digest_card_stays_within_size_limit() {
     let teams = DestinationKind::MsTeams(MsTeams {
         url: Secret::new("https://example.com/"),
     });
@@ -90,7 +90,7 @@ fn a_card_fits_whatever_it_tells_of() {
 }
 
 #[test]
-fn a_mail_of_ones_own_is_left_out_unless_it_speaks_of_digests() {
+fn custom_mail_template_is_used_only_if_it_handles_digests() {
     let shown = rendered(&digest(
         email("about {{event.name}}", "<p>{{event.name}}</p>"),
         90,
@@ -112,7 +112,7 @@ fn a_mail_of_ones_own_is_left_out_unless_it_speaks_of_digests() {
 }
 
 #[test]
-fn the_document_has_every_count_and_as_many_events_as_fit() {
+fn digest_payload_has_all_counts_and_top_events() {
     let shown = rendered(&digest(webhook("", None), 90, "event")).shown;
     let body: Json = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
     let told = &body["digest"];
@@ -145,7 +145,7 @@ fn the_document_has_every_count_and_as_many_events_as_fit() {
 }
 
 #[test]
-fn rules_without_a_row_of_their_own_are_counted_together() {
+fn rules_beyond_the_row_limit_are_counted_together() {
     let mut one = digest(slack(), 1, "event");
     let mut all = DigestContent::new(RecordId::from_parts(1, 1));
     for number in 0..500 {
@@ -164,7 +164,7 @@ fn rules_without_a_row_of_their_own_are_counted_together() {
 }
 
 #[test]
-fn what_keeps_a_state_of_each_thread_takes_no_digest() {
+fn stateful_destinations_take_no_digests() {
     use crate::domain::destination::{EventTemplates, PagerDuty};
     assert!(takes_digests(&slack()));
     assert!(takes_digests(&email("", "")));

@@ -9,7 +9,7 @@ use crate::domain::{
 };
 
 #[test]
-fn slack_shows_the_summary_and_calls_nobody() {
+fn slack_shows_the_summary_without_mentions() {
     let mut content = content(slack(), "");
     content.occurrence.summary = "<!channel> & more".into();
     let body = document(&content);
@@ -30,7 +30,7 @@ fn slack_shows_the_summary_and_calls_nobody() {
 }
 
 #[test]
-fn a_card_fits_into_what_teams_takes() {
+fn teams_card_stays_within_size_limit() {
     let mut content = content(teams(), "");
     let card = document(&content)["attachments"][0].clone();
     assert_eq!(
@@ -88,7 +88,7 @@ fn pagerduty_opens_acknowledges_and_resolves_one_alert() {
 }
 
 #[test]
-fn servicenow_gets_a_record_that_closes_its_alert() {
+fn servicenow_record_opens_and_closes_its_alert() {
     let mut content = content(servicenow(), "");
     let record = document(&content);
     assert_eq!(record["message_key"], content.occurrence.event.to_string());
@@ -108,7 +108,7 @@ fn servicenow_gets_a_record_that_closes_its_alert() {
 }
 
 #[test]
-fn a_new_event_is_about_the_same_thing() {
+fn derived_event_keeps_dimensions_of_its_source() {
     let mut content = content(
         event("escalated {{event.name}}", "", "{{event.body}}"),
         "see {{link}}",
@@ -132,7 +132,7 @@ fn a_new_event_is_about_the_same_thing() {
 }
 
 #[test]
-fn slack_shows_the_authors_blocks_and_calls_nobody() {
+fn slack_custom_blocks_escape_event_mentions() {
     let with = |blocks: &str| {
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
@@ -164,7 +164,7 @@ fn slack_shows_the_authors_blocks_and_calls_nobody() {
 }
 
 #[test]
-fn pagerduty_gets_what_the_author_words() {
+fn pagerduty_uses_custom_templates() {
     let with = |change: fn(&mut PagerDuty)| {
         let mut pagerduty = PagerDuty::default();
         change(&mut pagerduty);

@@ -351,7 +351,7 @@ const REQUESTED: [(&str, Place, &str, &str); 40] = [
 ];
 
 #[test]
-fn messages_that_people_ask_for_are_made_whatever_the_event_says() {
+fn requested_messages_render_for_hostile_events() {
     for (what, place, template, expected) in REQUESTED {
         let mut content = place.content(template);
         happen(&mut content);
@@ -404,7 +404,7 @@ fn replaced(expected: &str, marks: &[(char, String)]) -> String {
 }
 
 #[test]
-fn text_for_a_chat_in_a_document_calls_and_links_nobody() {
+fn chat_filters_neutralize_mentions_and_links_in_json() {
     for filter in ["slack", "markdown", "telegram"] {
         let template = format!("{{\"text\": \"{{{{ event.summary|{filter} }}}}\"}}");
         let mut content = Place::Json.content(&template);
@@ -426,7 +426,7 @@ fn text_for_a_chat_in_a_document_calls_and_links_nobody() {
 }
 
 #[test]
-fn members_of_a_group_are_listed_under_a_heading() {
+fn group_members_are_listed_under_a_heading() {
     let template = "{{ group.open_count }} open{% for it in group.events %}\n\u{2022} {{ it.severity }}: {{ it.summary|truncate(10) }}{% endfor %}";
     let mut content = Place::Slack.content(template);
     let grouping = Grouping {
@@ -459,7 +459,7 @@ fn stored_template_with_a_removed_construct_sends_the_default_message() {
 }
 
 #[test]
-fn a_payload_that_fails_goes_out_in_its_simplest_form() {
+fn failing_payload_is_sent_in_its_simplest_form() {
     let long = "{% for a in event.metadata.l %}{% for b in event.metadata.l %}{{ a }}{% endfor %}{% endfor %}";
     let square =
         "{{#event.metadata.l}}{{#event.metadata.l}}{{.}}{{/event.metadata.l}}{{/event.metadata.l}}";

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_of_an_address_is_fixed_before_any_part_of_a_template() {
+    fn fixed_host_precedes_any_template_part() {
         let fixed = [
             ("https://a.example/{{event.name}}", "a.example"),
             ("HTTP://a.example:8080?x={{event.name}}", "a.example:8080"),

@@ -26,7 +26,7 @@ async fn notes(deciding: &Deciding) -> Vec<Annotation> {
 }
 
 #[tokio::test]
-async fn a_note_is_written_replaced_and_removed() {
+async fn annotation_is_created_updated_and_removed() {
     let (deciding, clock) = samples::deciding(samples::store()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -56,7 +56,7 @@ async fn a_note_is_written_replaced_and_removed() {
 }
 
 #[tokio::test]
-async fn a_faulty_item_does_not_touch_the_others() {
+async fn invalid_item_does_not_affect_the_others() {
     let (deciding, _) = samples::deciding(samples::store()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -82,7 +82,7 @@ async fn a_faulty_item_does_not_touch_the_others() {
 }
 
 #[tokio::test]
-async fn an_occurrence_takes_a_hundred_notes() {
+async fn annotations_per_occurrence_are_limited() {
     let (deciding, _) = samples::deciding(samples::store()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -96,7 +96,7 @@ async fn an_occurrence_takes_a_hundred_notes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn forty_callers_on_one_event_all_succeed_beside_its_sender() {
+async fn concurrent_edits_of_one_event_all_succeed() {
     const CALLERS: usize = 40;
     let (deciding, _) = samples::deciding(samples::store()).await;
     let (intake, _guard) = samples::intake(&deciding);

@@ -77,7 +77,7 @@ async fn faults(store: &Store) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_somebody_stores_is_written_down_with_it_and_what_the_service_does_is_not() {
+async fn caller_changes_are_audited_and_internal_ones_are_not() {
     let store = service::store();
     let mut changes = store.changes();
     changes.insert(&samples::trigger("by itself"));
@@ -114,7 +114,7 @@ async fn what_somebody_stores_is_written_down_with_it_and_what_the_service_does_
 }
 
 #[tokio::test]
-async fn changes_at_once_make_one_chain_and_none_conflicts() {
+async fn concurrent_changes_form_one_chain_without_conflicts() {
     let store = service::store();
     let names: Vec<_> = (0..50).map(|it| format!("trigger {it}")).collect();
     let puts = names.iter().map(|name| put(&store, name));
@@ -125,7 +125,7 @@ async fn changes_at_once_make_one_chain_and_none_conflicts() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_not_made_leaves_no_entry_and_the_next_one_follows() {
+async fn failed_change_leaves_no_gap_in_the_chain() {
     let store = service::store();
     put(&store, "disk").await;
     let twice = async {
@@ -145,7 +145,7 @@ async fn a_change_that_is_not_made_leaves_no_entry_and_the_next_one_follows() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_changed_or_gone_is_found() {
+async fn modified_or_missing_entries_are_detected() {
     let entries = async |store: &Store| {
         let page = store.page::<AuditEntry>(Range::under(&[]), Direction::Ascending, 3);
         page.await.unwrap()
@@ -177,7 +177,7 @@ async fn an_entry_that_is_changed_or_gone_is_found() {
 }
 
 #[tokio::test]
-async fn old_entries_are_forgotten_and_the_chain_goes_on() {
+async fn expired_entries_are_deleted_and_the_chain_continues() {
     let store = service::store();
     for _ in 0..3 {
         put(&store, "disk").await;
@@ -196,7 +196,7 @@ async fn old_entries_are_forgotten_and_the_chain_goes_on() {
 }
 
 #[tokio::test]
-async fn refused_calls_are_written_down_once_a_minute_with_how_many_they_were() {
+async fn refused_calls_are_audited_once_a_minute_with_count() {
     let store = service::store();
     let (log, clock) = log(&store).await;
     let counts = async || {

@@ -6,7 +6,7 @@ use super::*;
 use crate::ops::samples;
 
 #[tokio::test]
-async fn a_decision_that_asks_without_end_fails_after_its_rounds() {
+async fn decision_fails_after_the_maximum_lookup_rounds() {
     let store = samples::store();
     for (asks, is_decided) in [
         (0, true),

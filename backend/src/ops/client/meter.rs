@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn over_time_the_rate_holds_and_no_list_is_too_long_for_ever() {
+    fn rate_holds_over_time_and_large_lists_eventually_pass() {
         let meter = meter(None, Some(100));
         assert_eq!(meter.try_events(60, 0), Ok(()));
         assert_eq!(meter.try_events(60, 0), Err(Duration::from_millis(200)));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_each_limit_is_known() {
+    fn remaining_quota_is_reported_per_limit() {
         let meter = meter(Some(5), Some(100));
         let client = Name::parse("sender").unwrap();
         meter.take_call(&client, 0).unwrap();

@@ -24,7 +24,7 @@ async fn make(clients: &Clients, name: &str, role: Role) -> (Client, Secret) {
 }
 
 #[tokio::test]
-async fn a_key_is_recognisable_long_and_different_each_time() {
+async fn keys_are_prefixed_long_and_unique() {
     let clients = clients();
     let (_, one) = make(&clients, "one", Role::Viewer).await;
     let (client, two) = make(&clients, "two", Role::Viewer).await;
@@ -35,7 +35,7 @@ async fn a_key_is_recognisable_long_and_different_each_time() {
 }
 
 #[tokio::test]
-async fn a_client_needs_a_name_that_is_free_and_a_role() {
+async fn client_requires_a_free_name_and_a_role() {
     let clients = clients();
     let Err(Error::Invalid(violations)) = clients
         .create(&ClientDraft {
@@ -54,7 +54,7 @@ async fn a_client_needs_a_name_that_is_free_and_a_role() {
 }
 
 #[tokio::test]
-async fn a_client_is_not_named_so_that_it_is_taken_for_another_or_for_a_folder() {
+async fn confusable_and_dot_names_are_refused() {
     let clients = clients();
     make(&clients, "ops-page", Role::Ingest).await;
     make(&clients, "stra\u{df}e", Role::Ingest).await;
@@ -75,7 +75,7 @@ async fn a_client_is_not_named_so_that_it_is_taken_for_another_or_for_a_folder()
 }
 
 #[tokio::test]
-async fn a_list_goes_on_where_the_page_before_ended() {
+async fn list_continues_after_the_previous_page() {
     let clients = clients();
     for name in ["c", "a", "d", "b", "e"] {
         make(&clients, name, Role::Viewer).await;
@@ -95,7 +95,7 @@ async fn a_list_goes_on_where_the_page_before_ended() {
 }
 
 #[tokio::test]
-async fn the_last_admin_is_not_revoked() {
+async fn last_admin_cannot_be_revoked() {
     let clients = clients();
     make(&clients, "one", Role::Admin).await;
     make(&clients, "two", Role::Admin).await;
@@ -114,7 +114,7 @@ async fn the_last_admin_is_not_revoked() {
 }
 
 #[tokio::test]
-async fn two_admins_that_revoke_each_other_do_not_lock_everybody_out() {
+async fn mutual_revocation_leaves_one_admin() {
     for _ in 0..20 {
         let clients = clients();
         make(&clients, "one", Role::Admin).await;
@@ -126,7 +126,7 @@ async fn two_admins_that_revoke_each_other_do_not_lock_everybody_out() {
 }
 
 #[tokio::test]
-async fn a_new_service_writes_the_key_of_its_first_admin_once() {
+async fn first_admin_key_is_written_once() {
     let clients = clients();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(ADMIN_KEY_FILE);
@@ -148,7 +148,7 @@ async fn a_new_service_writes_the_key_of_its_first_admin_once() {
 }
 
 #[tokio::test]
-async fn a_key_file_of_a_start_that_broke_off_is_replaced() {
+async fn key_file_of_an_interrupted_start_is_replaced() {
     let clients = clients();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("admin.key"), "bw_old").unwrap();
@@ -168,7 +168,7 @@ async fn named(clients: &Clients, name: &str, role: Role, certificate: &str) -> 
 }
 
 #[tokio::test]
-async fn a_certificate_stands_for_one_client() {
+async fn certificate_authenticates_only_one_client() {
     let clients = clients();
     named(&clients, "one", Role::Ingest, "dns:a.example.net")
         .await
@@ -193,7 +193,7 @@ async fn a_certificate_stands_for_one_client() {
 }
 
 #[tokio::test]
-async fn a_client_is_kept_only_to_what_its_role_could_do_otherwise() {
+async fn scopes_are_accepted_only_for_matching_roles() {
     let clients = clients();
     let cases = [
         (Role::Ingest, false, true),

@@ -156,7 +156,7 @@ impl Process {
 }
 
 #[tokio::test]
-async fn whatever_waits_waits_as_long_whichever_way_the_clock_is_set() {
+async fn clock_steps_preserve_remaining_waits() {
     for by_ms in [
         -24 * HOUR_MS,
         -HOUR_MS,
@@ -188,7 +188,7 @@ async fn whatever_waits_waits_as_long_whichever_way_the_clock_is_set() {
 }
 
 #[tokio::test]
-async fn clock_that_was_plainly_wrong_delays_nothing() {
+async fn oversized_clock_step_leaves_waits_unshifted() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;
@@ -200,7 +200,7 @@ async fn clock_that_was_plainly_wrong_delays_nothing() {
 }
 
 #[tokio::test]
-async fn kill_at_any_moment_shifts_nothing_twice_or_half() {
+async fn kill_never_applies_a_step_twice_or_partially() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         for polls in 0.. {
             let world = World::on(Arc::new(FaultyEngine::slow(MemoryEngine::shared(), 7)));
@@ -234,7 +234,7 @@ fn is_applied(process: &Process, polls: usize) -> bool {
 }
 
 #[tokio::test]
-async fn step_while_no_process_runs_is_noticed_unless_the_machine_restarts() {
+async fn step_during_downtime_is_detected_unless_the_machine_reboots() {
     for (reboots, expected_ms) in [(false, HOUR_MS), (true, 2 * HOUR_MS)] {
         let world = World::new();
         let process = world.start().await;
@@ -253,7 +253,7 @@ async fn step_while_no_process_runs_is_noticed_unless_the_machine_restarts() {
 }
 
 #[tokio::test]
-async fn nodes_that_notice_a_step_one_after_the_other_agree() {
+async fn nodes_that_detect_a_step_at_different_times_agree() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         let world = World::new();
         let (leader, other) = (world.start().await, world.start().await);
@@ -293,7 +293,7 @@ async fn nodes_that_notice_a_step_one_after_the_other_agree() {
 }
 
 #[tokio::test]
-async fn step_of_one_node_alone_moves_nothing_that_is_stored() {
+async fn step_on_one_node_does_not_shift_stored_times() {
     let world = World::new();
     let leader = world.start().await;
     leader.apply().await;
@@ -316,7 +316,7 @@ async fn step_of_one_node_alone_moves_nothing_that_is_stored() {
 }
 
 #[tokio::test]
-async fn what_is_decided_while_a_step_is_applied_is_decided_again() {
+async fn decisions_spanning_a_step_conflict() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;
@@ -349,7 +349,7 @@ async fn what_is_decided_while_a_step_is_applied_is_decided_again() {
 }
 
 #[tokio::test]
-async fn drift_of_a_clock_is_no_step_however_long_no_process_runs() {
+async fn clock_drift_is_not_treated_as_a_step() {
     let world = World::new();
     let mut process = world.start().await;
     process.apply().await;
@@ -364,7 +364,7 @@ async fn drift_of_a_clock_is_no_step_however_long_no_process_runs() {
 }
 
 #[tokio::test]
-async fn step_waits_for_what_is_being_decided() {
+async fn step_waits_for_decisions_in_progress() {
     let world = World::new();
     let process = world.start().await;
     process.apply().await;

@@ -131,7 +131,7 @@ fn team() -> [Document; 3] {
 }
 
 #[tokio::test]
-async fn documents_in_any_order_are_one_commit_and_the_same_ones_again_are_none() {
+async fn apply_is_one_commit_in_any_order_and_idempotent() {
     let world = world();
     let made = world.apply(&team(), "").await.unwrap();
     assert_eq!(made, ["+rule page", "+destination ops", "+trigger disk"]);
@@ -142,7 +142,7 @@ async fn documents_in_any_order_are_one_commit_and_the_same_ones_again_are_none(
 }
 
 #[tokio::test]
-async fn one_wrong_document_leaves_everything_as_it_was_and_nobody_else_is_blamed() {
+async fn invalid_document_rejects_the_whole_apply() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     let mut wrong = trigger("memory");
@@ -168,7 +168,7 @@ async fn one_wrong_document_leaves_everything_as_it_was_and_nobody_else_is_blame
 }
 
 #[tokio::test]
-async fn what_its_owner_describes_no_more_is_deleted_and_what_others_need_is_not() {
+async fn apply_prunes_owned_documents_except_those_in_use() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     world
@@ -191,7 +191,7 @@ async fn what_its_owner_describes_no_more_is_deleted_and_what_others_need_is_not
 }
 
 #[tokio::test]
-async fn a_changed_secret_is_seen_and_not_told_and_one_left_out_is_kept() {
+async fn omitted_secrets_are_kept_and_changes_are_masked() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     for (token, expected) in [("", "="), ("xoxb-1", "="), ("xoxb-2", "~")] {
@@ -213,7 +213,7 @@ async fn a_changed_secret_is_seen_and_not_told_and_one_left_out_is_kept() {
 }
 
 #[tokio::test]
-async fn what_changed_since_it_was_looked_at_is_refused_by_name() {
+async fn stale_plan_is_refused_naming_the_changed_documents() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     let seen = world
@@ -241,7 +241,7 @@ async fn what_changed_since_it_was_looked_at_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn documents_are_counted_and_each_describes_another_resource() {
+async fn apply_rejects_empty_duplicate_and_too_many_documents() {
     let world = world();
     assert_eq!(
         fields(&world.apply(&[], "").await.unwrap_err()),
@@ -303,7 +303,7 @@ fn mapping(name: &str, secret: &str) -> Document {
 }
 
 #[tokio::test]
-async fn what_holds_and_what_takes_in_is_configuration_too_whatever_order_it_comes_in() {
+async fn inhibitions_calendars_and_mappings_apply_in_any_order() {
     let world = world();
     let mut ruled = rule("page", "disk", "ops");
     if let Definition::Rule(draft) = &mut ruled.definition {

@@ -137,7 +137,7 @@ fn texts(names: &[&str]) -> Vec<String> {
 type Passes = fn(i64) -> bool;
 
 #[tokio::test]
-async fn lists_are_newest_first_and_filtered_over_all_pages() {
+async fn list_is_newest_first_and_filtered_across_pages() {
     let world = World::new();
     world.save_destination("mail").await;
     world.save_destination("chat").await;
@@ -210,7 +210,7 @@ async fn lists_are_newest_first_and_filtered_over_all_pages() {
 }
 
 #[tokio::test]
-async fn a_token_of_other_filters_is_refused() {
+async fn page_token_of_other_filters_is_refused() {
     let world = World::new();
     for number in 0..3 {
         world.save(number, "mail", "disk", DEAD).await;
@@ -234,7 +234,7 @@ async fn a_token_of_other_filters_is_refused() {
 }
 
 #[tokio::test]
-async fn what_has_ended_is_sent_again_as_a_new_delivery_with_current_templates() {
+async fn retry_of_ended_delivery_creates_one_with_current_templates() {
     let world = World::new();
     world.save_destination("mail").await;
     let old = world.save(0, "mail", "disk", DEAD).await;
@@ -251,7 +251,7 @@ async fn what_has_ended_is_sent_again_as_a_new_delivery_with_current_templates()
 }
 
 #[tokio::test]
-async fn what_waits_is_due_now() {
+async fn retry_makes_a_waiting_delivery_due_now() {
     let world = World::new();
     let due_ms = samples::START_MS + 3_600_000;
     let id = world
@@ -264,7 +264,7 @@ async fn what_waits_is_due_now() {
 }
 
 #[tokio::test]
-async fn a_state_that_does_not_allow_it_is_told() {
+async fn retry_and_cancel_report_disallowed_states() {
     let world = World::new();
     let until_ms = samples::START_MS + 1;
     let leased = world

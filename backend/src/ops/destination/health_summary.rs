@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_of_what_was_delivered() {
+    fn percentiles_cover_only_delivered_attempts() {
         assert_eq!(percentile(&tried(""), 50), None);
         assert_eq!(percentile(&tried("--"), 95), None);
         let ms = |ms| Some(Duration::from_millis(ms));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn many_failures_among_successes_are_failing_until_some_in_a_row_succeed() {
+    fn destination_is_flaky_until_consecutive_successes() {
         for (ends, expected) in [
             ("", false),
             ("+-", false),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_alternates_is_failing_since_it_began_to_and_healthy_once_it_is_well_again() {
+    fn alternating_receiver_keeps_failing_since_until_stable() {
         let mut health = Health::untried(RecordId::from_parts(1, 1), 0);
         let mut now_ms = 0;
         let mut end = |health: &mut Health, ends: &str| {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_takes_as_long_as_it_does_at_the_rate_of_the_last_hour() {
+    fn drain_time_is_estimated_from_the_last_hour() {
         assert_eq!(drained_in(100, 0), None);
         assert_eq!(drained_in(100, 50), Some(Duration::from_secs(7200)));
     }

@@ -83,7 +83,7 @@ fn leave_at_address(
         let elsewhere = receivers(draft, language, field)
             .into_iter()
             .find(|(receiver, to)| {
-                // A receiver without an address of its own uses the first one.
+                // A receiver without its own address uses the first one.
                 let same = from.iter().find(|(other, _)| other == receiver);
                 same.or(from.first()).is_none_or(|(_, from)| from != to)
             });

@@ -115,7 +115,7 @@ fn gathering() -> Rule {
 }
 
 #[tokio::test]
-async fn one_member_is_told_of_after_the_wait_and_its_close_at_once() {
+async fn opening_waits_and_last_close_is_immediate() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(29).await;
@@ -138,8 +138,7 @@ async fn one_member_is_told_of_after_the_wait_and_its_close_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_closed_within_the_wait_is_skipped_and_a_group_of_which_nothing_is_left_is_silent()
-{
+async fn members_closed_within_the_wait_are_skipped() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.close("a").await;
@@ -154,7 +153,7 @@ async fn what_is_closed_within_the_wait_is_skipped_and_a_group_of_which_nothing_
 }
 
 #[tokio::test]
-async fn joins_closes_and_a_severity_go_in_one_message_an_interval() {
+async fn group_changes_are_sent_once_per_interval() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b", "c"]).await;
     world.wait(30).await;
@@ -197,7 +196,7 @@ async fn joins_closes_and_a_severity_go_in_one_message_an_interval() {
 }
 
 #[tokio::test]
-async fn what_falls_back_before_the_next_message_is_not_told() {
+async fn reverted_changes_are_not_reported() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.wait(30).await;
@@ -217,7 +216,7 @@ async fn what_falls_back_before_the_next_message_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_group_shares_what_its_fields_held_and_a_missing_value_is_one_of_its_own() {
+async fn group_key_is_fixed_when_a_member_joins() {
     let world = World::under(&[Rule {
         group: Some(grouping(&["dimensions.host", "metadata.rack"])),
         ..gathering()
@@ -259,7 +258,7 @@ async fn a_group_shares_what_its_fields_held_and_a_missing_value_is_one_of_its_o
 }
 
 #[tokio::test]
-async fn no_message_takes_more_than_a_thousand_and_none_is_lost_or_told_twice() {
+async fn joins_beyond_a_thousand_follow_in_the_next_message() {
     let world = World::under(&[gathering()]).await;
     let hosts: Vec<_> = (0..1_200).map(|it| format!("host-{it}")).collect();
     let events = hosts.iter().map(|host| samples::event(host)).collect();
@@ -301,7 +300,7 @@ async fn no_message_takes_more_than_a_thousand_and_none_is_lost_or_told_twice() 
 }
 
 #[tokio::test]
-async fn a_restart_resets_no_wait_and_no_interval() {
+async fn restart_resets_neither_wait_nor_interval() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(20).await;
@@ -323,7 +322,7 @@ async fn a_restart_resets_no_wait_and_no_interval() {
 }
 
 #[tokio::test]
-async fn two_who_make_the_same_message_make_one() {
+async fn concurrent_reviewers_send_one_group_message() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.clock.advance(Duration::from_secs(30));
@@ -341,7 +340,7 @@ async fn two_who_make_the_same_message_make_one() {
 }
 
 #[tokio::test]
-async fn a_repeat_is_one_for_the_group() {
+async fn group_repeat_is_one_message() {
     let world = World::under(&[Rule {
         repeat: true,
         repeat_interval_seconds: 600,
@@ -367,7 +366,7 @@ async fn a_repeat_is_one_for_the_group() {
 }
 
 #[tokio::test]
-async fn a_member_that_flapped_and_settled_open_is_reported_as_settled_once() {
+async fn flapping_member_is_reported_settled_once() {
     let world = World::under(&[Rule {
         flapping: Some(FlappingLimits {
             open_count: 3,
@@ -402,7 +401,7 @@ async fn a_member_that_flapped_and_settled_open_is_reported_as_settled_once() {
 }
 
 #[tokio::test]
-async fn a_request_is_one_message_of_its_group() {
+async fn events_of_one_request_form_one_group_message() {
     let now = Grouping {
         wait_ms: 0,
         ..grouping(&["name"])
@@ -426,7 +425,7 @@ async fn a_request_is_one_message_of_its_group() {
 }
 
 #[tokio::test]
-async fn a_reopened_last_member_is_notified_in_a_new_group() {
+async fn reopened_last_member_starts_a_new_group() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(30).await;
@@ -445,7 +444,7 @@ async fn a_reopened_last_member_is_notified_in_a_new_group() {
 }
 
 #[tokio::test]
-async fn joining_and_news_of_one_group_are_one_due_entry_and_one_message() {
+async fn joins_and_updates_share_one_group_message() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.wait(30).await;

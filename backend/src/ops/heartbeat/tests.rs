@@ -139,7 +139,7 @@ fn every_minute() -> v1::Heartbeat {
 }
 
 #[tokio::test]
-async fn a_missing_beat_opens_an_event_and_the_next_one_closes_it() {
+async fn missing_beat_opens_an_event_and_next_beat_closes_it() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
     // The first beat is expected from the creation on.
@@ -174,7 +174,7 @@ async fn a_missing_beat_opens_an_event_and_the_next_one_closes_it() {
 }
 
 #[tokio::test]
-async fn beats_are_told_apart_by_their_fields_and_forgotten_after_a_while() {
+async fn beats_are_keyed_by_fields_and_forgotten_when_stale() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],
@@ -228,7 +228,7 @@ async fn beats_are_told_apart_by_their_fields_and_forgotten_after_a_while() {
 }
 
 #[tokio::test]
-async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
+async fn frequent_beats_cause_few_writes() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
     world.pass(1).await;
@@ -264,7 +264,7 @@ async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
 }
 
 #[tokio::test]
-async fn time_in_which_no_events_were_accepted_and_steps_of_the_clock_do_not_count() {
+async fn outages_and_clock_steps_do_not_make_beats_late() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
     world.pass(1).await;
@@ -291,7 +291,7 @@ async fn time_in_which_no_events_were_accepted_and_steps_of_the_clock_do_not_cou
 }
 
 #[tokio::test]
-async fn a_failure_opens_the_event_immediately_and_deleting_closes_it() {
+async fn failure_opens_the_event_and_deletion_closes_it() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         filter: String::new(),
@@ -330,7 +330,7 @@ async fn a_failure_opens_the_event_immediately_and_deleting_closes_it() {
 }
 
 #[tokio::test]
-async fn sender_of_a_source_beats_for_that_source_only() {
+async fn source_scoped_sender_beats_only_for_its_source() {
     let world = World::new().await;
     let by_source = v1::Heartbeat {
         by: vec!["source".into()],
@@ -379,7 +379,7 @@ async fn sender_of_a_source_beats_for_that_source_only() {
 }
 
 #[tokio::test]
-async fn beat_of_the_source_of_the_service_is_refused() {
+async fn beat_for_the_reserved_source_is_refused() {
     let world = World::new().await;
     let by_source = v1::Heartbeat {
         by: vec!["source".into()],
@@ -398,7 +398,7 @@ async fn beat_of_the_source_of_the_service_is_refused() {
 }
 
 #[tokio::test]
-async fn alarm_about_events_of_the_service_is_none_of_them() {
+async fn alarm_on_own_events_omits_the_reserved_source() {
     let mut world = World::new().await;
     let by_source = v1::Heartbeat {
         by: vec!["source".into(), "host".into()],
@@ -417,7 +417,7 @@ async fn alarm_about_events_of_the_service_is_none_of_them() {
 }
 
 #[tokio::test]
-async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
+async fn heartbeat_key_is_valid_until_rotated() {
     let world = World::new().await;
     world.create(every_minute()).await;
     let keys = HeartbeatKeys::new(world.deciding.store.clone(), world.clock());
@@ -453,7 +453,7 @@ async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn create_lists_every_invalid_field() {
     let world = World::new().await;
     let all = world.heartbeats();
     let wrong = v1::Heartbeat {
@@ -489,7 +489,7 @@ async fn what_is_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn the_texts_of_the_event_are_templates_over_the_values() {
+async fn event_texts_are_templates_over_beat_values() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],

@@ -28,7 +28,7 @@ async fn is_reported(world: &World) -> bool {
 }
 
 #[tokio::test]
-async fn a_late_hold_is_reported_then_the_service_is_unready() {
+async fn late_hold_is_reported_then_makes_the_service_unready() {
     let world = World::under(&[delayed()]).await;
     let mut watch = watch_of(&world);
     let is_late = watch.is_late();
@@ -60,7 +60,7 @@ async fn a_late_hold_is_reported_then_the_service_is_unready() {
 }
 
 #[tokio::test]
-async fn what_fell_due_during_downtime_is_not_late() {
+async fn hold_due_during_downtime_is_not_late() {
     let world = World::under(&[delayed()]).await;
     world.event("a", |_| {}).await;
     world.restart(3_600).await;
@@ -73,7 +73,7 @@ async fn what_fell_due_during_downtime_is_not_late() {
 }
 
 #[tokio::test]
-async fn a_suppressed_event_whose_delay_is_over_is_not_late() {
+async fn suppressed_event_past_its_delay_is_not_late() {
     let world = World::under(&[delayed()]).await;
     world.event("a", |_| {}).await;
     world

@@ -194,7 +194,7 @@ mod tests {
     ];
 
     #[test]
-    fn an_event_is_refused_for_the_field_that_is_wrong() {
+    fn refusal_names_the_invalid_field() {
         for (at, (field, change)) in TABLE.iter().enumerate() {
             let mut event = event("a");
             change(&mut event);

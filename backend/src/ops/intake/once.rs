@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_comes_again_changes_nothing_and_is_told_what_was_refused() {
+    async fn repeated_request_returns_earlier_refusals_unchanged() {
         let store = samples::store();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_the_same_request_many_times_at_once_one_is_carried_out() {
+    async fn concurrent_duplicates_are_executed_once() {
         let store = samples::store();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_with_keys_and_without_lose_no_event_of_the_same_identities() {
+    async fn keyed_and_unkeyed_requests_lose_no_events() {
         let store = samples::store();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);

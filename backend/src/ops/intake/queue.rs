@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_request_under_way_waits_for_it_and_nothing_else_does() {
+    fn only_overlapping_requests_wait_for_each_other() {
         let queue = Queue::default();
         push(&queue, &["a", "b"]);
         let first = queue.take(10);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_its_limit_and_the_rest_follows_it() {
+    fn batch_is_limited_and_the_rest_follows() {
         let queue = Queue::default();
         for request in [&["a"; 3][..], &["a"], &["b"], &["a", "b", "c"]] {
             push(&queue, request);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_without_workers_keeps_nothing() {
+    fn abandoned_queue_is_emptied() {
         let queue = Queue::default();
         push(&queue, &["a"]);
         push(&queue, &["a"]);

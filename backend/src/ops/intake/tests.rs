@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn an_accepted_event_is_stored_with_the_deliveries_it_causes() {
+async fn accepted_event_is_stored_with_its_deliveries() {
     let store = samples::store();
     samples::save_rule(&store, &rule("page", &[DISK_TRIGGER], &["hook", "mail"])).await;
     let (deciding, _) = samples::deciding(store.clone()).await;
@@ -46,7 +46,7 @@ async fn an_accepted_event_is_stored_with_the_deliveries_it_causes() {
 }
 
 #[tokio::test]
-async fn events_of_one_identity_in_one_list_follow_each_other() {
+async fn events_with_one_identity_apply_in_list_order() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -79,7 +79,7 @@ async fn events_of_one_identity_in_one_list_follow_each_other() {
 }
 
 #[tokio::test]
-async fn concurrent_senders_lose_no_event_while_an_operator_edits_the_same_occurrence() {
+async fn concurrent_sends_and_edits_lose_no_event() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -110,7 +110,7 @@ fn slow_store() -> Store {
 }
 
 #[tokio::test]
-async fn two_services_on_one_store_that_are_told_the_same_count_all_of_it() {
+async fn two_services_on_one_store_count_every_event() {
     let store = slow_store();
     let (one, _) = samples::deciding(store.clone()).await;
     let (other, _) = samples::deciding(store.clone()).await;
@@ -131,7 +131,7 @@ async fn two_services_on_one_store_that_are_told_the_same_count_all_of_it() {
 }
 
 #[tokio::test]
-async fn an_edit_that_one_service_answered_holds_for_the_next_event_of_another() {
+async fn edit_applies_to_the_next_event_on_a_slow_store() {
     let store = slow_store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -155,7 +155,7 @@ async fn an_edit_that_one_service_answered_holds_for_the_next_event_of_another()
 }
 
 #[tokio::test]
-async fn an_edit_that_was_answered_holds_for_the_next_event() {
+async fn edit_applies_to_the_next_event() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -173,7 +173,7 @@ async fn an_edit_that_was_answered_holds_for_the_next_event() {
 }
 
 #[tokio::test]
-async fn a_full_queue_takes_nothing_of_the_request() {
+async fn full_queue_refuses_the_whole_request() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _workers) = Intake::new(deciding);
@@ -204,7 +204,7 @@ async fn a_full_queue_takes_nothing_of_the_request() {
 }
 
 #[tokio::test]
-async fn what_is_queued_at_shutdown_is_answered_and_what_follows_is_refused() {
+async fn shutdown_drains_the_queue_and_refuses_new_requests() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, workers) = Intake::new(deciding);
@@ -220,7 +220,7 @@ async fn what_is_queued_at_shutdown_is_answered_and_what_follows_is_refused() {
 }
 
 #[tokio::test]
-async fn a_rule_that_the_loop_guard_stops_is_said_aloud_once() {
+async fn loop_guard_stop_is_reported_once() {
     let store = samples::store();
     let mut looping = rule("loop", &["everything"], &["event"]);
     looping.repeat = true;

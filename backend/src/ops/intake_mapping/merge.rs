@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_that_differ_and_are_one_event_are_named() {
+    fn differing_documents_of_one_event_are_listed() {
         let event = |host: &str, severity: &str| {
             let value = |kind| Value { kind: Some(kind) };
             let object = |fields| value(Kind::StructValue(Struct { fields }));

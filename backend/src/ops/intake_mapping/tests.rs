@@ -28,7 +28,7 @@ fn mapped(mapping: &IntakeMapping, document: &Value) -> Result<Mapped, Error> {
 }
 
 #[test]
-fn each_entry_of_a_list_is_an_event_unless_it_is_passed_over() {
+fn each_list_entry_maps_to_an_event_unless_skipped() {
     let mapping = samples::mapping("page");
     let document = json!({"alerts": [
         {"title": "a\nb", "host": "h1", "level": "SEV1", "text": "x".repeat(2_000)},
@@ -47,7 +47,7 @@ fn each_entry_of_a_list_is_an_event_unless_it_is_passed_over() {
 }
 
 #[test]
-fn a_document_that_cannot_be_mapped_is_told_of() {
+fn unmappable_document_is_refused() {
     let mapping = samples::mapping("page");
     for wrong in [json!({}), json!({"alerts": {}}), json!(7), json!("x")] {
         let error = mapped(&mapping, &wrong).unwrap_err();
@@ -56,7 +56,7 @@ fn a_document_that_cannot_be_mapped_is_told_of() {
 }
 
 #[test]
-fn entries_beyond_a_limit_are_refused_and_the_others_mapped() {
+fn entries_beyond_the_limit_are_refused() {
     let mapping = samples::mapping("page");
     let many: Vec<_> = (0..DIALECT_EVENTS_MAX + 2)
         .map(|at| json!({"title": at}))
@@ -80,7 +80,7 @@ fn entries_beyond_a_limit_are_refused_and_the_others_mapped() {
 }
 
 #[test]
-fn an_entry_that_is_no_json_leaves_the_others() {
+fn invalid_json_entry_does_not_affect_the_others() {
     let mapping = samples::mapping("page");
     let headers = BTreeMap::new();
     let body = br#"{"alerts": [{"title": "a"}, {"title": 1e400}, {"title": "b"}]}"#;
@@ -99,7 +99,7 @@ fn an_entry_that_is_no_json_leaves_the_others() {
 }
 
 #[test]
-fn what_is_kept_of_a_document_is_bounded_in_depth() {
+fn stored_document_depth_is_bounded() {
     let mut mapping = samples::mapping("page");
     mapping.each = String::new();
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
@@ -111,7 +111,7 @@ fn what_is_kept_of_a_document_is_bounded_in_depth() {
 }
 
 #[test]
-fn signatures_of_the_services_own_examples_are_taken() {
+fn published_signature_examples_verify() {
     // The example in GitHub's documentation.
     let github = WebhookSignature {
         scheme: SignatureScheme::HubSha256,
@@ -154,7 +154,7 @@ fn signatures_of_the_services_own_examples_are_taken() {
 }
 
 #[test]
-fn a_body_that_is_signed_with_no_key_is_refused_in_every_scheme() {
+fn empty_signing_key_is_refused_in_every_scheme() {
     use SignatureScheme::{HubSha256, Sentry, StandardWebhooks};
     let mac = |text: &[u8]| {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"").unwrap();

@@ -210,7 +210,7 @@ fn shown(report: &NoiseReport) -> BTreeMap<String, Expected> {
 }
 
 #[tokio::test]
-async fn the_report_is_what_a_naive_count_of_all_records_is() {
+async fn report_matches_a_naive_count() {
     for seed in 0..4 {
         let world = world().await;
         lived_through(&world, &mut StdRng::seed_from_u64(seed)).await;
@@ -240,7 +240,7 @@ async fn the_report_is_what_a_naive_count_of_all_records_is() {
 }
 
 #[tokio::test]
-async fn numbers_outlive_what_they_count_for_400_days_and_names_do_not() {
+async fn noise_counts_are_kept_for_400_days() {
     let world = world().await;
     world.event("a", |_| {}).await;
     world.wait(60).await;
@@ -268,7 +268,7 @@ async fn numbers_outlive_what_they_count_for_400_days_and_names_do_not() {
 }
 
 #[tokio::test]
-async fn a_report_says_since_when_it_knows_and_a_wrong_question_names_the_field() {
+async fn report_starts_when_counting_began_and_validates_fields() {
     let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
     // A notification from before counting began.
     world.event("a", |_| {}).await;
@@ -330,7 +330,7 @@ fn asked_as(asked: &NoiseAsked) -> NoiseAsked {
 }
 
 #[test]
-fn the_median_is_the_bound_within_which_half_were_acknowledged() {
+fn median_is_the_bucket_bound_covering_half() {
     let mut numbers = NoiseNumbers::default();
     assert_eq!(numbers.median_acknowledge_seconds(), None);
     for (at, count) in [(0, 2), (3, 1), (11, 2)] {

@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn what_is_open_is_counted_first_and_then_notified_of_once() {
+async fn open_occurrences_are_counted_then_notified_once() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -42,7 +42,7 @@ async fn what_is_open_is_counted_first_and_then_notified_of_once() {
 }
 
 #[tokio::test]
-async fn a_trigger_notifies_by_the_rules_that_use_it() {
+async fn trigger_notifies_through_its_rules() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);

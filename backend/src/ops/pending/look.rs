@@ -260,7 +260,10 @@ impl PendingReview {
                     let is_freed =
                         |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
                     let range = under.clone();
-                    let together = Together::of(&self.deciding, index, range, &is_freed).await?;
+                    let together = Together {
+                        frees_silenced: true,
+                        ..Together::of(&self.deciding, index, range, &is_freed).await?
+                    };
                     let walked = self.walk(index, under, &together).await;
                     freed = freed.and(walked);
                 }

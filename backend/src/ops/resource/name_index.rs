@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_alike_without_case_and_invisible_characters() {
+    fn names_match_ignoring_case_and_invisible_characters() {
         let cases = [
             ("disk-full", "Disk-Full", true),
             ("IN", "in", true),

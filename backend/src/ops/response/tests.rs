@@ -259,7 +259,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn steps_follow_each_other_until_all_rounds_are_over() {
+async fn steps_run_in_order_for_all_rounds() {
     let steps = [&[contact("ana")][..], &[contact("ben"), contact("cleo")]];
     let world = world(&steps, |it| {
         it.rounds = 2;
@@ -291,7 +291,7 @@ async fn steps_follow_each_other_until_all_rounds_are_over() {
 }
 
 #[tokio::test]
-async fn after_an_acknowledgement_no_step_is_taken() {
+async fn acknowledgement_stops_further_steps() {
     // Before, at and after the second step is due.
     for seconds in [299, 300, 301] {
         let steps = [&[contact("ana")][..], &[contact("ben")]];
@@ -310,7 +310,7 @@ async fn after_an_acknowledgement_no_step_is_taken() {
 }
 
 #[tokio::test]
-async fn an_acknowledgement_beside_a_step_is_before_it_or_after_it() {
+async fn concurrent_acknowledgement_and_step_are_serialized() {
     for _ in 0..walk_length("BELLWETHER_RACES") {
         let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
         let world = world(&steps, |_| {}).await;
@@ -340,7 +340,7 @@ async fn an_acknowledgement_beside_a_step_is_before_it_or_after_it() {
 }
 
 #[tokio::test]
-async fn an_acknowledgement_that_ends_begins_a_new_round_with_who_is_on_call_then() {
+async fn expired_acknowledgement_starts_a_round_with_current_on_call() {
     // The clock starts on 15 January 2027 at 08:00.
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let turns = ("2027-01-15T08:00:00", "FREQ=DAILY");
@@ -373,7 +373,7 @@ async fn an_acknowledgement_that_ends_begins_a_new_round_with_who_is_on_call_the
 }
 
 #[tokio::test]
-async fn a_policy_limits_how_long_an_acknowledgement_counts() {
+async fn policy_limits_the_acknowledgement_duration() {
     let world = world(&[&[contact("ana")]], |it| {
         it.ack_timeout = Some(length(1_800_000));
     })
@@ -393,7 +393,7 @@ async fn a_policy_limits_how_long_an_acknowledgement_counts() {
 }
 
 #[tokio::test]
-async fn a_step_without_anybody_makes_the_next_one_due() {
+async fn empty_step_makes_the_next_step_due() {
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let later = ("2027-02-01T08:00:00", "");
     world.schedule("nights", later, &["ana"]).await;
@@ -406,7 +406,7 @@ async fn a_step_without_anybody_makes_the_next_one_due() {
 }
 
 #[tokio::test]
-async fn nobody_is_notified_twice_in_a_round() {
+async fn contact_is_notified_once_per_round() {
     let both = [contact("ana"), contact("ben")];
     let steps = [
         &[contact("ana")][..],
@@ -426,7 +426,7 @@ async fn nobody_is_notified_twice_in_a_round() {
 }
 
 #[tokio::test]
-async fn who_is_on_call_is_asked_when_the_step_is_taken() {
+async fn on_call_is_resolved_when_the_step_runs() {
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     // A hand-off four minutes after the first step.
     let turns = ("2027-01-15T07:04:00", "FREQ=DAILY");
@@ -457,7 +457,7 @@ async fn who_is_on_call_is_asked_when_the_step_is_taken() {
 }
 
 #[tokio::test]
-async fn an_edit_of_the_policy_counts_from_the_next_round() {
+async fn policy_edit_applies_from_the_next_round() {
     let steps = [&[contact("ana")][..], &[contact("ben")]];
     let world = world(&steps, |it| it.rounds = 2).await;
     world.event("db-1", |_| {}).await;
@@ -471,7 +471,7 @@ async fn an_edit_of_the_policy_counts_from_the_next_round() {
 }
 
 #[tokio::test]
-async fn a_method_that_does_not_arrive_lets_the_next_one_go() {
+async fn undelivered_method_triggers_the_next_method() {
     let steps = [&[contact("ana")][..], &[contact("ben")]];
     let world = world(&steps, |_| {}).await;
     world.contact("ana", &[("push", 0), ("call", 180)]).await;
@@ -487,7 +487,7 @@ async fn a_method_that_does_not_arrive_lets_the_next_one_go() {
 }
 
 #[tokio::test]
-async fn methods_follow_each_other_unless_somebody_responds() {
+async fn contact_methods_run_until_acknowledged() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world
         .contact("ana", &[("push", 0), ("call", 120), ("mail", 240)])
@@ -501,7 +501,7 @@ async fn methods_follow_each_other_unless_somebody_responds() {
 }
 
 #[tokio::test]
-async fn paused_destinations_let_the_next_step_and_the_fallback_go() {
+async fn paused_destinations_advance_to_next_step_and_fallback() {
     let steps = [&[contact("ana")][..], &[contact("ben")]];
     let world = world(&steps, |it| it.fallback_destination_name = "chat".into()).await;
     let mut changes = world.store.changes();
@@ -525,7 +525,7 @@ async fn paused_destinations_let_the_next_step_and_the_fallback_go() {
 }
 
 #[tokio::test]
-async fn of_steps_that_a_silence_held_one_is_taken_afterwards() {
+async fn one_held_step_runs_after_a_silence() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = world(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -542,7 +542,7 @@ async fn of_steps_that_a_silence_held_one_is_taken_afterwards() {
 }
 
 #[tokio::test]
-async fn the_closing_reaches_everyone_who_was_notified() {
+async fn closing_reaches_everyone_notified() {
     let direct = [Target::DestinationName("wall".into())];
     let world = world(&[&[contact("ana")]], |_| {}).await;
     save_destination(&world.store, "wall").await;
@@ -567,7 +567,7 @@ async fn the_closing_reaches_everyone_who_was_notified() {
 }
 
 #[tokio::test]
-async fn a_step_is_taken_by_hand_while_one_follows() {
+async fn manual_escalation_runs_the_next_step() {
     let steps = [&[contact("ana")][..], &[contact("ben")]];
     let world = world(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -591,7 +591,7 @@ async fn a_step_is_taken_by_hand_while_one_follows() {
 }
 
 #[tokio::test]
-async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
+async fn contact_link_acknowledges_as_the_contact() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     let response = world.response().await;
@@ -621,7 +621,7 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
 }
 
 #[tokio::test]
-async fn who_was_notified_by_a_response_that_ended_early_gets_the_closing() {
+async fn contacts_of_an_ended_response_get_the_closing() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     let rule = async |policy: Option<&str>| {
@@ -652,7 +652,7 @@ async fn who_was_notified_by_a_response_that_ended_early_gets_the_closing() {
 }
 
 #[tokio::test]
-async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
+async fn schedule_edit_does_not_change_the_ruleset_edition() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     let edition = async || {
         let node = world.node();
@@ -687,7 +687,7 @@ async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
 }
 
 #[tokio::test]
-async fn a_response_continues_when_its_rule_and_policy_are_back() {
+async fn response_resumes_when_rule_and_policy_are_restored() {
     type Edit = fn(&mut Rule);
     let edits: [(Edit, Edit); 2] = [
         (|it| it.enabled = false, |it| it.enabled = true),
@@ -723,7 +723,7 @@ async fn a_response_continues_when_its_rule_and_policy_are_back() {
 }
 
 #[tokio::test]
-async fn a_stopped_response_stays_over_once_acknowledged_or_closed() {
+async fn stopped_response_stays_over_if_acknowledged_or_closed() {
     for is_closed in [false, true] {
         let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
         world.event("db-1", |_| {}).await;
@@ -750,7 +750,7 @@ async fn a_stopped_response_stays_over_once_acknowledged_or_closed() {
 }
 
 #[tokio::test]
-async fn a_response_continues_once_its_policy_is_made_again() {
+async fn response_resumes_when_its_policy_is_recreated() {
     let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     world.look().await;
@@ -769,7 +769,7 @@ async fn a_response_continues_once_its_policy_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_response_continues_when_the_inhibition_that_holds_it_ends() {
+async fn response_resumes_when_its_inhibition_ends() {
     let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
     let query = |text: &str| Query {
         clause: filter::parse(text, None).unwrap().clause,
@@ -814,7 +814,7 @@ async fn a_response_continues_when_the_inhibition_that_holds_it_ends() {
 }
 
 #[tokio::test]
-async fn a_change_that_ends_the_escalation_counts_its_responses() {
+async fn apply_counts_the_responses_it_stops() {
     use v1::config_document::Resource;
 
     use crate::ops::config::{Action, Configuration, Document};

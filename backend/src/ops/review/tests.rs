@@ -18,7 +18,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const HOUR_MS: i64 = 3_600_000;
 
 #[tokio::test]
-async fn an_occurrence_without_news_is_closed_told_and_in_the_end_deleted() {
+async fn stale_occurrence_is_closed_notified_and_later_deleted() {
     let store = samples::store();
     let with_updates = Rule {
         send_updates: true,
@@ -51,7 +51,7 @@ async fn an_occurrence_without_news_is_closed_told_and_in_the_end_deleted() {
 }
 
 #[tokio::test]
-async fn news_put_ageing_off() {
+async fn repeats_postpone_ageing() {
     let store = samples::store();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -72,7 +72,7 @@ async fn news_put_ageing_off() {
 }
 
 #[tokio::test]
-async fn an_occurrence_ends_when_its_sender_said_unless_it_is_sent_again() {
+async fn occurrence_expires_as_sent_unless_repeated() {
     let store = samples::store();
     let with_updates = Rule {
         send_updates: true,
@@ -149,7 +149,7 @@ async fn many_due_occurrences_are_reviewed_in_one_pass() {
 }
 
 #[tokio::test]
-async fn a_rule_that_the_loop_guard_stops_at_ageing_is_said_aloud() {
+async fn loop_guard_stop_during_ageing_is_reported() {
     let store = samples::store();
     let with_updates = Rule {
         send_updates: true,
@@ -171,7 +171,7 @@ async fn a_rule_that_the_loop_guard_stops_at_ageing_is_said_aloud() {
 }
 
 #[tokio::test]
-async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
+async fn occurrence_due_while_reviewer_waits_closes_within_a_second() {
     let store = samples::store();
     let values = SharedSettings {
         error_age_max: Duration::from_secs(2),
@@ -209,7 +209,7 @@ async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
 }
 
 #[tokio::test]
-async fn a_node_ages_what_it_owns_and_what_it_gains_at_once() {
+async fn node_ages_owned_and_newly_gained_occurrences() {
     let store = samples::store();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);

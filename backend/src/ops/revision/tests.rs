@@ -92,7 +92,7 @@ impl Service {
 }
 
 #[tokio::test]
-async fn a_deleted_rule_closes_with_the_text_and_trigger_of_its_opening_message() {
+async fn deleted_rule_closes_with_its_opening_text_and_trigger() {
     let service = Service::with_rule("disk of {{event.name}}").await;
     service.clock.advance(HOUR);
     service.send(|_| {}).await;
@@ -117,7 +117,7 @@ async fn a_deleted_rule_closes_with_the_text_and_trigger_of_its_opening_message(
 }
 
 #[tokio::test]
-async fn revisions_are_kept_as_long_as_an_occurrence_may_rest_on_them() {
+async fn revisions_are_kept_while_occurrences_may_reference_them() {
     let service = Service::with_rule("").await;
     service.send(|_| {}).await;
     service.clock.advance(2 * HOUR);
@@ -140,7 +140,7 @@ async fn revisions_are_kept_as_long_as_an_occurrence_may_rest_on_them() {
 }
 
 #[tokio::test]
-async fn edits_without_end_keep_a_bounded_number_of_revisions() {
+async fn revisions_per_resource_are_bounded() {
     let service = Service::with_rule("").await;
     service.send(|_| {}).await;
     for number in 0..REVISIONS_OF_ONE_MAX + 5 {

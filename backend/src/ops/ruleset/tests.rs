@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn an_edit_is_in_force_once_it_was_answered() {
+async fn edit_is_in_effect_after_refresh() {
     let store = samples::store();
     let ruleset = Ruleset::load(store.clone()).await.unwrap();
     let occurrence = samples::occurrence();
@@ -30,7 +30,7 @@ async fn an_edit_is_in_force_once_it_was_answered() {
 }
 
 #[tokio::test]
-async fn a_disabled_rule_does_not_match_and_a_rule_matches_once() {
+async fn rule_matches_once_and_only_if_enabled() {
     let store = samples::store();
     let mut off = samples::rule("off", &[DISK_TRIGGER], &["hook"]);
     off.enabled = false;

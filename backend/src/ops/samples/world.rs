@@ -156,7 +156,7 @@ impl World {
 }
 
 #[test]
-fn holds_and_groups_are_the_same_on_two_nodes_and_with_a_kill_before_every_step() {
+fn holds_and_groups_pass_on_two_nodes_and_with_kills() {
     for life in ["two nodes", "killed"] {
         let mut tests = Command::new(env::current_exe().unwrap());
         tests.args([

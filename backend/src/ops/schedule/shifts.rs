@@ -222,9 +222,10 @@ impl Schedules {
         if draft.name.is_empty() {
             "preview".clone_into(&mut draft.name);
         }
-        let now_ms = self.clock.now_ms();
-        let origin = Origin::new(now_ms);
+        let origin = Origin::new(self.clock.now_ms());
         let (schedule, _) = Schedule::checked(self, &draft, stored.as_ref(), origin).await?;
+        // Not before the start of an override that keeps the current contacts.
+        let now_ms = self.clock.now_ms();
         let new = loaded(&self.store, schedule).await?;
         let new = new.ok_or_else(|| missing_zone(&draft.time_zone))?;
         let range = (now_ms, now_ms.saturating_add(AHEAD_MS));

@@ -50,7 +50,7 @@ fn events(feed: &v1::OpenFeedResponse) -> BTreeMap<String, v1::Shift> {
 }
 
 #[tokio::test]
-async fn events_of_a_feed_are_the_same_every_day() {
+async fn feed_events_are_stable_from_day_to_day() {
     let table = [
         ("FREQ=WEEKLY", 2),
         ("FREQ=WEEKLY;INTERVAL=9", 3),

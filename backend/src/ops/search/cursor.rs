@@ -122,13 +122,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_comes_back_as_it_was(begun in log_positions(), newest_ms: i64, at in positions()) {
+        fn cursor_round_trips(begun in log_positions(), newest_ms: i64, at in positions()) {
             let cursor = Cursor { begun, newest_ms, at };
             prop_assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
         }
 
         #[test]
-        fn no_bytes_make_a_cursor_panic(bytes: Vec<u8>) {
+        fn cursor_decoding_never_panics(bytes: Vec<u8>) {
             if let Some(cursor) = Cursor::decode(&bytes) {
                 prop_assert_eq!(cursor.encode(), bytes);
             }

@@ -115,7 +115,7 @@ fn filters() -> Vec<Filter> {
 }
 
 #[tokio::test]
-async fn pages_in_every_order_and_direction_hold_everything_once() {
+async fn pages_in_any_order_contain_every_occurrence_once() {
     let (store, all) = stored(300).await;
     for sort in [
         SortField::LastSeen,
@@ -172,7 +172,7 @@ async fn pages_in_every_order_and_direction_hold_everything_once() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_only_for_its_own_query() {
+async fn cursor_is_valid_only_for_its_query() {
     let (store, _) = stored(20).await;
     let request = SearchRequest {
         limit: 5,
@@ -194,7 +194,7 @@ async fn a_cursor_is_good_only_for_its_own_query() {
 }
 
 #[tokio::test]
-async fn counts_agree_with_what_is_found() {
+async fn count_matches_the_filter() {
     let (store, all) = stored(300).await;
     for filter in filters() {
         let expected = all.iter().filter(|found| filter.admits(found)).count();
@@ -203,7 +203,7 @@ async fn counts_agree_with_what_is_found() {
 }
 
 #[tokio::test]
-async fn spans_of_time_have_no_gaps_and_count_each_occurrence_once() {
+async fn time_buckets_are_contiguous_and_count_each_occurrence_once() {
     let (store, all) = stored(300).await;
     let filter = Filter {
         severities: vec![Severity::Error, Severity::Info],
@@ -263,7 +263,7 @@ async fn repeat(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_walk_under_writes_ends_misses_nothing_and_shows_nothing_twice_on_a_page() {
+async fn paging_under_writes_ends_and_misses_nothing() {
     let (store, all) = stored(600).await;
     let everything: BTreeSet<_> = all.iter().map(|occurrence| occurrence.key).collect();
     let (now_ms, stop) = (
@@ -326,7 +326,7 @@ async fn a_walk_under_writes_ends_misses_nothing_and_shows_nothing_twice_on_a_pa
 }
 
 #[tokio::test]
-async fn what_moved_since_a_walk_began_comes_at_its_end() {
+async fn occurrences_moved_during_paging_come_last() {
     let (store, all) = stored(10).await;
     let mut request = SearchRequest {
         limit: 4,
@@ -362,7 +362,7 @@ async fn what_moved_since_a_walk_began_comes_at_its_end() {
 }
 
 #[tokio::test]
-async fn a_time_is_spread_over_exactly_as_many_spans_as_are_asked_for_or_the_reason_is_told() {
+async fn time_range_is_split_into_the_requested_bucket_count() {
     let (store, _) = stored(3).await;
     for (length_ms, count) in [(10, 7), (499, 498), (86_400_001, 500), (7, 7), (1, 1)] {
         let span = (1_000, 1_000 + length_ms);
@@ -383,7 +383,7 @@ async fn a_time_is_spread_over_exactly_as_many_spans_as_are_asked_for_or_the_rea
 type Named = fn(&Occurrence) -> Option<String>;
 
 #[tokio::test]
-async fn groups_count_what_a_plain_count_does_and_say_when_they_are_not_all() {
+async fn group_counts_match_plain_counts_and_report_incompleteness() {
     use crate::matching::field::Field;
 
     let (store, occurrences) = stored(300).await;
@@ -452,7 +452,7 @@ impl Clock for Hurried {
 }
 
 #[tokio::test]
-async fn a_page_is_filled_whatever_lies_before_and_ends_early_only_when_its_time_is_over() {
+async fn page_is_filled_unless_the_time_limit_is_reached() {
     let store = Store::in_memory();
     let numbers: Vec<u32> = (0..21_001).collect();
     for some in numbers.chunks(1_000) {

@@ -34,7 +34,7 @@ async fn paging() -> Store {
 }
 
 #[tokio::test]
-async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
+async fn items_apply_in_order_and_unknown_ones_fail_alone() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -68,7 +68,7 @@ async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
 }
 
 #[tokio::test]
-async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
+async fn assignment_to_a_client_notifies_no_one() {
     let store = paging().await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let clients = Clients::new(store.clone(), deciding.clock.clone());
@@ -129,7 +129,7 @@ async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
 }
 
 #[tokio::test]
-async fn who_was_notified_hears_of_it_in_the_same_commit() {
+async fn status_change_notifies_in_the_same_commit() {
     let store = paging().await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -164,7 +164,7 @@ async fn who_was_notified_hears_of_it_in_the_same_commit() {
 }
 
 #[tokio::test]
-async fn a_rule_that_the_loop_guard_stops_at_an_operators_change_is_said_aloud() {
+async fn loop_guard_stop_on_operator_change_is_reported() {
     let store = samples::store();
     samples::save_rule(&store, &rule("loop", &[DISK_TRIGGER], &["event"])).await;
     let (deciding, _) = samples::deciding(store.clone()).await;

@@ -45,7 +45,7 @@ fn draft(hours: u32) -> v1::Settings {
 }
 
 #[tokio::test]
-async fn the_file_of_the_only_node_applies_at_each_start_and_its_changes_are_audited() {
+async fn settings_file_applies_at_start_and_changes_are_audited() {
     let store = samples::store();
     let first = start(&store, &given(&[("delivery.retention", kept(5))])).await;
     assert_eq!(first.values, kept(5));
@@ -74,7 +74,7 @@ async fn the_file_of_the_only_node_applies_at_each_start_and_its_changes_are_aud
 }
 
 #[tokio::test]
-async fn a_call_changes_no_setting_that_the_file_gives_and_names_it() {
+async fn settings_from_the_file_cannot_be_changed_by_a_call() {
     let store = samples::store();
     start(&store, &given(&[("delivery.retention", kept(5))])).await;
     let all = settings(&store);
@@ -95,7 +95,7 @@ async fn a_call_changes_no_setting_that_the_file_gives_and_names_it() {
 }
 
 #[tokio::test]
-async fn wrong_values_are_refused_by_field() {
+async fn invalid_values_are_refused_by_field() {
     let store = samples::store();
     start(&store, &given(&[])).await;
     let negative = prost_types::Duration {
@@ -137,7 +137,7 @@ async fn wrong_values_are_refused_by_field() {
 }
 
 #[tokio::test]
-async fn a_node_reports_what_its_file_gives_otherwise_until_it_agrees() {
+async fn node_reports_differing_file_settings_until_resolved() {
     let store = samples::store();
     start(&store, &given(&[])).await;
     let (deciding, clock) = samples::deciding(store.clone()).await;
@@ -168,7 +168,7 @@ async fn a_node_reports_what_its_file_gives_otherwise_until_it_agrees() {
 }
 
 #[tokio::test]
-async fn quiet_lasts_through_edits_and_starts_until_it_is_ended() {
+async fn quiet_mode_persists_across_edits_and_restarts() {
     let store = samples::store();
     start(&store, &given(&[("delivery.retention", kept(5))])).await;
     let all = settings(&store);

@@ -122,7 +122,7 @@ fn about(host: &str, clear: bool) -> (String, bool) {
 }
 
 #[test]
-fn a_length_is_in_days_and_minutes_of_which_no_day_is_left() {
+fn duration_is_formatted_in_days_and_minutes() {
     const DAY: i64 = 24 * 60 * 60_000;
     for (ms, length) in [
         (0, "0 days"),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn minutes_become_hours_and_hours_are_forgotten_and_nothing_is_lost_between() {
+    async fn minute_counters_roll_up_to_hours_and_expire() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(START_MS));
         let aging = CounterAging::new(store.clone(), Arc::clone(&clock) as _);

@@ -29,7 +29,7 @@ async fn run() -> TestRun {
 }
 
 #[tokio::test]
-async fn it_stops_after_so_many_and_says_where() {
+async fn scan_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, 4_000).await.unwrap();
@@ -40,7 +40,7 @@ async fn it_stops_after_so_many_and_says_where() {
 }
 
 #[tokio::test]
-async fn it_stops_when_it_took_too_long_and_says_where() {
+async fn time_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
     run.run(&HurriedClock::default(), usize::MAX).await.unwrap();
     let test = run.so_far();
@@ -49,7 +49,7 @@ async fn it_stops_when_it_took_too_long_and_says_where() {
 }
 
 #[tokio::test]
-async fn it_goes_to_the_end_where_nothing_stops_it() {
+async fn unlimited_test_scans_everything() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, usize::MAX).await.unwrap();

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_clause_that_says_nothing_is_named_by_its_path() {
+    fn incomplete_clauses_are_reported_by_path() {
         let equals = v1::Equals {
             field: "name".into(),
             value: None,
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_without_a_clause_is_a_fault() {
+    fn query_without_a_clause_is_invalid() {
         let cases = [(None, "q"), (Some(v1::Query { clause: None }), "q.clause")];
         for (wire, field) in cases {
             let mut faults = Vec::new();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn every_clause_comes_back_as_it_went_out() {
+    fn every_clause_round_trips() {
         let text = || Literal::Text("a".into());
         let clause = Clause::And(vec![
             Clause::Or(vec![Clause::Equals("f".into(), Literal::Bool(true))]),

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_before_1970_have_nanoseconds_that_count_forward() {
+    fn timestamps_before_1970_have_nonnegative_nanos() {
         for (at_ms, seconds, nanos) in [(1_500, 1, 500_000_000), (-1, -1, 999_000_000), (0, 0, 0)] {
             assert_eq!(timestamp(at_ms), Timestamp { seconds, nanos });
         }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_counted_however_the_message_arrives() {
+    fn entries_are_counted_across_any_chunking() {
         let event = Event {
             timestamp: -1,
             name: "x".repeat(300),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_would_unfold_in_memory_is_refused_while_it_arrives() {
+    fn list_with_too_many_entries_is_refused() {
         let bomb = [0x12, 0].repeat(2_000_000);
         for step in [1_000, 16_384] {
             let Err(Error::Invalid(violations)) = counted(&bomb, step) else {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_inflated_however_they_arrive() {
+    fn messages_are_inflated_across_any_chunking() {
         let long = b"some text ".repeat(9_000);
         let body = [
             gzip(b"one"),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_inflated_up_to_its_limit() {
+    fn inflation_stops_at_the_size_limit() {
         assert!(inflated(&gzip(&vec![0; 100_000]), 4_096).is_ok());
         for body in [
             gzip(&vec![0; 100_001]),

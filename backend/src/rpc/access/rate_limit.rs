@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_tells_what_is_left_of_each_limit() {
+    fn response_headers_report_remaining_quota() {
         let limit = |unit, per_second, left, full_seconds| Limit {
             unit,
             per_second,

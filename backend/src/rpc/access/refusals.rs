@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn many_refusals_of_one_address_are_told_once_in_a_while() {
+    fn repeated_refusals_of_an_address_are_reported_once() {
         let (refusals, reported) = refusals();
         let address = Some(IpAddr::from([192, 0, 2, 7]));
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) - 1 {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tries_many_keys_waits_for_each_answer_and_all_of_them_are_told() {
+    fn key_guessing_is_slowed_and_fully_reported() {
         let (refusals, reported) = refusals();
         let [bad, good] = [7, 8].map(|last| Some(IpAddr::from([192, 0, 2, last])));
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attacker_with_many_addresses_makes_few_events() {
+    fn refusals_from_many_addresses_create_few_events() {
         let (refusals, reported) = refusals();
         for round in 0..30_i64 {
             for address in 0..600_u32 {

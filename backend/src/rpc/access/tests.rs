@@ -110,7 +110,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_key_travels_in_either_header() {
+async fn key_is_accepted_in_either_header() {
     let world = World::new().await;
     let key = world.key("ada", Role::Viewer).await;
     let bearer = format!("Bearer {key}");
@@ -128,7 +128,7 @@ async fn a_key_travels_in_either_header() {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_a_key_that_is_known() {
+async fn calls_without_a_known_key_are_unauthenticated() {
     let world = World::new().await;
     let key = world.key("ada", Role::Admin).await;
     let cut = format!("Bearer {}", &key[..key.len() - 1]);
@@ -148,7 +148,7 @@ async fn nobody_gets_in_without_a_key_that_is_known() {
 }
 
 #[tokio::test]
-async fn a_role_that_is_not_enough_is_told_which_one_is() {
+async fn insufficient_role_error_names_the_required_role() {
     let world = World::new().await;
     let viewer = world.key("v", Role::Viewer).await;
     let ingest = world.key("i", Role::Ingest).await;
@@ -167,7 +167,7 @@ async fn a_role_that_is_not_enough_is_told_which_one_is() {
 }
 
 #[tokio::test]
-async fn a_method_that_is_not_in_the_table_is_answered_as_unknown() {
+async fn unlisted_method_is_unimplemented() {
     let world = World::new().await;
     let key = world.key("ada", Role::Admin).await;
     let unknown = "/zenoss.cloud.DataReceiverService/PutMetrics";
@@ -178,7 +178,7 @@ async fn a_method_that_is_not_in_the_table_is_answered_as_unknown() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_worth_nothing_once_the_change_was_taken_in() {
+async fn revoked_key_is_rejected_after_catching_up() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Admin).await;
@@ -192,7 +192,7 @@ async fn a_revoked_key_is_worth_nothing_once_the_change_was_taken_in() {
 }
 
 #[tokio::test]
-async fn open_streams_end_both_ways_when_their_key_is_revoked() {
+async fn revoking_a_key_ends_open_streams_both_ways() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Viewer).await;
@@ -248,7 +248,7 @@ async fn open_streams_end_both_ways_when_their_key_is_revoked() {
 }
 
 #[tokio::test]
-async fn the_last_use_is_kept_to_the_minute_and_written_once_a_minute() {
+async fn last_use_is_recorded_to_the_minute() {
     let world = World::new().await;
     let key = world.key("ada", Role::Viewer).await;
     let shutdown = CancellationToken::new();

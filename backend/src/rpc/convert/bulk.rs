@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_field_of_a_selection_is_named() {
+    fn every_invalid_selection_field_is_listed() {
         let id = RecordId::first_at(1).to_string();
         let filter = || v1::DeliveryFilter {
             states: vec![9],

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wrong_filter_is_named() {
+    fn every_invalid_filter_is_listed() {
         let at = |seconds, nanos| Some(Timestamp { seconds, nanos });
         let request = v1::ListDeliveriesRequest {
             states: vec![5, 0, 99],
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn good_filters_come_through() {
+    fn valid_filters_are_converted() {
         let request = v1::ListDeliveriesRequest {
             states: vec![5, 1, 5],
             start: Some(timestamp(1_500)),

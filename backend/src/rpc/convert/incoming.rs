@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_stated_is_left_open_and_the_time_is_now() {
+    fn unset_fields_stay_none_and_time_defaults_to_now() {
         let taken = incoming(event(), NOW_MS).unwrap();
         assert_eq!(
             (taken.severity, taken.status, taken.acknowledged),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_alone_serves_for_the_name() {
+    fn missing_name_defaults_to_the_type() {
         let mut wire = event();
         wire.r#type = std::mem::take(&mut wire.name);
         let taken = incoming(wire, NOW_MS).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_named_at_once() {
+    fn all_violations_are_listed_at_once() {
         let wire = cloud::Event {
             severity: 9,
             status: -1,

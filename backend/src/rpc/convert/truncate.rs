@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_as_it_is() {
+    fn fitting_event_is_unchanged() {
         let whole = samples::event("a");
         let mut fitted = whole.clone();
         truncate_event(&mut fitted);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_always_the_same_and_another_one_is_another() {
+    fn long_names_truncate_deterministically_and_stay_distinct() {
         // 90 characters of 3 bytes each.
         let long = "\u{78c1}".repeat(90);
         let (one, other) = (named(&long), named(&format!("{long}!")));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_beyond_the_limit_are_kept_beside_it_and_tell_events_apart() {
+    fn excess_dimensions_move_to_metadata_and_keep_identity() {
         let labels = |last: &str| {
             event(|it| {
                 let more = (0..80).map(|at| (format!("label_{at:02}"), "x".to_owned()));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_with_a_mark() {
+    fn long_texts_are_truncated_with_a_marker() {
         let cut = event(|it| {
             it.summary = "s".repeat(2_000);
             it.body = "b".repeat(70_000);
@@ -371,7 +371,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_shrinks_to_what_there_is_room_for(
+        fn fields_shrink_to_the_byte_limit(
             fields in proptest::collection::btree_map("\\PC{0,12}", value(), 0..20),
             bytes in 100_usize..3_000,
         ) {

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dialect_is_off_unless_the_client_may_send_it() {
+    fn dialect_is_refused_unless_enabled_for_the_client() {
         use Dialect::{Otlp, Prometheus};
         let table: &[(Role, &[Dialect], Option<&'static str>, bool)] = &[
             (Role::Ingest, &[], None, true),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_a_path_can_do_no_more_than_send() {
+    fn key_in_path_requires_the_ingest_role() {
         let mut metadata = MetadataMap::new();
         metadata.insert(DIALECT, "otlp".parse().unwrap());
         metadata.insert(KEY_IN_PATH, "true".parse().unwrap());

@@ -9,7 +9,7 @@ async fn revoke(world: &World, name: &str) -> Result<(), Status> {
 }
 
 #[tokio::test]
-async fn a_new_key_works_at_once_and_says_whose_it_is() {
+async fn new_key_works_immediately_and_identifies_its_client() {
     let world = World::start().await;
     let request = v1::CreateClientRequest {
         name: "ada".into(),
@@ -62,7 +62,7 @@ async fn a_client_without_a_name_or_a_role_is_refused() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_refused_by_the_next_call_and_ends_open_streams() {
+async fn revoked_key_fails_the_next_call_and_ends_streams() {
     let world = World::start().await;
     let key = world.key("ada", Role::Viewer).await;
     let mut events = world.events(&key);
@@ -93,7 +93,7 @@ async fn a_revoked_key_is_refused_by_the_next_call_and_ends_open_streams() {
 }
 
 #[tokio::test]
-async fn a_caller_that_revokes_itself_is_told_so_and_is_out() {
+async fn caller_can_revoke_itself() {
     let world = World::start().await;
     let key = world.key("ada", Role::Admin).await;
     let mut ada = world.clients(&key);
@@ -104,7 +104,7 @@ async fn a_caller_that_revokes_itself_is_told_so_and_is_out() {
 }
 
 #[tokio::test]
-async fn the_last_admin_keeps_its_key() {
+async fn last_admin_keeps_its_key() {
     let world = World::start().await;
     let refused = revoke(&world, "root").await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
@@ -116,7 +116,7 @@ async fn the_last_admin_keeps_its_key() {
 }
 
 #[tokio::test]
-async fn each_role_reads_and_changes_what_it_may() {
+async fn roles_limit_reads_and_changes() {
     let world = World::start().await;
     world.create_trigger(trigger("a")).await.unwrap();
     let cases = [

@@ -152,7 +152,7 @@ async fn try_all(world: &World, cases: Vec<(Type, &str)>) {
 }
 
 #[tokio::test]
-async fn an_address_is_http_and_carries_no_credentials() {
+async fn url_must_be_http_without_credentials() {
     let world = World::start().await;
     let long = format!("https://example.com/{}", "x".repeat(2_048));
     let wrong = [
@@ -178,7 +178,7 @@ async fn an_address_is_http_and_carries_no_credentials() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
-async fn what_lets_a_webhook_reach_further_is_checked_field_by_field() {
+async fn webhook_auth_values_and_expectations_are_validated() {
     let world = World::start().await;
     let auth = |auth| webhook(|it| it.auth = Some(v1::WebhookAuth { auth }));
     let basic = |username: &str, password: &str| {
@@ -274,7 +274,7 @@ async fn what_lets_a_webhook_reach_further_is_checked_field_by_field() {
 }
 
 #[tokio::test]
-async fn secrets_of_a_webhook_stay_with_every_address_that_they_go_to() {
+async fn webhook_secrets_must_be_resent_when_an_address_changes() {
     let world = World::start().await;
     let draft = |token_url: &str, secret: &str, close: &str| {
         destination_of(
@@ -324,7 +324,7 @@ async fn secrets_of_a_webhook_stay_with_every_address_that_they_go_to() {
 }
 
 #[tokio::test]
-async fn an_address_has_variables_in_its_path_and_query_alone_and_is_secret_or_not() {
+async fn url_templates_are_allowed_only_in_path_and_query() {
     let world = World::start().await;
     let url = |url: &str| webhook(|it| it.url = url.into());
     let at_url = "type.webhook.url";
@@ -365,7 +365,7 @@ async fn an_address_has_variables_in_its_path_and_query_alone_and_is_secret_or_n
 }
 
 #[tokio::test]
-async fn an_inner_address_is_refused_on_save_with_the_setting_that_would_allow_it() {
+async fn internal_address_is_refused_naming_the_setting() {
     let world = World::start().await;
     let inner = "http://10.0.0.1/hook";
     let cases = [
@@ -390,7 +390,7 @@ async fn an_inner_address_is_refused_on_save_with_the_setting_that_would_allow_i
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_webhook_is_named_by_its_path() {
+async fn invalid_webhook_fields_are_named_by_path() {
     let world = World::start().await;
     let signed = |secret: &str| webhook(|webhook| webhook.signing_secret = secret.into());
     let with = |name: &str| header(name, "a");
@@ -442,7 +442,7 @@ fn many_addresses(count: usize) -> String {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of faults")]
-async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
+async fn invalid_fields_of_other_kinds_are_named_by_path() {
     let world = World::start().await;
     let slack = |channel: &str, token: &str| {
         Type::Slack(v1::Slack {
@@ -573,7 +573,7 @@ async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
 }
 
 #[tokio::test]
-async fn settings_of_deliveries_are_held_to_their_ranges() {
+async fn delivery_settings_are_range_checked() {
     let world = World::start().await;
     let timeout = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
     let with = |change: &dyn Fn(&mut v1::DeliverySettings)| {
@@ -614,7 +614,7 @@ async fn settings_of_deliveries_are_held_to_their_ranges() {
 }
 
 #[tokio::test]
-async fn a_destination_tells_how_its_deliveries_fare() {
+async fn destination_shows_its_health() {
     let world = World::start().await;
     world.create_destination(destination("a")).await.unwrap();
     let health = Health {
@@ -641,7 +641,7 @@ async fn a_destination_tells_how_its_deliveries_fare() {
 }
 
 #[tokio::test]
-async fn a_destination_in_use_is_deleted_only_by_force_and_then_leaves_its_rules() {
+async fn destination_in_use_is_deleted_only_by_force() {
     let world = World::start().await;
     for name in ["used", "other"] {
         world.create_destination(destination(name)).await.unwrap();

@@ -45,7 +45,7 @@ async fn stored(world: &World) -> Option<i32> {
 }
 
 #[tokio::test]
-async fn faulty_events_are_counted_named_and_do_not_touch_the_others() {
+async fn invalid_events_are_reported_and_others_accepted() {
     let world = World::start().await;
     let nameless = Event {
         name: String::new(),
@@ -72,7 +72,7 @@ async fn faulty_events_are_counted_named_and_do_not_touch_the_others() {
 }
 
 #[tokio::test]
-async fn an_empty_list_answers_nothing_and_a_long_one_is_refused() {
+async fn empty_list_is_accepted_and_overlong_list_refused() {
     let world = World::start().await;
     assert_eq!(put(&world, Vec::new()).await, EventStatusResult::default());
     let request = Events {
@@ -84,7 +84,7 @@ async fn an_empty_list_answers_nothing_and_a_long_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_stream_is_answered_when_all_is_stored_and_ends_at_the_first_fault() {
+async fn stream_completes_when_stored_and_ends_at_first_error() {
     let world = World::start().await;
     let wrapped = |event| EventWrapper {
         event_type: Some(EventType::Canonical(event)),
@@ -108,7 +108,7 @@ async fn a_stream_is_answered_when_all_is_stored_and_ends_at_the_first_fault() {
 }
 
 #[tokio::test]
-async fn operators_note_and_close_and_each_item_has_its_own_answer() {
+async fn annotate_and_set_status_return_a_result_per_item() {
     let world = World::start().await;
     put(&world, vec![event("a")]).await;
     let id = found(&world).await[0].id.clone();
@@ -163,7 +163,7 @@ async fn operators_note_and_close_and_each_item_has_its_own_answer() {
 }
 
 #[tokio::test]
-async fn a_watch_sees_what_comes_in() {
+async fn watch_receives_new_events() {
     let world = World::start().await;
     let request = v1::WatchEventsRequest::default();
     let stream = world.events(&world.key).watch_events(request).await;
@@ -183,7 +183,7 @@ async fn a_watch_sees_what_comes_in() {
 }
 
 #[tokio::test]
-async fn an_event_under_a_rule_is_explained_with_its_delivery() {
+async fn explanation_includes_the_delivery() {
     let world = World::start().await;
     world.create_trigger(trigger("disk")).await.unwrap();
     world.create_destination(destination("hook")).await.unwrap();

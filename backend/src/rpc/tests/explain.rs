@@ -153,7 +153,7 @@ fn now(rule: &v1::RuleExplanation) -> &v1::RuleJudgement {
 }
 
 #[tokio::test]
-async fn a_rule_that_notified_is_explained_as_it_was_after_edits_and_deletion() {
+async fn notifying_rule_is_explained_as_of_its_decision() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     let fired_ms = world.now_ms();
     world.put(|_| {}).await;
@@ -200,7 +200,7 @@ async fn a_rule_that_notified_is_explained_as_it_was_after_edits_and_deletion() 
 }
 
 #[tokio::test]
-async fn a_rule_that_did_not_notify_is_explained_as_it_was_after_edits_and_deletion() {
+async fn non_notifying_rule_is_explained_as_of_its_decision() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     world.put(|event| event.summary = "cpu".into()).await;
     let asked_ms = world.now_ms();
@@ -220,7 +220,7 @@ async fn a_rule_that_did_not_notify_is_explained_as_it_was_after_edits_and_delet
 }
 
 #[tokio::test]
-async fn a_rule_that_was_disabled_says_so_after_it_is_enabled() {
+async fn rule_disabled_at_the_time_is_explained_after_enabling() {
     let world = World::with(rule("page", &["disk"], &["hook"])).await;
     world.put(|_| {}).await;
     world.clock.advance(HOUR);
@@ -243,7 +243,7 @@ async fn a_rule_that_was_disabled_says_so_after_it_is_enabled() {
 }
 
 #[tokio::test]
-async fn a_rule_made_after_the_event_says_that_there_was_none() {
+async fn rule_created_after_the_event_is_explained() {
     let world = World::start().await;
     world.create_trigger(trigger("disk")).await.unwrap();
     world.create_destination(destination("hook")).await.unwrap();
@@ -264,7 +264,7 @@ async fn a_rule_made_after_the_event_says_that_there_was_none() {
 }
 
 #[tokio::test]
-async fn repeats_are_told_apart_from_what_the_interval_held_back() {
+async fn repeats_are_distinguished_from_held_messages() {
     let mut repeating = enabled(rule("page", &["disk"], &["hook"]));
     repeating.repeat = Some(true);
     repeating.repeat_interval = Some(3600);
@@ -298,7 +298,7 @@ async fn repeats_are_told_apart_from_what_the_interval_held_back() {
 }
 
 #[tokio::test]
-async fn a_suppression_that_held_a_message_back_is_told_after_it_ended() {
+async fn ended_suppression_is_still_explained() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     world
         .put(|event| {
@@ -323,7 +323,7 @@ async fn a_suppression_that_held_a_message_back_is_told_after_it_ended() {
 }
 
 #[tokio::test]
-async fn a_closing_message_is_listed_with_the_trigger_of_the_opening_one() {
+async fn closing_message_keeps_the_trigger_of_its_opening() {
     let mut updating = enabled(rule("page", &["disk"], &["hook"]));
     updating.send_updates = Some(true);
     let world = World::with(updating).await;
@@ -349,7 +349,7 @@ async fn a_closing_message_is_listed_with_the_trigger_of_the_opening_one() {
 }
 
 #[tokio::test]
-async fn a_pause_at_the_decision_is_told_after_it_ended() {
+async fn ended_pause_is_still_explained() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     let hook = samples::all::<crate::domain::Destination>(&world.store)
         .await
@@ -405,7 +405,7 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
 }
 
 #[tokio::test]
-async fn what_later_events_replaced_is_not_made_up() {
+async fn overwritten_fields_are_explained_as_unknown() {
     let world = World::with(rule("page", &["disk"], &["hook"])).await;
     world.put(|_| {}).await;
     world.clock.advance(HOUR);
@@ -425,7 +425,7 @@ async fn what_later_events_replaced_is_not_made_up() {
 }
 
 #[tokio::test]
-async fn an_earlier_decision_is_shown_where_it_tells_more_than_the_last_one() {
+async fn more_informative_earlier_decision_is_shown() {
     let world = World::start().await;
     let critical = v1::GreaterAndEquals {
         field: "severity".into(),
@@ -459,7 +459,7 @@ async fn an_earlier_decision_is_shown_where_it_tells_more_than_the_last_one() {
 }
 
 #[test]
-fn the_service_tells_of_a_pause_by_the_event_that_explanations_look_for() {
+fn pause_notice_matches_the_event_used_by_explain() {
     let destination = samples::destination("hook");
     let event = crate::delivery::notice::paused(destination.name.as_str(), "", 0);
     let (name, dimensions) = pause_event(destination.name.as_str());
@@ -467,7 +467,7 @@ fn the_service_tells_of_a_pause_by_the_event_that_explanations_look_for() {
 }
 
 #[tokio::test]
-async fn a_close_that_no_query_speaks_of_says_so() {
+async fn close_without_a_status_query_is_explained() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     world.put(|event| event.status = 3).await;
     let rule = world.explained().await;
@@ -478,7 +478,7 @@ async fn a_close_that_no_query_speaks_of_says_so() {
 }
 
 #[tokio::test]
-async fn a_change_by_an_operator_is_told_apart_from_a_repeat_that_is_due() {
+async fn operator_change_is_distinguished_from_a_due_repeat() {
     let mut repeating = enabled(rule("page", &["disk"], &["hook"]));
     repeating.repeat = Some(true);
     repeating.repeat_interval = Some(0);

@@ -47,7 +47,7 @@ fn faults(status: &Status) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_filter_finds_what_it_says_in_every_way_to_read_events() {
+async fn filter_works_in_every_event_query() {
     let world = World::start().await;
     put(&world, "db-1", 4, "the disk is full").await;
     put(&world, "db-2", 5, "the disk is gone").await;
@@ -83,7 +83,7 @@ async fn a_filter_finds_what_it_says_in_every_way_to_read_events() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_filter_is_told_with_its_place() {
+async fn filter_errors_name_their_position() {
     let world = World::start().await;
     put(&world, "db-1", 4, "the disk is full").await;
     let cases = [
@@ -123,7 +123,7 @@ async fn what_is_wrong_with_a_filter_is_told_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_field_that_no_event_has_is_a_hint_and_one_that_any_has_is_none() {
+async fn unknown_fields_produce_hints() {
     let world = World::start().await;
     let nothing = answer(&world, "quite=else").await;
     assert!(
@@ -173,7 +173,7 @@ async fn a_field_that_no_event_has_is_a_hint_and_one_that_any_has_is_none() {
 }
 
 #[tokio::test]
-async fn a_name_is_known_with_the_event_that_brings_it_and_clauses_are_hinted_at_as_well() {
+async fn new_field_names_are_known_immediately() {
     let world = World::start().await;
     put(&world, "db-1", 4, "the disk is full").await;
     let by_clause = v1::CountEventsRequest {
@@ -247,7 +247,7 @@ async fn create(world: &World, trigger: v1::Trigger) -> Result<v1::CreateTrigger
 }
 
 #[tokio::test]
-async fn a_trigger_takes_a_filter_and_is_answered_with_both() {
+async fn trigger_accepts_a_filter_and_returns_filter_and_clause() {
     let world = World::start().await;
     put(&world, "db-1", 4, "the disk is full").await;
     let text = "severity>=error host=db-* -env=lab";

@@ -43,7 +43,7 @@ type Case = (
 );
 
 #[tokio::test]
-async fn filters_are_joined_and_the_total_counts_what_passes_them() {
+async fn filters_combine_and_total_counts_matches() {
     let world = world().await;
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let cases: [Case; 9] = [
@@ -77,7 +77,7 @@ async fn filters_are_joined_and_the_total_counts_what_passes_them() {
 }
 
 #[tokio::test]
-async fn sizes_and_tokens_that_make_no_sense_are_refused() {
+async fn invalid_page_sizes_and_tokens_are_refused() {
     let world = world().await;
     let sized = |page_size, page_token: &str, q: &str| v1::ListTriggersRequest {
         page_size,
@@ -193,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_walk_sees_what_stays_exactly_once_whatever_others_edit(
+    fn paging_returns_stable_items_once_despite_edits(
         staying in prop::collection::btree_set("s[a-e]|s[a-z]{2}", 1..12),
         edits in edits(),
         page_size in 1..5,

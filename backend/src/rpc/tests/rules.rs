@@ -31,7 +31,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn a_rule_answers_every_value_also_those_that_are_false_or_default() {
+async fn rule_returns_false_and_default_values() {
     let world = world().await;
     let made = world
         .create_rule(rule("r", &["t2", "t1", "t2"], &["d1"]))
@@ -61,7 +61,7 @@ async fn a_rule_answers_every_value_also_those_that_are_false_or_default() {
 }
 
 #[tokio::test]
-async fn every_name_of_nothing_is_listed_with_everything_else_that_is_wrong() {
+async fn unknown_names_are_listed_with_other_violations() {
     let world = world().await;
     let mut draft = rule("", &["t1", "no", "not/a name"], &["gone", "d1"]);
     draft.message = "{{#open}}".into();
@@ -84,7 +84,7 @@ async fn every_name_of_nothing_is_listed_with_everything_else_that_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_template_that_does_not_parse_is_refused_with_line_and_column() {
+async fn template_parse_error_reports_line_and_column() {
     let world = world().await;
     let mut draft = rule("r", &[], &[]);
     draft.message = "one\ntwo {{/closed}}".into();
@@ -93,7 +93,7 @@ async fn a_template_that_does_not_parse_is_refused_with_line_and_column() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rule_made_while_its_trigger_is_deleted_never_points_at_nothing() {
+async fn rule_created_during_trigger_deletion_has_no_dangling_reference() {
     let world = World::start().await;
     for round in 0..40 {
         let (name, force) = (format!("t{round}"), round % 2 == 0);
@@ -114,7 +114,7 @@ async fn a_rule_made_while_its_trigger_is_deleted_never_points_at_nothing() {
 }
 
 #[tokio::test]
-async fn a_preview_shows_what_each_destination_would_get_and_stores_nothing() {
+async fn preview_renders_each_destination_without_storing() {
     let world = world().await;
     let slack = v1::Slack {
         channel: "#ops".into(),

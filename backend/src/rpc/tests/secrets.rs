@@ -15,7 +15,7 @@ use crate::domain::{
 };
 
 #[tokio::test]
-async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
+async fn no_response_reveals_a_secret_of_any_kind() {
     let world = World::start().await;
     for (name, kind) in every_kind() {
         let draft = destination_of(name, kind);
@@ -56,7 +56,7 @@ async fn every_kind_is_stored_and_no_answer_shows_a_secret() {
 }
 
 #[tokio::test]
-async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
+async fn omitted_or_masked_secrets_are_kept_on_update() {
     let world = World::start().await;
     for (name, kind) in every_kind() {
         world
@@ -117,7 +117,7 @@ async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
 }
 
 #[tokio::test]
-async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
+async fn secret_headers_are_kept_when_masked_or_omitted() {
     let world = World::start().await;
     let secrets = async || {
         let DestinationKind::Webhook(webhook) = stored(&world, "a").await.kind else {
@@ -248,7 +248,7 @@ async fn try_all_drafts(cases: Vec<(&str, Type, &[&str])>) {
 }
 
 #[tokio::test]
-async fn a_draft_of_a_webhook_takes_stored_secrets_to_their_own_whole_address_only() {
+async fn webhook_draft_uses_stored_secrets_only_for_the_same_url() {
     let url: &[&str] = &["type.webhook.signingSecret"];
     let header = webhook(|webhook| {
         webhook.url = AWAY.into();
@@ -283,7 +283,7 @@ fn instance(url: &str, token_url: &str, secret: &str) -> Type {
 }
 
 #[tokio::test]
-async fn a_draft_of_another_kind_takes_stored_secrets_to_their_own_whole_address_only() {
+async fn other_drafts_use_stored_secrets_only_for_the_same_url() {
     let both: &[&str] = &[
         "type.servicenow.clientSecret",
         "type.servicenow.refreshToken",

@@ -25,7 +25,7 @@ async fn delete(world: &World, name: &str, etag: &str, force: bool) -> Result<()
 }
 
 #[tokio::test]
-async fn a_trigger_is_stored_read_replaced_and_deleted() {
+async fn trigger_is_created_read_updated_and_deleted() {
     let world = World::start().await;
     let mut draft = trigger("disk-full");
     draft.description = "Disks that run full".into();
@@ -60,7 +60,7 @@ async fn a_trigger_is_stored_read_replaced_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_name_is_taken_once_and_may_be_any_of_the_allowed_ones() {
+async fn names_are_validated_and_unique() {
     let world = World::start().await;
     let longest = "x".repeat(100);
     for name in ["a", "Datenträger 1", "a.b_c-d", "磁盘", longest.as_str()] {
@@ -77,7 +77,7 @@ async fn a_name_is_taken_once_and_may_be_any_of_the_allowed_ones() {
 }
 
 #[tokio::test]
-async fn every_wrong_field_is_named_at_once() {
+async fn every_invalid_field_is_listed() {
     let world = World::start().await;
     let severity = v1::GreaterAndEquals {
         field: "severity".into(),
@@ -113,7 +113,7 @@ async fn every_wrong_field_is_named_at_once() {
 }
 
 #[tokio::test]
-async fn types_that_look_at_something_else_are_refused_by_name() {
+async fn unsupported_trigger_types_are_refused_by_name() {
     let world = World::start().await;
     let cases = [
         (Type::MetricThreshold(Struct::default()), "metricThreshold"),
@@ -131,7 +131,7 @@ async fn types_that_look_at_something_else_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_change_that_rests_on_an_old_version_changes_nothing() {
+async fn change_with_a_stale_etag_is_aborted() {
     let world = World::start().await;
     let first = world.create_trigger(trigger("a")).await.unwrap();
     let mut edit = trigger("a");
@@ -154,7 +154,7 @@ async fn a_change_that_rests_on_an_old_version_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_only_tried_is_checked_and_not_made() {
+async fn validate_only_checks_without_changing() {
     let world = World::start().await;
     let tried = v1::CreateTriggerRequest {
         trigger: Some(trigger("a")),
@@ -186,7 +186,7 @@ async fn a_change_that_is_only_tried_is_checked_and_not_made() {
 }
 
 #[tokio::test]
-async fn a_trigger_in_use_is_deleted_only_by_force_and_then_leaves_its_rules() {
+async fn trigger_in_use_is_deleted_only_by_force() {
     let world = World::start().await;
     for name in ["used", "other"] {
         world.create_trigger(trigger(name)).await.unwrap();
@@ -215,7 +215,7 @@ async fn a_trigger_in_use_is_deleted_only_by_force_and_then_leaves_its_rules() {
 }
 
 #[tokio::test]
-async fn a_draft_is_tried_on_stored_events_beside_the_stored_trigger() {
+async fn draft_is_tested_against_stored_events_and_trigger() {
     let world = World::start().await;
     world.create_trigger(trigger("saved")).await.unwrap();
     let occurrence = Occurrence {
@@ -286,7 +286,7 @@ fn trial(start: Option<i64>, end: Option<i64>) -> v1::TestTriggerRequest {
 }
 
 #[tokio::test]
-async fn a_test_keeps_to_its_span_of_time() {
+async fn trigger_test_scans_only_its_time_range() {
     const HOUR_MS: i64 = 3_600_000;
     let world = World::start().await;
     store_occurrences(&world, 100, HOUR_MS).await;
@@ -332,7 +332,7 @@ async fn a_test_keeps_to_its_span_of_time() {
 }
 
 #[tokio::test]
-async fn a_long_test_tells_how_far_it_is_and_ends_with_the_result() {
+async fn long_test_reports_progress_and_ends_with_result() {
     let world = World::start().await;
     store_occurrences(&world, 5_000, 1_000).await;
     let answer = world

@@ -224,7 +224,7 @@ async fn is_the_same_word_for_word(table: Vec<Row>) {
 }
 
 #[tokio::test]
-async fn every_refusal_of_a_caller_is_the_same_word_for_word() {
+async fn caller_refusals_are_identical_on_both_paths() {
     let one = || events(1, false);
     let long = key(&"k".repeat(300));
     let two = [key("a"), key("b")].concat();
@@ -241,7 +241,7 @@ async fn every_refusal_of_a_caller_is_the_same_word_for_word() {
 }
 
 #[tokio::test]
-async fn every_refusal_of_a_message_is_the_same_word_for_word() {
+async fn message_refusals_are_identical_on_both_paths() {
     let many = events(EVENTS_PER_REQUEST_MAX + 1, false);
     let bomb = [0x12, 0].repeat(MESSAGE_ENTRIES_MAX + 1);
     let large = Event {
@@ -262,7 +262,7 @@ async fn every_refusal_of_a_message_is_the_same_word_for_word() {
 }
 
 #[tokio::test]
-async fn every_answer_is_the_same_word_for_word() {
+async fn responses_are_identical_on_both_paths() {
     let more_than_a_second = events(50, false);
     let malformed_text = vec![0x12, 4, 0x12, 2, 0xff, 0xff];
     is_the_same_word_for_word(vec![
@@ -278,7 +278,7 @@ async fn every_answer_is_the_same_word_for_word() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_taken_in_one_way_is_known_the_other_way() {
+async fn idempotency_keys_are_shared_by_both_paths() {
     let world = World::new().await;
     let more = [("idempotency-key", "once".to_owned())];
     let [past, over] = world.both("sender", &more, &events(3, false)).await;
@@ -290,7 +290,7 @@ async fn a_request_that_was_taken_in_one_way_is_known_the_other_way() {
 }
 
 #[tokio::test]
-async fn rates_are_taken_from_one_store_for_both_ways() {
+async fn rate_limits_are_shared_by_both_paths() {
     let world = World::new().await;
     let message = Bytes::from(events(1, false));
     let headers = || world.headers("slow", &[]);
@@ -311,7 +311,7 @@ async fn rates_are_taken_from_one_store_for_both_ways() {
 }
 
 #[tokio::test]
-async fn calls_under_way_of_one_way_take_the_capacity_of_the_other() {
+async fn in_flight_capacity_is_shared_by_both_paths() {
     let world = World::new().await;
     assert_eq!(
         world.both("sender", &[], &events(1, false)).await[0].code,

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_record_is_in_a_backup() {
+    fn every_kind_is_backed_up_exactly_once() {
         for kind in Kind::ALL {
             let is_walked = walked().any(|it| it == kind);
             let is_taken_at_the_end = Delta::UNLOGGED.contains(&kind);

@@ -158,7 +158,7 @@ async fn rewrite<T: Record>(store: &Store) {
 }
 
 #[tokio::test]
-async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
+async fn records_of_first_layout_can_be_rewritten() {
     let folder = folder_of(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let store = open(&config).await.unwrap();
@@ -186,12 +186,12 @@ async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
 }
 
 #[tokio::test]
-async fn a_folder_of_the_first_layout_opens_with_all_that_is_in_it() {
+async fn folder_of_first_layout_opens_with_all_data() {
     has_all(&folder_of(&LAYOUT_1)).await;
 }
 
 #[tokio::test]
-async fn folders_of_killed_services_open_with_all_that_is_in_their_logs() {
+async fn folders_of_killed_services_open_with_logged_data() {
     if let Some(folder) = std::env::var_os("BELLWETHER_WRITE_LAYOUT") {
         write(Path::new(&folder)).await;
     }
@@ -201,7 +201,7 @@ async fn folders_of_killed_services_open_with_all_that_is_in_their_logs() {
 }
 
 #[tokio::test]
-async fn entries_of_the_first_layout_go_with_their_records() {
+async fn deleting_records_removes_entries_of_first_layout() {
     let folder = folder_of(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let by_event = async |store: &Store| {
@@ -237,7 +237,7 @@ async fn entries_of_the_first_layout_go_with_their_records() {
 }
 
 #[tokio::test]
-async fn a_folder_of_the_first_layout_says_that_it_has_a_log_once_it_was_opened() {
+async fn opening_first_layout_updates_the_format_file() {
     let folder = folder_of(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let before = fs::read_to_string(folder.path().join("format")).unwrap();
@@ -256,7 +256,7 @@ async fn a_folder_of_the_first_layout_says_that_it_has_a_log_once_it_was_opened(
 }
 
 #[tokio::test]
-async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
+async fn upgrade_keeps_a_copy_of_the_older_layout() {
     for (layout, files) in [
         (1, &LAYOUT_1[..]),
         (2, &LAYOUT_2),
@@ -285,7 +285,7 @@ async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
 }
 
 #[tokio::test]
-async fn upgrade_or_rotation_that_fails_at_any_call_loses_nothing() {
+async fn failed_upgrade_or_rotation_loses_no_data() {
     let (mut failed, mut hit) = (0, 0);
     // Input or output error, no space left on device; steps that meet different calls.
     for (error, step) in [(5, 17), (28, 23)] {
@@ -378,7 +378,7 @@ async fn forge(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Ve
 }
 
 #[tokio::test]
-async fn a_client_or_destination_that_the_service_did_not_write_is_none_in_any_layout() {
+async fn forged_clients_and_destinations_are_refused_in_any_layout() {
     for layout in [&LAYOUT_1[..], &LAYOUT_3, &LAYOUT_4] {
         let folder = folder_of(layout);
         drop(open(&Location::folder(folder.path())).await.unwrap());
@@ -495,7 +495,7 @@ impl<T: Record + PartialEq> Definitions<T> {
 }
 
 #[tokio::test]
-async fn a_definition_that_the_service_did_not_write_is_none() {
+async fn forged_definitions_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let config = Location::folder(folder.path().join("data"));
     Definitions(samples::trigger("a"), samples::trigger("b"))
@@ -542,7 +542,7 @@ fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_an_earlier_layout_held_is_proven_once_and_not_when_its_text_is_put_back() {
+async fn records_of_earlier_layout_are_proven_only_once() {
     let sealer = Sealer::new(&[(1, [7; 32])]);
     let trigger = async |store: &Store| store.get::<Trigger>(b"disk".into()).await;
     // Next to the check of the newest key, in its place, and under an unknown key number.

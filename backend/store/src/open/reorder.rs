@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_cut_off_is_gone_on_with() {
+    async fn interrupted_reorder_resumes() {
         for steps in 0..4 {
             let store = old_store(5).await;
             assert!(verify(&store, &|_| {}).await.faults > 0);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_is_damaged_keeps_no_other_from_its_place() {
+    async fn damaged_record_does_not_block_reorder() {
         let store = old_store(3).await;
         let damaged = samples::occurrence(2);
         let rows = store.engine().get(Kind::Occurrence, &[damaged.key()]).await;

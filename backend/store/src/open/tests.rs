@@ -82,7 +82,7 @@ fn put(kind: Kind, key: &[u8]) -> Change {
 }
 
 #[tokio::test]
-async fn a_new_folder_is_private_and_keeps_what_is_written() {
+async fn new_folder_is_private_and_persists_data() {
     let (_parent, config) = folder();
     let destination = webhook("token", "whsec_1");
     let store = open(&config).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_new_folder_is_private_and_keeps_what_is_written() {
 }
 
 #[tokio::test]
-async fn a_folder_in_use_is_refused_until_it_is_let_go() {
+async fn folder_in_use_is_refused_until_released() {
     let (_parent, config) = folder();
     let store = open(&config).await.unwrap();
     let error = refusal(&config).await;
@@ -110,7 +110,7 @@ async fn a_folder_in_use_is_refused_until_it_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_folder_of_something_else_is_left_as_it_is() {
+async fn foreign_folder_is_refused_and_left_unchanged() {
     let (_parent, config) = folder();
     fs::create_dir(&config.data_dir).unwrap();
     fs::write(config.data_dir.join("notes.txt"), "mine").unwrap();
@@ -122,7 +122,7 @@ async fn a_folder_of_something_else_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_file_in_place_of_the_folder_is_refused() {
+async fn file_in_place_of_the_folder_is_refused() {
     let (_parent, config) = folder();
     fs::write(&config.data_dir, "mine").unwrap();
     let error = refusal(&config).await;
@@ -130,7 +130,7 @@ async fn a_file_in_place_of_the_folder_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unreadable_store_is_not_taken_for_a_new_one() {
+async fn unreadable_store_is_refused_and_left_unchanged() {
     for bytes in [&b""[..], b"redb", &[0; 10_000]] {
         let (_parent, config) = folder();
         fs::create_dir(&config.data_dir).unwrap();
@@ -143,7 +143,7 @@ async fn an_unreadable_store_is_not_taken_for_a_new_one() {
 }
 
 #[tokio::test]
-async fn a_store_cut_short_is_called_damaged() {
+async fn truncated_store_is_reported_as_damaged() {
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
     let path = config.data_dir.join("store.redb");
@@ -157,7 +157,7 @@ async fn a_store_cut_short_is_called_damaged() {
 }
 
 #[tokio::test]
-async fn a_folder_of_a_newer_version_is_left_as_it_is() {
+async fn folder_of_newer_version_is_refused_and_left_unchanged() {
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
     fs::write(config.data_dir.join("format"), "6\n").unwrap();
@@ -171,7 +171,7 @@ async fn a_folder_of_a_newer_version_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_newer_store_is_refused_when_only_its_record_tells() {
+async fn newer_store_is_refused_by_its_format_record() {
     let (_parent, config) = folder();
     let store = open(&config).await.unwrap();
     let rows = store.engine().get(Kind::Meta, &[b"format".to_vec()]).await;
@@ -195,7 +195,7 @@ async fn a_newer_store_is_refused_when_only_its_record_tells() {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_of_making_a_store_is_replaced() {
+async fn leftovers_of_interrupted_creation_are_replaced() {
     let (_parent, config) = folder();
     fs::create_dir(&config.data_dir).unwrap();
     fs::write(config.data_dir.join("store.redb.new"), [0; 5_000]).unwrap();
@@ -205,7 +205,7 @@ async fn what_a_crash_left_of_making_a_store_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_missing_or_foreign_key_is_named() {
+async fn missing_or_foreign_key_is_reported() {
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
     let key_path = config.data_dir.join("secret.key");
@@ -227,7 +227,7 @@ async fn a_missing_or_foreign_key_is_named() {
 }
 
 #[tokio::test]
-async fn after_a_rotation_the_older_key_can_go() {
+async fn old_key_can_be_removed_after_rotation() {
     let (_parent, config) = folder();
     let destination = webhook("token", "whsec_1");
     let store = open(&config).await.unwrap();
@@ -249,7 +249,7 @@ async fn after_a_rotation_the_older_key_can_go() {
 }
 
 #[tokio::test]
-async fn no_secret_is_in_clear_on_disk() {
+async fn no_secret_is_stored_in_plain_text() {
     let (_parent, config) = folder();
     let store = open(&config).await.unwrap();
     insert(&store, &webhook("canary-token-1", "whsec_canary-2")).await;
@@ -265,7 +265,7 @@ async fn no_secret_is_in_clear_on_disk() {
 }
 
 #[tokio::test]
-async fn each_part_of_the_free_space_is_left_for_its_sets() {
+async fn free_space_limits_the_accepted_sets() {
     let disk = rustix::fs::statvfs(std::env::temp_dir()).unwrap();
     let free_bytes = disk.f_bavail * disk.f_frsize;
     // The floor, the accepted change sets, and whether events are accepted.
@@ -342,7 +342,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn a_folder_or_a_key_that_others_may_change_is_not_trusted() {
+async fn folder_or_key_writable_by_others_is_refused() {
     use super::layouts::open;
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
@@ -365,7 +365,7 @@ async fn a_folder_or_a_key_that_others_may_change_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn a_planted_link_leads_nothing_out_of_the_folder() {
+async fn planted_symlink_cannot_redirect_writes() {
     let (parent, config) = folder();
     fs::create_dir(&config.data_dir).unwrap();
     let theirs = parent.path().join("theirs");
@@ -384,7 +384,7 @@ async fn a_planted_link_leads_nothing_out_of_the_folder() {
 }
 
 #[tokio::test]
-async fn a_folder_in_which_a_file_is_a_pipe_is_refused_and_not_waited_for() {
+async fn folder_with_a_pipe_is_refused_without_blocking() {
     let (_keep, config) = folder();
     drop(open(&config).await.unwrap());
     let names = [
@@ -422,7 +422,7 @@ async fn a_folder_in_which_a_file_is_a_pipe_is_refused_and_not_waited_for() {
 }
 
 #[test]
-fn file_that_replaces_another_keeps_its_owner_and_mode() {
+fn replaced_file_keeps_owner_and_mode() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
     let folder = tempfile::tempdir().unwrap();

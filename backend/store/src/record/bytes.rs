@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_sort_as_they_follow_each_other() {
+    fn keys_of_moments_sort_chronologically() {
         let moments = [i64::MIN, -1, 0, 1, 1_700_000_000_000, i64::MAX];
         let keys = moments.map(|at_ms| Key::new().moment(at_ms).build());
         assert!(keys.is_sorted());

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_as_it_was_written() {
+    fn counter_key_round_trips() {
         let id = samples::id(7);
         for subject in [
             Subject::Events,
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_there_is_follows_deliveries_and_what_happened_stays() {
+    async fn current_counts_follow_deliveries_and_history_stays() {
         let store = Store::in_memory();
         store.begin_counting(1).await.unwrap();
         for number in 1..=3 {
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_was_not_counted_is_counted_once_and_what_happened_before_is_not_told() {
+    async fn uncounted_store_is_counted_once_without_history() {
         let store = Store::in_memory();
         for number in 1..=5 {
             insert(&store, &delivery(number, WAITING)).await;
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn noise_is_counted_from_the_first_day_of_which_nothing_is_missing() {
+    async fn noise_counting_starts_with_first_complete_day() {
         let next_day_ms = i64::from(day(70_000) + 1) * DAY_MS;
         let store = Store::in_memory();
         store.begin_counting(70_000).await.unwrap();
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_counter_that_differs_from_the_deliveries_is_told_of() {
+    async fn verify_reports_counter_mismatch() {
         let store = Store::in_memory();
         store.begin_counting(1).await.unwrap();
         insert(&store, &delivery(1, WAITING)).await;

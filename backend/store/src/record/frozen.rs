@@ -245,7 +245,7 @@ fn groups(differences: &mut Differences) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a list of all kinds")]
-fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
+fn stored_format_of_every_record_is_unchanged() {
     let mut differences = Differences::default();
     differences.record("trigger", &samples::trigger("disk"), false);
     for destination in samples::destinations() {

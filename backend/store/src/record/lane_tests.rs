@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn what_the_service_does_for_itself_waits_in_a_lane_of_its_own() {
+fn service_work_uses_its_own_lanes() {
     for engine in [MemoryEngine::new(), MemoryEngine::shared()] {
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let store = Store::new(engine, Arc::new(Sealer::ephemeral()));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fact_is_read_as_it_was_written() {
+    fn clock_fact_round_trips() {
         for boot in [None, Some([7; 16])] {
             let fact = ClockFact {
                 stepped_ms: -1,

@@ -129,7 +129,7 @@ async fn all<T: Record>(store: &Store) -> Vec<T> {
 }
 
 #[tokio::test]
-async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
+async fn restore_reproduces_backup_with_a_later_log() {
     let setup = Setup::new();
     let old = store(&setup).await;
     back_up(&old, &setup, Keys::Of(&setup.keys())).await;
@@ -158,7 +158,7 @@ async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
 }
 
 #[tokio::test]
-async fn what_changes_while_it_is_read_is_as_at_the_end() {
+async fn changes_during_backup_are_included_as_of_its_end() {
     let setup = Setup::new();
     let old = store(&setup).await;
     let mut target = BackupFolder::open(&setup.backup()).unwrap();
@@ -208,7 +208,7 @@ async fn what_changes_while_it_is_read_is_as_at_the_end() {
 }
 
 #[tokio::test]
-async fn a_backup_that_was_cut_off_goes_on_where_it_was() {
+async fn interrupted_backup_resumes() {
     let setup = Setup::new();
     let old = store(&setup).await;
     for (steps, cut) in [(2, 0), (2, 3), (1, 1)] {
@@ -235,7 +235,7 @@ async fn a_backup_that_was_cut_off_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn another_store_does_not_go_on_with_a_backup() {
+async fn backup_cannot_resume_from_another_store() {
     let setup = Setup::new();
     let old = store(&setup).await;
     let mut reader = Reader::begin(old, None).await.unwrap();
@@ -247,7 +247,7 @@ async fn another_store_does_not_go_on_with_a_backup() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of damages")]
-async fn a_backup_that_is_not_whole_leaves_no_store() {
+async fn damaged_backup_leaves_no_store() {
     let change = |name: &'static str, change: fn(&mut Vec<u8>)| {
         move |folder: &Path| {
             let path = folder.join(name);
@@ -335,7 +335,7 @@ async fn a_backup_that_is_not_whole_leaves_no_store() {
 }
 
 #[tokio::test]
-async fn held_deliveries_wait_until_somebody_asks_for_them() {
+async fn held_deliveries_wait_after_restore() {
     let setup = Setup::new();
     back_up(&store(&setup).await, &setup, Keys::Of(&setup.keys())).await;
     let restored = setup.restore(Some(50)).await.unwrap();
@@ -356,7 +356,7 @@ async fn held_deliveries_wait_until_somebody_asks_for_them() {
 }
 
 #[tokio::test]
-async fn keys_are_left_out_when_that_is_asked_for() {
+async fn backup_without_keys_needs_a_key_file() {
     let setup = Setup::new();
     back_up(&store(&setup).await, &setup, Keys::LeftOut).await;
     let error = setup.restore(None).await.unwrap_err();
@@ -405,7 +405,7 @@ fn forge(setup: &Setup, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
 }
 
 #[tokio::test]
-async fn a_backup_that_was_changed_is_refused_though_its_checksums_were_mended() {
+async fn forged_backup_with_valid_checksums_is_refused() {
     // The byte that turns a viewer into an admin, and the one that sends a secret to another port.
     let replace = |from: &'static [u8], to: &'static [u8]| {
         move |steps: &mut Vec<Vec<u8>>| {
@@ -455,7 +455,7 @@ async fn a_backup_that_was_changed_is_refused_though_its_checksums_were_mended()
 }
 
 #[tokio::test]
-async fn a_backup_of_an_earlier_version_is_restored_by_who_trusts_it() {
+async fn unproven_backup_needs_explicit_acceptance() {
     let mut setup = Setup::new();
     let old = store(&setup).await;
     let mut target = BackupFolder::open(&setup.backup()).unwrap();

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_does_not_matter_and_everything_else_does() {
+    fn tally_depends_on_content_but_not_order() {
         let some = tally(&[(b"a", b"1"), (b"b", b"2")]);
         assert_eq!(some, tally(&[(b"b", b"2"), (b"a", b"1")]));
         for other in [

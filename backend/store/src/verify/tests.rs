@@ -54,7 +54,7 @@ fn change(kind: Kind, key: &[u8]) -> Change {
 }
 
 #[tokio::test]
-async fn a_whole_store_has_no_faults() {
+async fn intact_store_has_no_faults() {
     let findings = findings(&with_clients().await).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());
     assert_eq!(findings.records["client"], 3);
@@ -63,7 +63,7 @@ async fn a_whole_store_has_no_faults() {
 }
 
 #[tokio::test]
-async fn how_far_it_is_ends_at_all_there_is() {
+async fn progress_ends_at_the_total() {
     let store = with_clients().await;
     let last = std::sync::Mutex::new((0, 0));
     verify(&store, &|progress| {
@@ -74,7 +74,7 @@ async fn how_far_it_is_ends_at_all_there_is() {
 }
 
 #[tokio::test]
-async fn what_does_not_belong_together_is_told() {
+async fn inconsistent_records_and_entries_are_reported() {
     let entry = |byte| Entry {
         index: Index::ClientByKey,
         key: vec![byte; 32],
@@ -132,7 +132,7 @@ async fn what_does_not_belong_together_is_told() {
 }
 
 #[tokio::test]
-async fn what_leads_to_a_record_that_is_gone_is_told_while_the_store_is_in_use() {
+async fn dangling_entries_are_reported_while_store_is_in_use() {
     let store = with_clients().await;
     let deleted = Change {
         expect: Expect::Version(1),
@@ -178,7 +178,7 @@ async fn keep_changing(store: &Store, seed: u64) {
 }
 
 #[tokio::test]
-async fn what_changes_while_it_is_read_is_not_taken_for_a_fault() {
+async fn concurrent_changes_are_not_reported_as_faults() {
     let store = with_clients().await;
     let checking = async {
         for _ in 0..5 {
@@ -200,7 +200,7 @@ async fn what_changes_while_it_is_read_is_not_taken_for_a_fault() {
 }
 
 #[tokio::test]
-async fn what_refers_to_nothing_is_told() {
+async fn dangling_references_are_reported() {
     let store = Store::in_memory();
     let mut changes = store.changes();
     let mut rule = samples::rule("page");

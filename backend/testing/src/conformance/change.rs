@@ -6,7 +6,7 @@ use crate::{
     LogPosition, Range, Set, numbers,
 };
 
-pub async fn a_record_reads_as_it_was_written(engine: &dyn Engine) {
+pub async fn written_records_read_back_unchanged(engine: &dyn Engine) {
     let long = vec![7; 100_000];
     for (key, value) in [(&b"a"[..], &b"one"[..]), (b"b", b""), (&[0; 40], &long)] {
         apply(engine, vec![insert(Kind::Rule, key, value)])
@@ -33,7 +33,7 @@ pub async fn a_record_reads_as_it_was_written(engine: &dyn Engine) {
     assert!(engine.get(Kind::Rule, &[]).await.unwrap().is_empty());
 }
 
-pub async fn a_set_with_one_wrong_expectation_changes_nothing(engine: &dyn Engine) {
+pub async fn failed_expectation_rejects_the_whole_set(engine: &dyn Engine) {
     let Applied { position, version } = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
         .await
         .unwrap();
@@ -83,7 +83,7 @@ async fn count(engine: &dyn Engine) -> (usize, usize) {
     (records.await.unwrap().len(), entries.await.unwrap())
 }
 
-pub async fn a_long_set_that_meets_one_record_or_entry_changes_nothing(engine: &dyn Engine) {
+pub async fn one_conflict_rejects_a_long_set(engine: &dyn Engine) {
     let even = || (0..200).step_by(2);
     apply(engine, many(even())).await.unwrap();
     assert_eq!(count(engine).await, (100, 100));
@@ -106,7 +106,7 @@ pub async fn a_long_set_that_meets_one_record_or_entry_changes_nothing(engine: &
     assert_eq!(count(engine).await, (256, 256));
 }
 
-pub async fn versions_rise_and_are_not_used_again(engine: &dyn Engine) {
+pub async fn versions_increase_and_are_never_reused(engine: &dyn Engine) {
     let mut last = 0;
     for _ in 0..3 {
         let put = |expect| change(Kind::Client, b"a", expect, Action::Put(b"x".into()));
@@ -124,7 +124,7 @@ pub async fn versions_rise_and_are_not_used_again(engine: &dyn Engine) {
     }
 }
 
-pub async fn a_touch_keeps_the_value_and_raises_the_version(engine: &dyn Engine) {
+pub async fn touch_keeps_value_and_raises_version(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Trigger, b"a", b"1")])
         .await
         .unwrap();
@@ -138,7 +138,7 @@ pub async fn a_touch_keeps_the_value_and_raises_the_version(engine: &dyn Engine)
     assert!(is_conflict(&apply(engine, vec![delete]).await));
 }
 
-pub async fn an_entry_leads_to_one_record(engine: &dyn Engine) {
+pub async fn entry_leads_to_one_record(engine: &dyn Engine) {
     let entry = entry(Index::ClientByKey, b"hash");
     let adds = |key: &[u8]| Change {
         add: vec![entry.clone()],
@@ -167,7 +167,7 @@ pub async fn an_entry_leads_to_one_record(engine: &dyn Engine) {
     assert!(is_conflict(&apply(engine, vec![two, three]).await));
 }
 
-pub async fn an_entry_to_remove_must_lead_to_its_record(engine: &dyn Engine) {
+pub async fn removed_entry_must_lead_to_its_record(engine: &dyn Engine) {
     let theirs = entry(Index::RuleByTrigger, b"t");
     let with = |key: &[u8], entry| Change {
         add: vec![entry],
@@ -192,7 +192,7 @@ pub async fn an_entry_to_remove_must_lead_to_its_record(engine: &dyn Engine) {
     assert!(read(engine, Kind::Rule, b"b").await.is_some());
 }
 
-pub async fn a_record_is_changed_once_in_a_set(engine: &dyn Engine) {
+pub async fn set_changes_a_record_at_most_once(engine: &dyn Engine) {
     let first = insert(Kind::Rule, b"a", b"1");
     let twice = vec![first.clone(), insert(Kind::Rule, b"a", b"2")];
     assert!(is_conflict(&apply(engine, twice).await));
@@ -207,7 +207,7 @@ pub async fn a_record_is_changed_once_in_a_set(engine: &dyn Engine) {
     );
 }
 
-pub async fn a_check_writes_nothing_and_holds_the_set_to_the_version(engine: &dyn Engine) {
+pub async fn check_writes_nothing_and_enforces_version(engine: &dyn Engine) {
     let first = apply(engine, vec![insert(Kind::Rule, b"claim", b"1")]);
     let version = first.await.unwrap().version;
     let check = |version| Change {
@@ -252,7 +252,7 @@ pub async fn a_check_writes_nothing_and_holds_the_set_to_the_version(engine: &dy
     ));
 }
 
-pub async fn what_rests_on_definitions_conflicts_once_they_changed(engine: &dyn Engine) {
+pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
     let defines = |change: Change| Change {
         defines: true,
         ..change
@@ -302,7 +302,7 @@ pub async fn what_rests_on_definitions_conflicts_once_they_changed(engine: &dyn 
     }
 }
 
-pub async fn a_conflict_names_the_records_that_are_not_as_expected(engine: &dyn Engine) {
+pub async fn conflict_names_unexpected_records(engine: &dyn Engine) {
     let taken = entry(Index::OccurrenceByEvent, b"event");
     let with = |key: &[u8]| Change {
         add: vec![taken.clone()],
@@ -344,7 +344,7 @@ async fn counter(engine: &dyn Engine, key: &[u8]) -> Option<Vec<i64>> {
     Some(numbers(&value).unwrap())
 }
 
-pub async fn numbers_are_added_to_whatever_is_there(engine: &dyn Engine) {
+pub async fn additions_accumulate_and_zero_counters_are_removed(engine: &dyn Engine) {
     let steps: [(&[i64], Option<&[i64]>); 6] = [
         (&[1, 2], Some(&[1, 2])),
         (&[0, -2, 5], Some(&[1, 0, 5])),
@@ -365,7 +365,7 @@ pub async fn numbers_are_added_to_whatever_is_there(engine: &dyn Engine) {
     assert_eq!(counter(engine, b"b").await, None);
 }
 
-pub async fn nothing_is_added_to_what_holds_no_numbers(engine: &dyn Engine) {
+pub async fn addition_to_a_non_numeric_value_is_refused(engine: &dyn Engine) {
     let text = insert(Kind::Counter, b"a", b"no number");
     match apply(engine, vec![text]).await {
         // An engine that adds in columns does not take it at all.
@@ -388,7 +388,7 @@ pub async fn nothing_is_added_to_what_holds_no_numbers(engine: &dyn Engine) {
     );
 }
 
-pub async fn an_addition_goes_with_its_set(engine: &dyn Engine) {
+pub async fn addition_is_applied_only_with_its_set(engine: &dyn Engine) {
     let set = vec![addition(b"a", &[1]), insert(Kind::Rule, b"a", b"")];
     apply(engine, set.clone()).await.unwrap();
     assert!(is_conflict(&apply(engine, set).await));

@@ -155,7 +155,7 @@ async fn seen(
 }
 
 /// The engine must be new.
-pub async fn every_walk_through_the_model_ends_alike(engine: &dyn Engine) {
+pub async fn random_walks_match_the_model(engine: &dyn Engine) {
     let model = MemoryEngine::new();
     let mut runner = TestRunner::new(Config::default());
     let steps = proptest::collection::vec(proptest::collection::vec(intent(), 1..5), STEPS);

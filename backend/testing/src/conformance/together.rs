@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::{apply, change, change::addition, insert, is_conflict, read};
 use crate::{Action, Engine, Expect, Kind, Lane, numbers};
 
-pub async fn of_many_inserts_of_one_key_one_succeeds(engine: &dyn Engine) {
+pub async fn one_of_many_concurrent_inserts_succeeds(engine: &dyn Engine) {
     for round in 0..20_u8 {
         let attempts = (0..16_u8).map(|caller| {
             let lane = if caller % 2 == 0 {
@@ -29,7 +29,7 @@ pub async fn of_many_inserts_of_one_key_one_succeeds(engine: &dyn Engine) {
     }
 }
 
-pub async fn no_update_is_lost(engine: &dyn Engine) {
+pub async fn concurrent_updates_are_not_lost(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Rule, b"counter", &[0])])
         .await
         .unwrap();
@@ -57,7 +57,7 @@ pub async fn no_update_is_lost(engine: &dyn Engine) {
     assert_eq!(value, [64]);
 }
 
-pub async fn additions_do_not_conflict_and_none_is_lost(engine: &dyn Engine) {
+pub async fn concurrent_additions_neither_conflict_nor_get_lost(engine: &dyn Engine) {
     let count = async |caller: u8| {
         for turn in 0..8_u8 {
             let own = insert(Kind::Rule, &[caller, turn], b"");
@@ -70,7 +70,7 @@ pub async fn additions_do_not_conflict_and_none_is_lost(engine: &dyn Engine) {
     assert_eq!(numbers(&value).unwrap(), [64, 8 * 28]);
 }
 
-pub async fn a_conflict_does_not_disturb_its_neighbours(engine: &dyn Engine) {
+pub async fn conflict_does_not_affect_other_sets(engine: &dyn Engine) {
     apply(engine, vec![insert(Kind::Rule, b"taken", b"")])
         .await
         .unwrap();

@@ -41,7 +41,7 @@ fn expected(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>>
     keys
 }
 
-pub async fn records_are_walked_in_both_directions(engine: &dyn Engine) {
+pub async fn records_are_paged_in_both_directions(engine: &dyn Engine) {
     for key in [&b"c"[..], b"a", b"ba", &[255, 255], b"b"] {
         apply(engine, vec![insert(Kind::Health, key, key)])
             .await
@@ -58,7 +58,7 @@ pub async fn records_are_walked_in_both_directions(engine: &dyn Engine) {
     }
 }
 
-pub async fn entries_are_walked_in_both_directions(engine: &dyn Engine) {
+pub async fn entries_are_listed_in_both_directions(engine: &dyn Engine) {
     for key in [&b"c"[..], b"a", b"ba", &[255, 255], b"b"] {
         let with = Change {
             add: vec![entry(Index::DeliveryByRule, key)],
@@ -77,7 +77,7 @@ pub async fn entries_are_walked_in_both_directions(engine: &dyn Engine) {
     }
 }
 
-pub async fn the_last_record_is_found_under_each_prefix(engine: &dyn Engine) {
+pub async fn last_record_is_found_under_each_prefix(engine: &dyn Engine) {
     for key in [&b"a1"[..], b"a2", b"b9", b"c"] {
         let with = Change {
             add: vec![entry(Index::OccurrenceByEvent, key)],
@@ -107,7 +107,7 @@ pub async fn the_last_record_is_found_under_each_prefix(engine: &dyn Engine) {
     assert_eq!(found.filter(|found| found.entry == b"a2").count(), 1_500);
 }
 
-pub async fn many_stretches_are_walked_in_one_call(engine: &dyn Engine) {
+pub async fn many_ranges_are_listed_in_one_call(engine: &dyn Engine) {
     for key in [&b"a1"[..], b"a2", b"b1", b"c1", b"c2", b"c3"] {
         let with = Change {
             add: vec![entry(Index::OccurrenceByState, key)],
@@ -134,7 +134,7 @@ pub async fn many_stretches_are_walked_in_one_call(engine: &dyn Engine) {
     assert_eq!(none.unwrap(), Vec::<Vec<_>>::new());
 }
 
-pub async fn kinds_and_indexes_lie_apart(engine: &dyn Engine) {
+pub async fn kinds_and_indexes_are_separate(engine: &dyn Engine) {
     let with = Change {
         add: vec![
             entry(Index::DeliveryByEvent, b"k"),
@@ -165,7 +165,7 @@ fn of_event(number: u32) -> Vec<u8> {
     [&spread.to_be_bytes()[..], &number.to_be_bytes()].concat()
 }
 
-pub async fn what_was_removed_is_passed_over(engine: &dyn Engine) {
+pub async fn removed_records_are_skipped(engine: &dyn Engine) {
     const RECORDS: u32 = 400;
     let (mut records, mut entries) = (BTreeMap::new(), BTreeMap::new());
     // Removed and made again in several rounds, so that removals lie over rows, and rows over them.
@@ -229,7 +229,7 @@ pub async fn what_was_removed_is_passed_over(engine: &dyn Engine) {
     }
 }
 
-pub async fn kinds_tell_when_they_were_changed_last(engine: &dyn Engine) {
+pub async fn last_change_is_reported_per_kind(engine: &dyn Engine) {
     let mut last = BTreeMap::new();
     for round in 0..40_u8 {
         let kinds: Vec<_> = Kind::ALL.into_iter().collect();
@@ -254,7 +254,7 @@ pub async fn kinds_tell_when_they_were_changed_last(engine: &dyn Engine) {
     }
 }
 
-pub async fn the_log_tells_what_changed_since_a_place(engine: &dyn Engine) {
+pub async fn log_reports_changes_since_a_position(engine: &dyn Engine) {
     let start = engine.log_head().await.unwrap();
     let set = vec![
         insert(Kind::Occurrence, b"o", b""),
@@ -293,7 +293,7 @@ pub async fn the_log_tells_what_changed_since_a_place(engine: &dyn Engine) {
     assert_eq!(engine.log_head().await.unwrap(), third);
 }
 
-pub async fn the_signal_follows_the_log(engine: &dyn Engine) {
+pub async fn log_signal_follows_log_head(engine: &dyn Engine) {
     let mut signal = engine.log_signal();
     let head = engine.log_head().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), head);
@@ -309,7 +309,7 @@ pub async fn the_signal_follows_the_log(engine: &dyn Engine) {
     assert_eq!(*signal.borrow_and_update(), position);
 }
 
-pub async fn a_delta_tells_records_as_they_are_now(engine: &dyn Engine) {
+pub async fn delta_returns_current_records(engine: &dyn Engine) {
     let start = engine.log_head().await.unwrap();
     let set = vec![
         insert(Kind::Occurrence, b"o", b"1"),

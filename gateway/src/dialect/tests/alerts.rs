@@ -25,7 +25,7 @@ fn one(change: &Value) -> Event {
 }
 
 #[test]
-fn the_same_alert_is_the_same_event_by_both_ways() {
+fn prometheus_and_webhook_yield_the_same_event() {
     let by_prometheus = one(&json!({}));
     let message = json!({"version": "4", "receiver": "b", "alerts": [
         alert(&json!({"status": "firing", "endsAt": "0001-01-01T00:00:00Z", "fingerprint": "f"})),
@@ -55,7 +55,7 @@ fn the_same_alert_is_the_same_event_by_both_ways() {
 }
 
 #[test]
-fn a_word_for_its_severity_that_is_not_the_events_own_is_kept() {
+fn nonstandard_severity_label_is_kept_in_metadata() {
     for (label, kept) in [("critical", None), ("major", Some("major")), ("", None)] {
         let labels = json!({"alertname": "A", "host": "a", "severity": label});
         let metadata = metadata(&one(&json!({"labels": labels})));
@@ -64,7 +64,7 @@ fn a_word_for_its_severity_that_is_not_the_events_own_is_kept() {
 }
 
 #[test]
-fn labels_that_are_something_else_are_no_dimensions() {
+fn special_labels_are_not_dimensions() {
     let table = [
         (json!({"alertname": "A", "host": "a"}), "A", vec!["host=a"]),
         (
@@ -128,7 +128,7 @@ fn labels_that_are_something_else_are_no_dimensions() {
 }
 
 #[test]
-fn folded_labels_are_no_dimensions() {
+fn folded_labels_are_not_dimensions() {
     let mut ask = Ask::body(json!([alert(&json!({}))]).to_string());
     ask.settings.fold_labels = vec!["severity".to_owned()];
     let event = ask.event(ALERTS);
@@ -139,7 +139,7 @@ fn folded_labels_are_no_dimensions() {
 }
 
 #[test]
-fn the_label_severity_says_how_bad_it_is() {
+fn severity_label_sets_the_severity() {
     let table = [
         ("critical", 5),
         ("CRITICAL", 5),
@@ -174,7 +174,7 @@ fn the_label_severity_says_how_bad_it_is() {
 }
 
 #[test]
-fn an_alert_is_over_when_it_says_so_or_its_end_has_passed() {
+fn resolved_or_ended_alerts_close_the_event() {
     let closed = 3;
     let table = [
         (json!({}), 0),
@@ -211,7 +211,7 @@ fn an_alert_is_over_when_it_says_so_or_its_end_has_passed() {
 }
 
 #[test]
-fn an_end_ahead_is_until_when_an_alert_of_prometheus_lasts() {
+fn future_end_of_a_prometheus_alert_sets_the_expiry() {
     let ahead = json!({"endsAt": "2026-01-31T08:04:00Z"});
     assert_eq!(one(&ahead).expire_time, Some(NOW_MS + 240_000));
     for none in [
@@ -228,7 +228,7 @@ fn an_end_ahead_is_until_when_an_alert_of_prometheus_lasts() {
 }
 
 #[test]
-fn texts_come_from_the_annotations() {
+fn summary_and_body_come_from_annotations() {
     let table = [
         (
             json!({"summary": "s", "message": "m"}),
@@ -258,7 +258,7 @@ fn texts_come_from_the_annotations() {
 }
 
 #[test]
-fn alerts_that_were_left_out_are_told_of_by_an_event_of_their_own() {
+fn truncated_alerts_are_reported_in_a_separate_event() {
     let message = |count: Value| json!({"receiver": "ops", "groupKey": "{}:{}", "truncatedAlerts": count, "alerts": []});
     for none in [json!(0), json!([]), Value::Null] {
         let reading = Ask::body(message(none).to_string()).read(WEBHOOK).unwrap();
@@ -275,7 +275,7 @@ fn alerts_that_were_left_out_are_told_of_by_an_event_of_their_own() {
 }
 
 #[test]
-fn a_message_as_grafana_writes_it_is_read() {
+fn grafana_message_is_parsed() {
     let ask = Ask::body(include_bytes!("../../../tests/dialect/grafana.json"));
     let events = ask.read(WEBHOOK).unwrap().events;
     let states: Vec<_> = events.iter().map(|it| (&*it.name, state(it))).collect();
@@ -303,7 +303,7 @@ fn a_message_as_grafana_writes_it_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_requests_name_the_problem() {
     let table = [
         (WEBHOOK, json!({"evnts": []}), "`alerts` is required"),
         (
@@ -359,7 +359,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn an_alert_that_is_wrong_leaves_the_others() {
+fn invalid_alert_does_not_affect_the_others() {
     let good = |host: &str| json!({"labels": {"alertname": "A", "host": host}});
     for wrong in [
         json!({"labels": {}}),
@@ -384,7 +384,7 @@ fn an_alert_that_is_wrong_leaves_the_others() {
 }
 
 #[test]
-fn an_alert_that_is_no_json_leaves_the_others() {
+fn alert_with_invalid_json_does_not_affect_the_others() {
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     for broken in ["1e400", r#""\ud800""#, &deep] {
         let alerts = format!(
@@ -406,7 +406,7 @@ fn an_alert_that_is_no_json_leaves_the_others() {
 }
 
 #[test]
-fn a_storm_of_alerts_is_taken_in_and_what_is_beyond_is_an_event() {
+fn alerts_beyond_the_limit_are_reported_in_an_event() {
     let alerts = |count: usize| -> Value {
         let alert = |at| json!({"labels": {"alertname": "A", "host": format!("h{at}")}});
         (0..count).map(alert).collect()
@@ -431,7 +431,7 @@ fn a_storm_of_alerts_is_taken_in_and_what_is_beyond_is_an_event() {
 }
 
 #[test]
-fn times_of_a_sender_do_not_stamp_the_event() {
+fn alert_times_set_start_and_end_but_not_the_timestamp() {
     let ended = 1_769_842_800_000;
     let table = [
         (json!({}), None),
@@ -458,7 +458,7 @@ fn times_of_a_sender_do_not_stamp_the_event() {
 }
 
 #[test]
-fn reporter_is_an_alertmanager_or_the_address_of_a_prometheus() {
+fn reporter_is_the_alertmanager_or_prometheus_url() {
     let labels = json!({"alertname": "A", "host": "a", "replica": "r"});
     let url = "http://p:9090/prom/graph";
     let table = [
@@ -482,7 +482,7 @@ fn reporter_is_an_alertmanager_or_the_address_of_a_prometheus() {
 }
 
 #[test]
-fn alertmanager_is_told_to_come_again_in_the_only_way_it_heeds() {
+fn rate_limit_becomes_503_for_alertmanager() {
     let headers = HeaderMap::new();
     let context = FaultContext {
         headers: &headers,
@@ -500,7 +500,7 @@ fn alertmanager_is_told_to_come_again_in_the_only_way_it_heeds() {
 }
 
 #[test]
-fn the_status_has_what_clients_of_alertmanager_require() {
+fn status_has_the_fields_alertmanager_clients_require() {
     let reading = Ask::body("").read("/api/v2/status").unwrap();
     let status = body_json(&answer(reading, &Outcome::default()));
     assert_eq!(status["cluster"]["status"], "disabled");
@@ -512,7 +512,7 @@ fn the_status_has_what_clients_of_alertmanager_require() {
 }
 
 #[test]
-fn what_was_recorded_of_prometheus_and_alertmanager_is_one_event() {
+fn recorded_prometheus_and_alertmanager_requests_agree() {
     let recorded = [
         (
             ALERTS,
@@ -547,7 +547,7 @@ fn what_was_recorded_of_prometheus_and_alertmanager_is_one_event() {
 }
 
 #[test]
-fn the_reference_has_the_severities_of_labels() {
+fn reference_lists_severity_labels() {
     let topic = Topic::find("senders").unwrap();
     let rows = table(topic, "Alertmanager, Grafana and Prometheus");
     assert_eq!(rows.len(), 5);

@@ -26,7 +26,7 @@ fn structured(change: &Value) -> Ask {
 }
 
 #[test]
-fn the_three_modes_tell_the_same() {
+fn all_three_content_modes_are_equivalent() {
     let data = json!({"message": "late", "severity": "major"});
     let change = json!({
         "subject": "order 7",
@@ -68,7 +68,7 @@ fn the_three_modes_tell_the_same() {
 }
 
 #[test]
-fn a_repeat_is_told_by_source_and_id_alone() {
+fn duplicates_are_detected_by_source_and_id() {
     let once = |change: &Value| structured(change).read(PATH).unwrap().once.unwrap();
     let key = once(&json!({}));
     assert_eq!(once(&json!({"type": "other"})), key);
@@ -92,7 +92,7 @@ fn a_repeat_is_told_by_source_and_id_alone() {
 }
 
 #[test]
-fn severity_is_found_where_senders_put_it() {
+fn severity_is_read_from_extensions_and_data() {
     let table = [
         (json!({}), 0),
         (json!({"severity": "critical"}), 5),
@@ -115,7 +115,7 @@ fn severity_is_found_where_senders_put_it() {
 }
 
 #[test]
-fn an_end_of_the_type_or_the_extension_status_closes() {
+fn type_suffix_or_status_extension_closes_the_event() {
     let table = [
         (
             json!({"type": "disk.full.resolved"}),
@@ -156,7 +156,7 @@ fn an_end_of_the_type_or_the_extension_status_closes() {
 }
 
 #[test]
-fn data_is_kept_whole_whatever_it_is() {
+fn data_of_any_type_is_kept_unchanged() {
     let table = [
         (
             json!({"data": {"title": "t", "x": [1]}}),
@@ -203,7 +203,7 @@ fn data_is_kept_whole_whatever_it_is() {
 }
 
 #[test]
-fn an_event_is_read_without_its_content_type() {
+fn event_is_parsed_without_its_content_type() {
     let one = document(&json!({})).to_string();
     let many = json!([document(&json!({})), document(&json!({"id": "2"}))]).to_string();
     for (body, count) in [(&one, 1), (&many, 2)] {
@@ -216,7 +216,7 @@ fn an_event_is_read_without_its_content_type() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_requests_name_the_problem() {
     let header = |name: &str, value: &str| Ask::body("{}").header(name, value);
     let table = [
         (Ask::body("{}"), 415, "the content type has to be"),

@@ -11,7 +11,7 @@ const NOTES: &str = "/v2/alerts/{id}/notes";
 const REQUEST: &str = "/v2/alerts/requests/{id}";
 
 #[test]
-fn an_alert_with_everything_is_read() {
+fn alert_with_all_fields_is_parsed() {
     let event = Ask::body(include_bytes!("../../../tests/dialect/opsgenie.json")).event(ALERTS);
     assert_eq!(event.name, "opsgenie");
     assert_eq!(dimensions(&event), ["alias=db/disk 1"]);
@@ -25,7 +25,7 @@ fn an_alert_with_everything_is_read() {
 }
 
 #[test]
-fn a_priority_is_a_severity() {
+fn priority_maps_to_severity() {
     let table = [
         ("P1", 5),
         ("P2", 4),
@@ -47,7 +47,7 @@ fn a_priority_is_a_severity() {
 }
 
 #[test]
-fn closing_and_acknowledging_need_the_alias_alone() {
+fn close_and_acknowledge_need_only_the_alias() {
     for (path, expected) in [(CLOSE, (0, 3, None)), (ACKNOWLEDGE, (0, 0, Some(true)))] {
         for body in ["", "{}", "{\"user\": \"me\", \"source\": \"x\"}"] {
             let ask = Ask::body(body).captured("db/disk 1");
@@ -60,7 +60,7 @@ fn closing_and_acknowledging_need_the_alias_alone() {
 }
 
 #[test]
-fn an_update_changes_the_event_of_the_alias() {
+fn update_applies_to_the_event_of_its_alias() {
     let table = [
         ("message", json!({"message": "m"}), ("m", "", 0, None)),
         (
@@ -87,7 +87,7 @@ fn an_update_changes_the_event_of_the_alias() {
 }
 
 #[test]
-fn a_call_that_changes_no_event_succeeds_and_becomes_a_note() {
+fn calls_without_an_event_change_become_notes() {
     let table = [
         (
             "snooze",
@@ -128,7 +128,7 @@ fn a_call_that_changes_no_event_succeeds_and_becomes_a_note() {
 }
 
 #[test]
-fn a_list_searches_alerts_by_their_status() {
+fn listing_filters_alerts_by_status() {
     let table = [
         ("", "name=opsgenie", 20),
         (
@@ -159,7 +159,7 @@ fn a_list_searches_alerts_by_their_status() {
 }
 
 #[test]
-fn a_note_is_written_on_the_event_of_the_alias() {
+fn note_annotates_the_event_of_its_alias() {
     let body = json!({"note": "looking", "user": "ada"}).to_string();
     let event = Ask::body(json!({"message": "m", "alias": "a"}).to_string()).event(ALERTS);
     let id = identity::event_id(&event.name, &event.dimensions);
@@ -183,7 +183,7 @@ fn a_note_is_written_on_the_event_of_the_alias() {
 }
 
 #[test]
-fn an_event_id_is_the_one_of_the_reference() {
+fn event_id_matches_the_reference() {
     let dimensions = [("host", "db-1.example.com"), ("source", "bellwether-test")];
     let dimensions = dimensions.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let id = identity::event_id("disk-full", &dimensions.into());
@@ -191,7 +191,7 @@ fn an_event_id_is_the_one_of_the_reference() {
 }
 
 #[test]
-fn a_request_id_tells_what_the_request_was() {
+fn request_id_encodes_the_request() {
     let create = Ask::body(json!({"message": "m", "alias": "a\nb"}).to_string());
     let outcome = Outcome {
         took: Duration::from_micros(12_345),
@@ -227,7 +227,7 @@ fn a_request_id_tells_what_the_request_was() {
 }
 
 #[test]
-fn a_heartbeat_is_an_event_that_is_closed() {
+fn heartbeat_becomes_a_closed_event() {
     let ask = Ask::body("").captured("nightly backup");
     let event = ask.event(PING);
     assert_eq!(
@@ -240,7 +240,7 @@ fn a_heartbeat_is_an_event_that_is_closed() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_requests_name_the_problem() {
     let mut other_kind = Ask::body("{}").captured("a");
     other_kind.query = "identifierType=name";
     let table = [

@@ -35,7 +35,7 @@ fn request(records: &Value) -> Ask {
 }
 
 #[test]
-fn a_recorded_request_says_the_same_in_protobuf_and_in_json() {
+fn protobuf_and_json_requests_are_equivalent() {
     let protobuf = Ask::body(include_bytes!("../../../tests/dialect/otlp.bin"))
         .header("content-type", "application/x-protobuf");
     let json = Ask::body(include_bytes!("../../../tests/dialect/otlp.json"))
@@ -57,7 +57,7 @@ fn a_recorded_request_says_the_same_in_protobuf_and_in_json() {
 }
 
 #[test]
-fn a_severity_number_is_a_severity_and_those_below_the_floor_stay_out() {
+fn severity_numbers_map_and_the_floor_filters_records() {
     let table = [
         (1, 1),
         (8, 1),
@@ -91,7 +91,7 @@ fn a_severity_number_is_a_severity_and_those_below_the_floor_stay_out() {
 }
 
 #[test]
-fn the_name_is_the_events_else_the_scopes() {
+fn event_name_falls_back_to_the_scope_name() {
     let table = [
         (json!({"eventName": "e"}), "e"),
         (
@@ -113,7 +113,7 @@ fn the_name_is_the_events_else_the_scopes() {
 }
 
 #[test]
-fn a_body_that_is_no_text_is_told_as_json() {
+fn non_text_body_is_rendered_as_json() {
     let body = json!({"kvlistValue": {"values": [
         {"key": "a", "value": {"arrayValue": {"values": [{"doubleValue": 1.5}, {}]}}},
         {"key": "b", "value": {"bytesValue": "AAE="}},
@@ -127,7 +127,7 @@ fn a_body_that_is_no_text_is_told_as_json() {
 }
 
 #[test]
-fn what_is_left_out_is_told_in_partial_success() {
+fn dropped_records_are_reported_in_partial_success() {
     let records = json!([{"severityNumber": 17}, {"severityNumber": 9}, {"severityNumber": 1}]);
     let refused = Outcome {
         result: EventStatusResult {
@@ -157,7 +157,7 @@ fn what_is_left_out_is_told_in_partial_success() {
 }
 
 #[test]
-fn a_record_that_is_wrong_leaves_the_others() {
+fn invalid_record_does_not_affect_the_others() {
     for wrong in [json!({"severityNumber": "high"}), json!(7)] {
         let records = json!([{"severityNumber": 17}, wrong, {"severityNumber": 17}]);
         let reading = request(&records).read(PATH).unwrap();
@@ -177,7 +177,7 @@ fn a_record_that_is_wrong_leaves_the_others() {
 }
 
 #[test]
-fn a_request_that_would_take_too_much_memory_is_refused() {
+fn requests_with_too_many_values_are_rejected() {
     let bomb = [0x0a, 0].repeat(1_000_001);
     let ask = Ask::body(bomb).header("content-type", "application/x-protobuf");
     assert_eq!(ask.read(PATH).unwrap_err().status, 413);
@@ -187,7 +187,7 @@ fn a_request_that_would_take_too_much_memory_is_refused() {
 }
 
 #[test]
-fn protobuf_is_answered_in_protobuf() {
+fn protobuf_request_gets_a_protobuf_response() {
     let ask = Ask::body(include_bytes!("../../../tests/dialect/otlp.bin"))
         .header("content-type", "application/x-protobuf");
     let whole = answer(ask.read(PATH).unwrap(), &Outcome::default());
@@ -213,7 +213,7 @@ fn protobuf_is_answered_in_protobuf() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_requests_name_the_problem() {
     let json = |body: Value| Ask::body(body.to_string()).header("content-type", "application/json");
     let record = |record: Value| request(&json!([record]));
     let table = [
@@ -262,7 +262,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn a_malformed_text_of_one_record_leaves_the_others() {
+fn invalid_utf8_in_one_record_does_not_affect_the_others() {
     let recorded: &[u8] = include_bytes!("../../../tests/dialect/otlp.bin");
     let place = recorded.windows(5).position(|it| it == b"order").unwrap();
     let mut broken = recorded.to_vec();
@@ -280,7 +280,7 @@ fn a_malformed_text_of_one_record_leaves_the_others() {
 }
 
 #[test]
-fn what_is_not_of_its_type_in_a_record_is_kept_as_text() {
+fn mistyped_record_fields_are_kept_as_text() {
     let record = json!({
         "severityNumber": 17, "traceId": "xyz", "timeUnixNano": "soon", "severityText": 7,
     });

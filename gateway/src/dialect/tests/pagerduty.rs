@@ -25,7 +25,7 @@ fn ask(change: &Value) -> Ask {
 }
 
 #[test]
-fn an_action_says_where_an_event_stands() {
+fn event_action_sets_the_event_state() {
     let table = [
         ("trigger", (4, 0, None)),
         ("acknowledge", (4, 0, Some(true))),
@@ -45,7 +45,7 @@ fn an_action_says_where_an_event_stands() {
 }
 
 #[test]
-fn severities_are_one_to_one() {
+fn severities_map_one_to_one() {
     for (word, number) in [("critical", 5), ("error", 4), ("warning", 3), ("info", 2)] {
         let payload = json!({"summary": "s", "source": "x", "severity": word});
         assert_eq!(
@@ -56,7 +56,7 @@ fn severities_are_one_to_one() {
 }
 
 #[test]
-fn a_key_is_made_and_returned_when_there_is_none() {
+fn missing_dedup_key_is_generated_and_returned() {
     let ask = ask(&json!({"dedup_key": null}));
     assert_eq!(
         dimensions(&ask.event(ENQUEUE)),
@@ -69,7 +69,7 @@ fn a_key_is_made_and_returned_when_there_is_none() {
 }
 
 #[test]
-fn what_else_was_sent_is_kept_but_not_the_key() {
+fn extra_fields_are_kept_except_the_routing_key() {
     let ask = Ask::body(include_bytes!("../../../tests/dialect/pagerduty.json"));
     let event = ask.event(ENQUEUE);
     assert_eq!(event.summary, "High latency on api-1");
@@ -90,7 +90,7 @@ fn what_else_was_sent_is_kept_but_not_the_key() {
 }
 
 #[test]
-fn a_change_is_closed_from_the_start_and_each_is_its_own() {
+fn change_events_are_closed_and_distinct() {
     let body = json!({"routing_key": "k", "payload": {
         // From a Python client of PagerDuty.
         "summary": "deployed", "source": "ci", "timestamp": "2026-01-31T08:00:00+00:00Z",
@@ -106,7 +106,7 @@ fn a_change_is_closed_from_the_start_and_each_is_its_own() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_listed() {
+fn all_problems_of_a_request_are_listed() {
     let table = [
         (ENQUEUE, json!({}), vec!["`event_action` is required"]),
         (
@@ -165,7 +165,7 @@ fn everything_that_is_wrong_is_listed() {
 }
 
 #[test]
-fn a_key_that_is_not_known_is_400_and_too_much_429() {
+fn unknown_key_is_400_and_rate_limit_is_429() {
     let headers = HeaderMap::new();
     let context = FaultContext {
         headers: &headers,

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_unauthenticated_connections_of_an_address_go_and_others_stay() {
+    fn oldest_unauthenticated_connections_of_an_address_are_evicted() {
         let quota = quota(100);
         let other = quota.arrive(address(9)).unwrap();
         let arrive = |_| quota.arrive(address(1)).unwrap();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn in_all_those_of_the_address_with_the_most_go_first() {
+    fn eviction_starts_with_the_busiest_address() {
         let quota = quota(100);
         let few = quota.arrive(address(9)).unwrap();
         let mut many = Vec::new();
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn one_network_of_ipv6_is_one_address() {
+    fn ipv6_network_counts_as_one_address() {
         let quota = quota(100);
         let arrive = |last: u128| {
             let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) + last);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_a_key_are_counted_until_they_end_or_the_key_is_shown() {
+    fn unauthenticated_calls_count_until_finished_or_authenticated() {
         let quota = quota(100);
         let [idle, first, second] = [1, 1, 1].map(|from| quota.arrive(address(from)).unwrap());
         for _ in 0..3 {
@@ -410,8 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_has_a_share_of_the_connections_and_an_unauthenticated_one_makes_way_for_the_last()
-    {
+    fn client_share_is_limited_and_unauthenticated_connections_yield() {
         let quota = quota(8);
         let known = |client: &str| {
             let visit = quota.arrive(address(1)).unwrap();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_the_origins_that_are_named_may_call() {
+    fn only_configured_origins_are_allowed() {
         let these = cors(Origins::These(vec!["https://a.example".into()]));
         let (status, answer) = these
             .preflight(&Method::OPTIONS, &asked("https://a.example"))

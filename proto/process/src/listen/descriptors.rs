@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_descriptors_are_for_connections_and_some_are_kept() {
+    fn connections_get_most_descriptors_and_some_are_reserved() {
         let shares = [10, 256, 1_024, 20_000].map(share);
         assert_eq!(shares, [1, 96, 384, 9_488]);
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_id_is_taken_over_when_it_can_be_and_made_when_not() {
+    fn valid_request_id_is_kept_and_otherwise_generated() {
         let id = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_answers_to_its_names_and_to_addresses() {
+    fn configured_host_names_and_ip_addresses_are_accepted() {
         let hosts = Hosts::new(vec!["ops.example.net".into(), "*.lan".into()]).unwrap();
         let holds = |hosts: &Hosts, host: &str| {
             let request = Request::builder().header("host", host).body(()).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_is_named() {
+    fn request_must_have_exactly_one_host() {
         let fault = |version, hosts: usize| {
             let mut request = Request::builder().version(version);
             for _ in 0..hosts {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_believed_and_nobody_else() {
+    fn forwarded_address_is_trusted_only_from_proxies() {
         let ours: &[&str] = &["10.0.0.0/8"];
         let cases: [(&[&str], &str, &[&str], &str); 8] = [
             (&[], "10.0.0.1", &["192.0.2.7"], "10.0.0.1"),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_certificate_have_a_fingerprint_alone() {
+    fn invalid_certificate_is_named_by_fingerprint_only() {
         let found = names(&CertificateDer::from(vec![1, 2, 3]));
         let digits = "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81";
         assert_eq!(found, [format!("sha256:{digits}")]);

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_holder_has_a_quarter_and_gives_it_back() {
+    fn one_holder_gets_at_most_a_quarter_until_release() {
         let pool = Pool::new(8);
         let mut first = pool.permit(Some("a"));
         assert_eq!(first.take(2), Ok(()));

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_the_system_says_is_there() {
+    async fn process_metrics_are_present() {
         let text = Process::starting("1.2.3", || 0).lines().await;
         for name in [
             "bellwether_build_info{version=\"1.2.3\"} ",

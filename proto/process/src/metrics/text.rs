@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_named_as_its_samples_are() {
+    fn counter_header_and_samples_share_a_name() {
         let mut registry = Registry::default();
         let calls = Family::<[(&str, &str); 1], Counter>::default();
         calls.get_or_create(&[("who", "a\"b")]).inc_by(2);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_is_sent_only_where_nobody_listens() {
+    fn authorization_url_must_be_secure() {
         let asked = CodeRequest {
             client_id: "a&b",
             scopes: "openid email",

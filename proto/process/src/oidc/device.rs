@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_says_has_bounds() {
+    fn device_code_response_is_bounded() {
         let usual = read("interval", serde_json::Value::Null).unwrap();
         assert_eq!((usual.life.as_secs(), usual.interval.as_secs()), (600, 5));
         assert_eq!(read("interval", 0.into()).unwrap().interval, INTERVAL_MIN);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_not_shown() {
+    fn debug_output_hides_tokens() {
         let tokens = Tokens {
             id_token: Some("planted".to_owned()),
             ..Tokens::default()

@@ -186,13 +186,13 @@ fn agree(subject: &Subject, choices: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn messages_of_every_kind_are_read_and_written_as_the_reference_does() {
+fn all_field_kinds_match_the_reference_implementation() {
     let subject = Subject::kinds();
     proptest!(|(choices in prop::collection::vec(any::<u8>(), 0..300))| agree(&subject, &choices)?);
 }
 
 #[test]
-fn messages_of_the_product_are_read_and_written_as_the_reference_does() {
+fn product_messages_match_the_reference_implementation() {
     let names = [
         "zenoss.cloud.Events",
         "bellwether.v1.SearchEventsRequest",
@@ -212,7 +212,7 @@ fn messages_of_the_product_are_read_and_written_as_the_reference_does() {
 }
 
 #[test]
-fn whatever_text_is_taken_in_means_the_same_to_the_reference() {
+fn accepted_text_means_the_same_to_the_reference() {
     let subject = Subject::kinds();
     let mutation = (any::<prop::sample::Index>(), any::<char>());
     let mutations = prop::collection::vec(mutation, 0..3);
@@ -233,7 +233,7 @@ fn whatever_text_is_taken_in_means_the_same_to_the_reference() {
 }
 
 #[test]
-fn bytes_that_are_no_message_are_an_error_and_never_a_panic() {
+fn invalid_bytes_are_an_error_and_never_panic() {
     let subject = Subject::kinds();
     proptest!(|(bytes in prop::collection::vec(any::<u8>(), 0..60))| {
         let mut out = Vec::new();

@@ -7,7 +7,7 @@ use crate::json::{
 };
 
 #[test]
-fn unknown_fields_are_ignored_where_senders_add_their_own_and_enum_names_are_not() {
+fn lenient_mode_ignores_unknown_fields_but_not_enum_names() {
     let subject = Subject::kinds();
     let read = |json: &str| {
         let options = Options {
@@ -29,7 +29,7 @@ fn unknown_fields_are_ignored_where_senders_add_their_own_and_enum_names_are_not
 }
 
 #[test]
-fn entries_that_do_not_fit_are_set_aside_with_what_does_and_the_others_are_read() {
+fn invalid_entries_are_set_aside_and_the_others_are_read() {
     let subject = Subject::of_product("zenoss.cloud.Events");
     let list = subject.plan.field(subject.message, "events");
     let read = |json: &str| {

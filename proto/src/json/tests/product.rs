@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[test]
-fn a_typed_message_becomes_canonical_json_and_comes_back_the_same() {
+fn typed_message_round_trips_through_canonical_json() {
     let rule = Rule {
         name: "disk".to_owned(),
         enabled: Some(false),
@@ -24,7 +24,7 @@ fn a_typed_message_becomes_canonical_json_and_comes_back_the_same() {
 }
 
 #[test]
-fn a_message_known_by_name_stays_wire_bytes() {
+fn message_by_name_converts_to_and_from_wire_bytes() {
     let wire =
         json::wire_from_json("zenoss.cloud.Event", br#"{"name":"disk","severity":5}"#).unwrap();
     let event = <Event as prost::Message>::decode(&*wire).unwrap();
@@ -36,7 +36,7 @@ fn a_message_known_by_name_stays_wire_bytes() {
 }
 
 #[test]
-fn every_field_that_does_not_fit_is_named_with_its_path() {
+fn every_invalid_field_is_reported_with_its_path() {
     let text = br#"{"type":{"event":{"query":{"clause":{"and":{"clauses":[{"equals":{"feild":"severity"}}]}}}}},
         "tags":"one"}"#;
     let refused = json::from_json::<Trigger>(text).unwrap_err();
@@ -59,7 +59,7 @@ fn every_field_that_does_not_fit_is_named_with_its_path() {
 }
 
 #[test]
-fn what_is_no_json_or_no_message_is_an_error_that_says_so() {
+fn invalid_json_and_invalid_messages_are_clear_errors() {
     let of_text = |text: &[u8]| {
         json::from_json::<CreateRuleRequest>(text)
             .unwrap_err()

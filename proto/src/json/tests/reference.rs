@@ -116,7 +116,7 @@ fn differs_on_purpose(json: &str) -> bool {
 }
 
 #[test]
-fn json_means_what_it_means_to_googles_implementation() {
+fn json_matches_googles_implementation() {
     let subject = Subject::kinds();
     let cases: Vec<Case> = serde_json::from_str(include_str!("reference.json")).unwrap();
     assert!(cases.len() > 1_000);

@@ -293,7 +293,7 @@ const NOT_JSON: &[&str] = &[
 ];
 
 #[test]
-fn json_that_fits_comes_back_in_canonical_form() {
+fn valid_json_is_rewritten_in_canonical_form() {
     let subject = Subject::kinds();
     for (json, canonical) in TAKEN {
         let wire = subject
@@ -307,7 +307,7 @@ fn json_that_fits_comes_back_in_canonical_form() {
 }
 
 #[test]
-fn floating_point_numbers_keep_their_sign_and_their_short_form() {
+fn floats_keep_their_sign_and_shortest_form() {
     // The reference loses both.
     let subject = Subject::kinds();
     assert_eq!(
@@ -323,7 +323,7 @@ fn floating_point_numbers_keep_their_sign_and_their_short_form() {
 }
 
 #[test]
-fn json_that_does_not_fit_is_refused_with_every_violated_field() {
+fn invalid_json_values_list_every_violated_field() {
     let subject = Subject::kinds();
     for (json, fields) in REFUSED {
         match subject.read(json) {
@@ -337,7 +337,7 @@ fn json_that_does_not_fit_is_refused_with_every_violated_field() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_line_and_column() {
+fn syntax_errors_have_line_and_column() {
     let subject = Subject::kinds();
     for json in NOT_JSON {
         match subject.read(json) {
@@ -353,7 +353,7 @@ fn what_is_not_json_is_refused_with_line_and_column() {
 }
 
 #[test]
-fn a_violation_says_what_would_be_right() {
+fn violation_names_the_expected_value() {
     let subject = Subject::kinds();
     let table = [
         (
@@ -424,7 +424,7 @@ fn a_violation_says_what_would_be_right() {
 }
 
 #[test]
-fn what_a_client_sent_is_shown_short_and_without_control_characters() {
+fn violations_truncate_and_escape_client_input() {
     let subject = Subject::kinds();
     let json = format!(
         r#"{{"{}":1,"aBool":"\u001b[2J{}"}}"#,
@@ -442,7 +442,7 @@ fn what_a_client_sent_is_shown_short_and_without_control_characters() {
 }
 
 #[test]
-fn only_so_many_violations_are_listed_and_the_rest_is_counted() {
+fn violations_beyond_the_limit_are_only_counted() {
     let subject = Subject::kinds();
     let json = format!(r#"{{"int32s":[{}]}}"#, ["true"; 1_000].join(","));
     let Err(Rejected::Violations(violations)) = subject.read(&json) else {
@@ -457,7 +457,7 @@ fn only_so_many_violations_are_listed_and_the_rest_is_counted() {
 }
 
 #[test]
-fn fields_in_any_order_and_in_pieces_are_written_as_one_message() {
+fn fields_in_any_order_and_fragments_are_merged() {
     let subject = Subject::kinds();
     let first = subject
         .read(r#"{"strings":["a"],"child":{"aBool":true},"anInt32":1}"#)
@@ -478,7 +478,7 @@ fn normalized_text(json: &str) -> serde_json::Value {
 }
 
 #[test]
-fn nesting_is_refused_beyond_what_the_backend_decodes_and_not_before() {
+fn nesting_limit_matches_the_backend_decoder() {
     let subject = Subject::kinds();
     let nested =
         |levels| format!("{}{}", r#"{"child":"#.repeat(levels), "{}") + &"}".repeat(levels);

@@ -64,7 +64,7 @@ async fn slow_provider() -> (Receiver, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn junk_of_one_address_leaves_others_their_sign_ins_while_the_provider_is_slow() {
+async fn junk_sign_ins_from_one_address_do_not_block_others() {
     let (provider, issuer) = slow_provider().await;
     let page = format!("page = {PAGE:?}\n");
     let world = World::with_settings(&(settings(&issuer) + &page));
@@ -112,7 +112,7 @@ async fn junk_of_one_address_leaves_others_their_sign_ins_while_the_provider_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_provider_says_of_an_error_is_shown_without_what_a_terminal_obeys() {
+async fn provider_error_is_shown_escaped() {
     let (_provider, issuer) = slow_provider().await;
     let page = format!("page = {PAGE:?}\n");
     let world = World::with_settings(&(settings(&issuer) + &page));

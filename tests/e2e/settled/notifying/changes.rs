@@ -9,7 +9,7 @@ use super::{
 use crate::settled::{in_seconds, stored};
 
 #[tokio::test]
-async fn matches_are_evaluated_at_every_change_and_never_by_time_alone() {
+async fn rules_are_evaluated_on_changes_and_never_by_time_alone() {
     hold(|| {
         let late = || sent(json!({"timestamp": in_seconds(-10 * MINUTE)}));
         let counted = json!({"greaterAndEquals": {"field": "count", "value": 2}});
@@ -153,7 +153,7 @@ async fn matches_are_evaluated_at_every_change_and_never_by_time_alone() {
 }
 
 #[tokio::test]
-async fn ageing_is_a_change_like_any_other() {
+async fn ageing_is_evaluated_like_any_change() {
     let mut world = World::with_settings("[lifetime]\nerror_age_max = \"1ms\"\n");
     let receiver = Receiver::start().await;
     let suppressed = || sent(json!({"status": "STATUS_SUPPRESSED"}));

@@ -10,7 +10,7 @@ use super::{
 use crate::settled::{event, in_seconds, send, with};
 
 #[tokio::test]
-async fn openings_are_for_what_is_open() {
+async fn openings_are_sent_only_for_open_occurrences() {
     hold(|| {
         let late = || sent(json!({"timestamp": in_seconds(-10 * MINUTE)}));
         let by_status = || Some(compares("status", "closed"));
@@ -130,7 +130,7 @@ fn not_closed_or_all() -> Value {
 }
 
 #[tokio::test]
-async fn what_is_suppressed_from_the_start_and_closed_is_told_to_nobody() {
+async fn occurrence_suppressed_until_closed_notifies_nobody() {
     hold(|| {
         let suppressed = || sent(json!({"status": "STATUS_SUPPRESSED"}));
         let by_status = || Some(compares("status", "closed"));
@@ -184,7 +184,7 @@ async fn what_is_suppressed_from_the_start_and_closed_is_told_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_new_definition_tells_of_what_is_open_when_that_is_asked_for() {
+async fn new_rule_notifies_of_open_occurrences_on_request() {
     let world = World::start();
     let receiver = Receiver::start().await;
     for wire in world.wires() {

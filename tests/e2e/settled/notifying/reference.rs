@@ -6,7 +6,7 @@ use super::{Step, acknowledged, case, closed, compares, hold, plain, sent, set, 
 use crate::settled::with;
 
 #[tokio::test]
-async fn what_the_reference_says_of_notifications_is_so() {
+async fn notifications_match_the_reference() {
     hold(|| {
         let by_status = || Some(compares("status", "closed"));
         let every_match = || json!({"repeat": true, "repeatInterval": 0});

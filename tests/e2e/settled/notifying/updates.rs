@@ -11,7 +11,7 @@ use super::{Play, Step, acknowledged, case, closed, compares, hold, plain, sent,
 use crate::settled::{event, send};
 
 #[tokio::test]
-async fn who_got_the_closing_gets_the_reopening_and_is_owed_the_next_closing() {
+async fn receivers_of_a_closing_get_the_reopening_and_next_closing() {
     hold(|| {
         let told = |rule: Value, between: Vec<(Step, &'static str)>, reopened, closed_again| {
             let mut steps = vec![(plain(), "opening"), (closed(), "update")];
@@ -97,7 +97,7 @@ async fn who_got_the_closing_gets_the_reopening_and_is_owed_the_next_closing() {
 }
 
 #[tokio::test]
-async fn a_closing_is_owed_to_whoever_an_opening_was_decided_for() {
+async fn closing_goes_to_every_receiver_of_the_opening() {
     hold(|| {
         let switch = |on: bool| Step::Rule(json!({"sendUpdates": on}));
         vec![
@@ -214,7 +214,7 @@ async fn a_closing_is_owed_to_whoever_an_opening_was_decided_for() {
 }
 
 #[tokio::test]
-async fn taking_an_acknowledgement_back_is_an_update() {
+async fn unacknowledging_sends_an_update() {
     hold(|| {
         let by_sender = |acknowledged: bool| sent(json!({"acknowledged": acknowledged}));
         vec![
@@ -267,7 +267,7 @@ async fn taking_an_acknowledgement_back_is_an_update() {
 }
 
 #[tokio::test]
-async fn the_message_of_a_close_that_says_little_has_the_text_of_the_opening() {
+async fn bare_close_repeats_the_text_of_the_opening() {
     let world = World::start();
     let receiver = Receiver::start().await;
     for wire in world.wires() {

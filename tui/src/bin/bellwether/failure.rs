@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_obeys_nothing_that_a_service_says() {
+    fn control_sequences_from_the_service_are_escaped() {
         let said = "no rule `\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{3164}`\nand more";
         let shown = Failure::new(said).to_string();
         let obeyed = shown.chars().find(|c| c.is_control() && *c != '\n');

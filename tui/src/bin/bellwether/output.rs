@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_for_a_terminal_holds_nothing_that_it_obeys_and_says_the_same() {
+    fn terminal_json_escapes_control_characters_losslessly() {
         let text = "a\u{1b}[31m\u{7f}\u{85}\u{9b}31m\u{202e}\u{2067}b\u{e9}\u{1f600}";
         let json = escaped(&serde_json::json!({"summary": text}).to_string());
         let is_obeyed = |it: char| it.is_control() || ('\u{2028}'..='\u{2069}').contains(&it);

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ready_line_names_the_parts_that_run() {
+    fn ready_line_lists_the_running_parts() {
         let address = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
         let cases = [
             (
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_found_by_its_data_folder() {
+    fn service_address_is_read_from_its_data_folder() {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings {
             data_dir: folder.path().to_owned(),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_the_values_that_were_seen_are_proposed() {
+    fn completion_suggests_fields_and_seen_values() {
         let rows = rows();
         let rows: Vec<_> = rows.iter().collect();
         let cases: [(&str, &[&str]); 12] = [

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_look_at_fields_and_words_at_everything_that_is_shown() {
+    fn comparisons_match_fields_and_words_match_shown_text() {
         for (text, keeps) in [
             ("health=failing", true),
             ("health=FAILING", true),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_an_error_with_the_nearest_one() {
+    fn unknown_field_is_an_error_with_a_suggestion() {
         let fault = read("helth=failing").unwrap_err();
         assert_eq!(fault.message, "no field `helth` here: `health`?");
         let fault = read("failing zzz=1").unwrap_err();

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_written_as_it_is_read_in_the_zone_of_the_console() {
+    fn time_round_trips_in_the_console_time_zone() {
         let now: Timestamp = "2031-05-06T12:00:00Z".parse().unwrap();
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         let clock = Clock::new(now.as_millisecond(), zone);

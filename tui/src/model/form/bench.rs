@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leads_to_the_field_that_is_probably_wrong() {
+    fn failure_points_to_the_likely_wrong_field() {
         let rejected = Outcome::Rejected;
         for (found, kind, path, words) in [
             (
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_copied_as_a_command_that_a_shell_reads() {
+    fn request_is_copied_as_a_curl_command() {
         let request = RequestTranscript {
             method: "PUT".to_owned(),
             url: "https://x.example/a?b=c".to_owned(),

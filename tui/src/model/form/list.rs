@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_typed_as_lines_and_none_is_lost() {
+    fn variables_round_trip_through_lines() {
         let value = json!({
             "priority": {"from": "event.severity", "map": {"critical": "P1", "error": "P2"}, "default": "P3"},
             "team": {"from": "event.dimensions.team"},
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_numbers_are_read_or_named() {
+    fn words_and_numbers_are_parsed_or_reported() {
         let words: &Words = &[("error", "SEVERITY_ERROR")];
         let value = json!({"high": "SEVERITY_ERROR"});
         assert_eq!(worded(Some(&value), words), "high: error");

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn an_object_goes_through_a_form_unchanged() {
+fn object_passes_through_a_form_unchanged() {
     let cases = [
         (
             Kind::Trigger,
@@ -45,7 +45,7 @@ fn an_object_goes_through_a_form_unchanged() {
 }
 
 #[test]
-fn invalid_line_keeps_the_condition_and_is_reported() {
+fn invalid_line_is_reported_and_keeps_the_condition() {
     let mut input = ClauseInput::read(None);
     assert!(input.error(true).is_some() && input.error(false).is_none());
     input.line = TextField::new("a=1 or b=2");
@@ -62,7 +62,7 @@ fn invalid_line_keeps_the_condition_and_is_reported() {
 }
 
 #[test]
-fn a_condition_that_no_filter_says_stays_as_it_is() {
+fn unsupported_condition_is_kept_unchanged() {
     let clause = json!({"soundsLike":{"field":"a","value":"b"}});
     let input = ClauseInput::read(Some(&clause));
     assert!(input.is_unknown());
@@ -70,7 +70,7 @@ fn a_condition_that_no_filter_says_stays_as_it_is() {
 }
 
 #[test]
-fn errors_of_the_service_stand_beside_their_fields() {
+fn service_errors_appear_beside_their_fields() {
     let base = json!({"name":"w","type":{"webhook":{"url":"x"}}});
     let mut form = Form::new(Kind::Destination, None, base);
     let error = |path: &str| FieldError {
@@ -88,7 +88,7 @@ fn errors_of_the_service_stand_beside_their_fields() {
 }
 
 #[test]
-fn another_type_hides_fields_and_keeps_what_was_typed() {
+fn changing_the_type_hides_fields_but_keeps_input() {
     let base = json!({"name":"w","type":{"webhook":{"url":"https://x"}}});
     let mut form = Form::new(Kind::Destination, None, base);
     let at = form
@@ -103,7 +103,7 @@ fn another_type_hides_fields_and_keeps_what_was_typed() {
 }
 
 #[test]
-fn a_number_out_of_bounds_is_told_before_the_service_is_asked() {
+fn out_of_range_number_is_reported_without_a_call() {
     let mut form = Form::new(
         Kind::Rule,
         None,
@@ -114,7 +114,7 @@ fn a_number_out_of_bounds_is_told_before_the_service_is_asked() {
 }
 
 #[test]
-fn what_is_folded_away_is_written_checked_and_unfolded_when_it_is_wrong() {
+fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     let at = |form: &Form, path: &str| form.specs.iter().position(|it| it.path == path).unwrap();
     let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
@@ -145,7 +145,7 @@ fn what_is_folded_away_is_written_checked_and_unfolded_when_it_is_wrong() {
 }
 
 #[test]
-fn what_is_wrong_is_unfolded_when_it_is_to_be_saved_and_counts_nothing() {
+fn saving_unfolds_invalid_fields_and_skips_counting() {
     let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
     let at = |form: &Form, path: &str| form.specs.iter().position(|it| it.path == path).unwrap();
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));

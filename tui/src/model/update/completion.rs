@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_is_proposed_where_one_may_stand() {
+    fn template_completion_suggests_variables_and_filters() {
         let seen = ["host".to_owned()];
         let cases: [(&str, &[&str], &str); 10] = [
             ("{% if event.is_cri", &["event.is_critical"], ""),

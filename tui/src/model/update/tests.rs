@@ -84,7 +84,7 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Call> {
 }
 
 #[test]
-fn a_write_leaves_only_after_a_yes() {
+fn write_is_sent_only_after_confirmation() {
     let cases = [
         ("2c", "<Esc>", 0),
         ("2c", "y", 1),
@@ -127,7 +127,7 @@ fn is_reversible(call: &Call) -> bool {
 }
 
 #[test]
-fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
+fn reversible_actions_run_without_confirmation_and_can_be_undone() {
     let set = |ids: &[&str], change| {
         let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
         events::set_status(&ids, &change)
@@ -201,7 +201,7 @@ fn methods(calls: &[Call]) -> Vec<&str> {
 }
 
 #[test]
-fn a_note_is_taken_away_and_a_rule_switched_back() {
+fn undo_removes_a_note_and_restores_a_rule() {
     let mut model = model(Role::Admin);
     let written = press(&mut model, "2wnote<Enter>");
     assert_eq!(methods(&written), ["Annotate"]);
@@ -226,7 +226,7 @@ fn a_note_is_taken_away_and_a_rule_switched_back() {
 }
 
 #[test]
-fn whoever_asks_always_is_asked_about_what_can_be_taken_back() {
+fn asks_always_confirms_reversible_actions() {
     for keys in ["2a", "2s", "5o", "2wnote<Enter>"] {
         let mut model = model(Role::Admin);
         model.asks_always = true;
@@ -236,7 +236,7 @@ fn whoever_asks_always_is_asked_about_what_can_be_taken_back() {
 }
 
 #[test]
-fn a_role_that_may_not_write_never_gets_asked() {
+fn read_only_role_never_gets_a_confirmation() {
     for keys in ["2a", "2c", "3d", "4n", "5o", "7d"] {
         let mut model = model(Role::Viewer);
         assert!(press(&mut model, keys).is_empty());
@@ -254,7 +254,7 @@ fn a_role_that_may_not_write_never_gets_asked() {
 }
 
 #[test]
-fn a_late_answer_for_a_page_that_was_left_changes_nothing() {
+fn late_response_for_a_closed_page_is_ignored() {
     let mut model = model(Role::Admin);
     press(&mut model, "4");
     let effects = update(&mut model, Msg::Key(keymap::parse("t").unwrap()[0]));
@@ -269,7 +269,7 @@ fn a_late_answer_for_a_page_that_was_left_changes_nothing() {
 }
 
 #[test]
-fn a_lost_link_keeps_what_was_read_and_wakes_once_a_second() {
+fn lost_connection_keeps_data_and_wakes_every_second() {
     let mut model = model(Role::Admin);
     press(&mut model, "3");
     let failure = Failure::new(FailureKind::Unreachable, "refused");
@@ -285,7 +285,7 @@ fn a_lost_link_keeps_what_was_read_and_wakes_once_a_second() {
 }
 
 #[test]
-fn only_the_counts_beside_the_tabs_and_ages_wake_the_events_list_while_nothing_happens() {
+fn idle_event_list_wakes_only_for_tab_counts_and_ages() {
     let mut model = model(Role::Admin);
     press(&mut model, "2");
     let wait = model.wake_at_ms().map(|at| at - model.now_ms);
@@ -313,7 +313,7 @@ fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<
 }
 
 #[test]
-fn the_end_of_the_events_is_read_page_by_page_until_a_key_comes() {
+fn jump_to_end_reads_pages_until_a_key_press() {
     for (key, pages) in [("", 2), ("k", 1)] {
         let mut model = model(Role::Admin);
         press(&mut model, "2");
@@ -332,7 +332,7 @@ fn the_end_of_the_events_is_read_page_by_page_until_a_key_comes() {
 }
 
 #[test]
-fn a_notice_never_lies_over_the_cursor() {
+fn notice_never_covers_the_cursor() {
     let mut model = model(Role::Admin);
     model.size = (60, 8);
     press(&mut model, "2G");
@@ -358,7 +358,7 @@ fn a_notice_never_lies_over_the_cursor() {
 }
 
 #[test]
-fn a_rules_row_is_found_again_however_the_list_is_filtered_and_sorted() {
+fn rule_rows_map_to_their_index_when_filtered_and_sorted() {
     let rule = |number: i32| Object {
         kind: Kind::Rule,
         json: json!({
@@ -396,13 +396,13 @@ fn a_rules_row_is_found_again_however_the_list_is_filtered_and_sorted() {
 }
 
 #[test]
-fn the_stored_resources_are_named_for_forms() {
+fn store_lists_resource_names_for_forms() {
     let model = model(Role::Admin);
     assert_eq!(model.store.names(Kind::Destination), ["d"]);
 }
 
 #[test]
-fn ctrl_c_asks_when_something_typed_would_be_lost_and_a_second_one_leaves() {
+fn ctrl_c_confirms_unsaved_input_and_a_second_quits() {
     let mut model = model(Role::Admin);
     press(&mut model, "4n");
     assert!(model.page.form().is_some());
@@ -415,7 +415,7 @@ fn ctrl_c_asks_when_something_typed_would_be_lost_and_a_second_one_leaves() {
 }
 
 #[test]
-fn q_asks_while_an_unsaved_form_waits_below() {
+fn quit_asks_when_a_form_below_is_unsaved() {
     let mut model = model(Role::Admin);
     press(&mut model, "3nx<Tab>name=x<C-t>");
     assert_eq!(model.page.route, Route::Report);
@@ -426,7 +426,7 @@ fn q_asks_while_an_unsaved_form_waits_below() {
 }
 
 #[test]
-fn keys_that_were_begun_wait_for_the_next_run_out_and_are_dropped_by_esc() {
+fn partial_key_sequence_times_out_or_is_cancelled_by_esc() {
     let top = keymap::KeySetting {
         place: None,
         action: "go_rules".to_owned(),
@@ -468,7 +468,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn no_row_of_keys_writes_for_good_without_a_yes_or_breaks_a_screen(
+    fn random_keys_never_write_unconfirmed_or_panic(
         presses in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
         size in prop::sample::select(vec![(1_u16, 1_u16), (20, 5), (60, 15), (80, 24)]),
         lost in prop::option::of(0_usize..80),

@@ -50,7 +50,7 @@ fn contrast_of(one: Color, other: Color) -> f64 {
 }
 
 #[test]
-fn text_of_every_meaning_stands_out_from_all_it_can_stand_on() {
+fn text_has_sufficient_contrast_on_every_background() {
     for (theme, depth) in PAINTED
         .into_iter()
         .flat_map(|theme| [(theme, Depth::Full), (theme, Depth::Many)])
@@ -82,7 +82,7 @@ fn text_of_every_meaning_stands_out_from_all_it_can_stand_on() {
 }
 
 #[test]
-fn selection_focus_and_error_show_without_colour() {
+fn selection_focus_and_errors_are_visible_without_colour() {
     for theme in Theme::ALL {
         for depth in [Depth::Sixteen, Depth::Many, Depth::Full] {
             let look = Look::new(theme, depth, None);
@@ -117,7 +117,7 @@ fn selection_focus_and_error_show_without_colour() {
 }
 
 #[test]
-fn only_what_the_terminal_can_show_is_drawn() {
+fn styles_use_only_colours_the_terminal_supports() {
     for theme in Theme::ALL {
         for token in MEANINGS {
             for background in [None, Some(Background::Dark), Some(Background::Light)] {
@@ -140,7 +140,7 @@ fn only_what_the_terminal_can_show_is_drawn() {
 }
 
 #[test]
-fn auto_is_dark_with_24_bits_unless_the_terminal_is_light_and_else_its_own_colours() {
+fn auto_theme_follows_depth_and_background() {
     let auto = |depth, background| Look::new(Theme::Auto, depth, background);
     let look = |theme, depth| Look::new(theme, depth, None);
     let (full, many) = (Depth::Full, Depth::Many);

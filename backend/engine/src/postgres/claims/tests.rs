@@ -39,7 +39,7 @@ fn claims() -> (Claims, Arc<ManualClock>) {
 }
 
 #[test]
-fn each_node_gets_a_share_and_only_what_belongs_to_who_comes_or_goes_moves() {
+fn slots_are_balanced_and_node_loss_moves_only_its_own() {
     let three = living(&[1, 2, 3]);
     let shares = shares(&three);
     assert_eq!(shares.len(), 3);
@@ -53,7 +53,7 @@ fn each_node_gets_a_share_and_only_what_belongs_to_who_comes_or_goes_moves() {
 }
 
 #[test]
-fn what_dead_nodes_own_is_taken_and_what_living_ones_own_is_awaited() {
+fn slots_of_dead_nodes_are_taken_and_of_live_nodes_awaited() {
     let nodes = living(&[1, 2]);
     // The dead node owned everything, and led.
     let division = Division::of([1; 16], true, &nodes, &held_by(|_| 9));
@@ -72,7 +72,7 @@ fn what_dead_nodes_own_is_taken_and_what_living_ones_own_is_awaited() {
 }
 
 #[test]
-fn a_node_that_is_to_own_nothing_leaves_everything_and_alone_keeps_it() {
+fn non_owning_node_releases_slots_unless_no_other_can_own() {
     let mut nodes = living(&[1, 2]);
     nodes[0].owns = false;
     let division = Division::of([1; 16], false, &nodes, &held_by(|_| 1));
@@ -83,7 +83,7 @@ fn a_node_that_is_to_own_nothing_leaves_everything_and_alone_keeps_it() {
 }
 
 #[test]
-fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() {
+fn slots_are_handed_over_in_batches_once_vacated() {
     let (claims, _clock) = claims();
     let nodes = living(&[1, 2]);
     let division = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
@@ -108,7 +108,7 @@ fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() {
 }
 
 #[test]
-fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
+fn failing_node_releases_slots_and_rests_with_backoff() {
     let (claims, clock) = claims();
     claims.write_with([7; 16]);
     claims.take_part(true);
@@ -134,7 +134,7 @@ fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
 }
 
 #[test]
-fn a_node_rests_only_while_another_one_owns() {
+fn node_rests_only_while_another_node_owns() {
     let (claims, clock) = claims();
     claims.write_with([7; 16]);
     claims.take_part(true);
@@ -158,7 +158,7 @@ fn a_node_rests_only_while_another_one_owns() {
 }
 
 #[test]
-fn a_node_is_sure_while_it_was_seen_to_live_and_to_work() {
+fn node_is_sure_while_liveness_and_work_are_recent() {
     let (claims, clock) = claims();
     let half = STORE_NODE_TIME_MAX / 2;
     claims.worked(clock.passed());

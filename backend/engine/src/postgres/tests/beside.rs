@@ -63,7 +63,7 @@ async fn lying(engine: &dyn Engine) -> [String; 4] {
 }
 
 #[tokio::test]
-async fn an_entry_is_replaced_alone_and_the_others_stay() {
+async fn replacing_one_entry_keeps_the_others() {
     let Some(address) = fresh().await else { return };
     let engine = open(&address).await;
     let apply = async |changes: Vec<Change>| {
@@ -113,7 +113,7 @@ async fn an_entry_is_replaced_alone_and_the_others_stay() {
 }
 
 #[tokio::test]
-async fn an_entry_comes_with_its_record_or_replaces_another_one() {
+async fn inconsistent_entry_changes_are_refused() {
     let Some(address) = fresh().await else { return };
     let engine = open(&address).await;
     let apply = async |change| engine.apply(Lane::Bulk, vec![change].into()).await;

@@ -72,7 +72,7 @@ fn wrong(made: Applied) -> [(&'static str, Token, crate::Set); 6] {
 }
 
 #[tokio::test]
-async fn an_old_epoch_a_fence_behind_and_a_failed_expectation_roll_all_back() {
+async fn stale_epoch_fence_or_expectation_rolls_back_the_set() {
     let Some(address) = fresh().await else { return };
     let engine = open(&address).await;
     let session = registered(&address).await;

@@ -56,7 +56,7 @@ async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, J
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_answered_is_lost_and_nothing_refused_is_there() {
+async fn cut_connections_never_misreport_a_commit() {
     let Some(address) = fresh().await else { return };
     let port = address.config.get_ports()[0];
     let (begin, begun) = watch::channel(false);

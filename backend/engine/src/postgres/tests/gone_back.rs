@@ -26,7 +26,7 @@ const CASES: [(&str, bool); 5] = [
 ];
 
 #[tokio::test]
-async fn a_log_that_is_not_the_one_that_was_followed_is_told_apart_from_a_trimmed_one() {
+async fn rolled_back_log_is_distinguished_from_trimmed_log() {
     for (statement, is_lost) in CASES {
         let Some(address) = fresh().await else { return };
         let (one, other) = (open(&address).await, open(&address).await);

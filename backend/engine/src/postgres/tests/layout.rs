@@ -42,7 +42,7 @@ async fn of_first_layout() -> Option<(Address, Session)> {
 }
 
 #[tokio::test]
-async fn what_a_node_commits_while_its_store_is_raised_stays() {
+async fn migration_keeps_concurrent_commits() {
     let Some((address, session)) = of_first_layout().await else {
         return;
     };
@@ -68,7 +68,7 @@ async fn what_a_node_commits_while_its_store_is_raised_stays() {
 }
 
 #[tokio::test]
-async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
+async fn first_layout_is_migrated_with_its_data() {
     let Some((address, session)) = of_first_layout().await else {
         return;
     };
@@ -114,7 +114,7 @@ async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
 }
 
 #[tokio::test]
-async fn the_tables_are_those_of_the_list() {
+async fn tables_match_the_declared_kinds_and_indexes() {
     let Some(address) = fresh().await else { return };
     let session = Session::open(&address, Role::Reader).await.unwrap();
     let text = "SELECT table_name::text, column_name::text FROM information_schema.columns \

@@ -42,7 +42,7 @@ async fn said(engine: &PostgresEngine) -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
+async fn every_node_writes_and_only_leader_uses_leader_lane() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     leads(&first).await;
@@ -84,7 +84,7 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
         .unwrap();
     first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
 
-    // Nobody waits for a node that left.
+    // No one waits for a node that left.
     second.close().await.unwrap();
     leads(&first).await;
     first
@@ -163,7 +163,7 @@ fn is_refused(applied: &Result<Applied, EngineError>) {
 }
 
 #[tokio::test]
-async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_it_is_under_way() {
+async fn only_owner_writes_and_slots_move_only_when_idle() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     assert_eq!(claims(&first), []);
@@ -209,7 +209,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     let kept_set = owning(b"d", kept.clone());
     first.apply(Lane::Owner, kept_set).await.unwrap();
 
-    // A node without duties hands everything over, and nobody waits for one that left.
+    // A node without duties hands everything over, and no one waits for one that left.
     first.take_part(false);
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
@@ -224,7 +224,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
 }
 
 #[tokio::test]
-async fn a_slot_is_not_taken_from_a_dead_node_while_a_commit_of_it_is_under_way() {
+async fn dead_nodes_slot_is_taken_only_after_its_open_commit() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     first.take_part(true);
@@ -249,7 +249,7 @@ async fn a_slot_is_not_taken_from_a_dead_node_while_a_commit_of_it_is_under_way(
 }
 
 #[tokio::test]
-async fn nothing_moves_because_the_database_was_away_from_all_nodes() {
+async fn database_outage_for_all_nodes_moves_no_slots() {
     let Some(address) = fresh().await else { return };
     let (first, second) = (
         node(&address, "first").await,
@@ -315,7 +315,7 @@ async fn cut(owner: &Session, role: &str, last: &str) {
 }
 
 #[tokio::test]
-async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_writes_nothing() {
+async fn idle_leader_without_writer_connection_loses_leadership() {
     let Some(address) = fresh().await else { return };
     let (owner, role, limited) = clerk(&address).await;
     let first = node(&limited, "first").await;
@@ -332,7 +332,7 @@ async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_wri
 }
 
 #[tokio::test]
-async fn a_node_is_not_ready_while_a_reserved_connection_is_missing() {
+async fn node_is_not_ready_while_reserved_connection_is_missing() {
     for (whose, last) in [
         ("of the follower", "SELECT place%"),
         ("of backups", "COMMIT"),
@@ -355,7 +355,7 @@ async fn a_node_is_not_ready_while_a_reserved_connection_is_missing() {
 }
 
 #[tokio::test]
-async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
+async fn writing_leader_without_connection_hands_over_leadership() {
     let Some(address) = fresh().await else { return };
     let (owner, role, limited) = clerk(&address).await;
     let first = node(&limited, "first").await;
@@ -391,7 +391,7 @@ async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another()
 }
 
 #[tokio::test]
-async fn a_place_is_waited_for_until_every_node_that_lives_has_followed_to_it() {
+async fn followed_by_all_waits_for_every_live_node() {
     let Some(address) = fresh().await else { return };
     let (first, second) = (
         node(&address, "first").await,
@@ -408,7 +408,7 @@ async fn a_place_is_waited_for_until_every_node_that_lives_has_followed_to_it() 
 }
 
 #[tokio::test]
-async fn a_node_that_was_gone_for_a_day_writes_nothing_any_more() {
+async fn node_absent_for_a_day_can_no_longer_write() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     let session = Session::open(&address, Role::Writer).await.unwrap();

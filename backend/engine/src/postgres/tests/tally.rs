@@ -42,7 +42,7 @@ async fn rows(session: &Session, schema: &str) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn what_three_nodes_count_is_the_same_while_it_is_folded() {
+async fn counts_of_three_nodes_survive_concurrent_folding() {
     let Some(address) = fresh().await else { return };
     let engines = [
         open(&address).await,
@@ -81,7 +81,7 @@ async fn what_three_nodes_count_is_the_same_while_it_is_folded() {
 }
 
 #[tokio::test]
-async fn a_page_passes_over_counters_without_a_number_in_both_directions() {
+async fn pages_skip_zero_counters_in_both_directions() {
     let Some(address) = fresh().await else { return };
     let engines = [open(&address).await, open(&address).await];
     for number in 0..9_u8 {
@@ -107,7 +107,7 @@ async fn a_page_passes_over_counters_without_a_number_in_both_directions() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_layout_counted_is_counted_on() {
+async fn counters_of_earlier_layout_are_continued() {
     let Some(mut address) = fresh().await else {
         return;
     };

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn what_one_has_written_another_reads_and_follows() {
+async fn engines_read_and_follow_each_others_writes() {
     let Some(address) = fresh().await else { return };
     let (one, other) = (open(&address).await, open(&address).await);
     let mut signal = other.log_signal();
@@ -45,7 +45,7 @@ async fn what_one_has_written_another_reads_and_follows() {
 }
 
 #[tokio::test]
-async fn three_processes_lose_no_update_and_number_the_log_without_a_gap() {
+async fn three_engines_lose_no_update_and_leave_no_log_gap() {
     let Some(address) = fresh().await else { return };
     let engines = [
         open(&address).await,
@@ -103,7 +103,7 @@ async fn three_processes_lose_no_update_and_number_the_log_without_a_gap() {
 }
 
 #[tokio::test]
-async fn the_same_holds_for_calls_spread_over_three_processes() {
+async fn conformance_holds_across_three_engines() {
     for prove in 0..6 {
         let Some(address) = fresh().await else { return };
         let engines = [
@@ -113,12 +113,12 @@ async fn the_same_holds_for_calls_spread_over_three_processes() {
         ];
         let spread = super::Spread::over(engines);
         match prove {
-            0 => together::of_many_inserts_of_one_key_one_succeeds(&spread).await,
-            1 => together::no_update_is_lost(&spread).await,
-            2 => together::additions_do_not_conflict_and_none_is_lost(&spread).await,
-            3 => together::a_conflict_does_not_disturb_its_neighbours(&spread).await,
-            4 => change::what_rests_on_definitions_conflicts_once_they_changed(&spread).await,
-            _ => walk::what_was_removed_is_passed_over(&spread).await,
+            0 => together::one_of_many_concurrent_inserts_succeeds(&spread).await,
+            1 => together::concurrent_updates_are_not_lost(&spread).await,
+            2 => together::concurrent_additions_neither_conflict_nor_get_lost(&spread).await,
+            3 => together::conflict_does_not_affect_other_sets(&spread).await,
+            4 => change::set_conflicts_once_its_definitions_changed(&spread).await,
+            _ => walk::removed_records_are_skipped(&spread).await,
         }
     }
 }

@@ -103,7 +103,7 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
 }
 
 #[tokio::test]
-async fn whichever_operation_fails_every_answer_is_true_and_writing_goes_on() {
+async fn failed_operations_are_reported_and_writes_continue() {
     let mut failures = 0;
     for (settings, operations) in [(NARROW, 90), (SETTINGS, 30)] {
         for operation in 0..operations {
@@ -145,7 +145,7 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
 }
 
 #[tokio::test]
-async fn store_that_closes_without_error_has_everything_in_its_file() {
+async fn cleanly_closed_store_has_all_data_in_its_file() {
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
         for (settings, operations) in [(NARROW, 120), (SETTINGS, 60)] {
             for failures in [1, u64::MAX] {
@@ -162,7 +162,7 @@ async fn store_that_closes_without_error_has_everything_in_its_file() {
 }
 
 #[tokio::test]
-async fn reads_wait_while_the_file_is_opened_again() {
+async fn reads_wait_while_file_is_reopened() {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();
     insert(&engine, 0).await.unwrap();
@@ -185,7 +185,7 @@ async fn reads_wait_while_the_file_is_opened_again() {
 }
 
 #[tokio::test]
-async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
+async fn full_disk_allows_deletes_and_reuses_space() {
     // The disk fills while the log grows, while rows are moved, or while runs are merged.
     for settings in [SETTINGS, NARROW] {
         fills_and_empties(settings).await;
@@ -238,7 +238,7 @@ async fn fills_and_empties(settings: Settings) {
 }
 
 #[tokio::test]
-async fn what_waits_when_the_engine_is_dropped_is_carried_out() {
+async fn queued_writes_complete_when_engine_is_dropped() {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();
     for number in 0..20 {

@@ -84,7 +84,7 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_is_an_error_or_does_not_matter() {
+async fn flipped_bit_is_detected_or_harmless() {
     let (closed, killed) = (filled(false).await, filled(true).await);
     let mut noticed = 0;
     for seed in 0..walk_length("BELLWETHER_FLIPS") {
@@ -99,7 +99,7 @@ async fn a_flipped_bit_is_an_error_or_does_not_matter() {
 }
 
 #[tokio::test]
-async fn a_store_that_was_killed_is_not_read_through() {
+async fn journal_avoids_full_scan_after_a_kill() {
     let disk = filled(true).await;
     disk.read_bytes();
     drop(open(&disk).unwrap());

@@ -71,7 +71,7 @@ fn image(disk: &SimulatedDisk) -> Vec<u8> {
 }
 
 #[test]
-fn frames_are_read_in_order_whatever_lies_behind_them() {
+fn frames_are_read_in_order_despite_stale_data() {
     let (disk, mut wal) = used();
     assert_eq!(read(&disk), Some(through(32)));
     append(&mut wal, [33]);
@@ -87,7 +87,7 @@ fn frames_are_read_in_order_whatever_lies_behind_them() {
 }
 
 #[test]
-fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
+fn log_ends_before_a_torn_frame() {
     let (disk, mut wal) = used();
     let before = image(&disk);
     append(&mut wal, [33]);
@@ -127,7 +127,7 @@ fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
 }
 
 #[test]
-fn a_changed_bit_is_damage_but_in_the_last_frame() {
+fn changed_bit_is_damage_except_in_last_frame() {
     let (disk, mut wal) = used();
     append(&mut wal, [33]);
     let frame_bytes = |position| (24 + rows(position).len()).next_multiple_of(512);

@@ -48,7 +48,7 @@ async fn killed(rows: u32) -> SimulatedDisk {
 }
 
 #[tokio::test]
-async fn log_that_is_not_as_written_is_refused_after_a_kill() {
+async fn damaged_log_is_refused_after_a_kill() {
     let earlier = {
         let disk = SimulatedDisk::default();
         drop(open(&disk).unwrap());
@@ -112,7 +112,7 @@ async fn accepts(disk: &SimulatedDisk, rows: u32) {
 }
 
 #[tokio::test]
-async fn intact_log_is_accepted_whenever_the_process_was_killed() {
+async fn intact_log_is_accepted_after_a_kill() {
     for rows in [0, 1, FEW, MANY] {
         let engine = open(&killed(rows).await).unwrap();
         assert_eq!(count(&engine, rows).await, rows as usize);
@@ -120,7 +120,7 @@ async fn intact_log_is_accepted_whenever_the_process_was_killed() {
 }
 
 #[tokio::test]
-async fn closed_store_has_everything_without_its_log() {
+async fn closed_store_is_complete_without_its_log() {
     let disk = killed(MANY).await;
     let engine = open(&disk).unwrap();
     insert(&engine, MANY).await;

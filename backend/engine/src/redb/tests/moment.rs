@@ -69,7 +69,7 @@ async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_walk_beside_moves_and_unions_sees_each_set_whole_or_not_at_all() {
+async fn scans_during_flushes_and_merges_see_whole_sets() {
     let settings = [
         NARROW,
         Settings {
@@ -114,7 +114,7 @@ async fn numbers(engine: &RedbEngine) -> BTreeSet<Vec<u8>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_seen_that_a_loss_of_power_would_take_back() {
+async fn reads_see_only_durable_writes() {
     for settings in [NARROW, SETTINGS] {
         let disk = SimulatedDisk::default();
         let engine = open_with(&disk, settings).unwrap();
@@ -151,7 +151,7 @@ async fn nothing_is_seen_that_a_loss_of_power_would_take_back() {
 }
 
 #[tokio::test]
-async fn a_kind_that_is_not_changed_says_so() {
+async fn last_changed_is_tracked_per_kind() {
     let disk = SimulatedDisk::default();
     let engine = open_with(&disk, NARROW).unwrap();
     let put = |key: u8| {

@@ -39,7 +39,7 @@ struct Part {
 }
 
 #[tokio::test]
-async fn nothing_acknowledged_is_lost_with_the_power() {
+async fn power_loss_keeps_acknowledged_writes() {
     let lives = walk_length("BELLWETHER_POWER_LIVES");
     for seed in 0..lives {
         live(seed).await;

@@ -104,7 +104,7 @@ async fn has_little(engine: &RedbEngine) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_as_much_is_removed_as_is_added_runs_do_not_grow() {
+async fn balanced_adds_and_removals_do_not_grow_runs() {
     for fan in [2, 8, 1_000] {
         let disk = SimulatedDisk::default();
         let settings = Settings { fan, ..NARROW };
@@ -120,7 +120,7 @@ async fn where_as_much_is_removed_as_is_added_runs_do_not_grow() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_united_where_little_was_removed() {
+async fn few_removals_trigger_no_merge() {
     let disk = SimulatedDisk::default();
     let settings = Settings {
         memory_bytes: NARROW.memory_bytes,

@@ -1,4 +1,4 @@
-//! A rule without existing destinations and without an escalation policy has nobody to notify.
+//! A rule without existing destinations and without an escalation policy has no one to notify.
 
 use super::{Condition, Hold};
 

@@ -144,7 +144,7 @@ fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> 
 type Row<'a> = (GroupDecision, &'a [&'a str], &'a str, bool, bool);
 
 #[test]
-fn message_goes_to_its_receivers_about_the_most_severe_member() {
+fn group_message_describes_its_most_severe_member() {
     let joining = || {
         vec![
             member("a", Severity::Error, false),
@@ -204,7 +204,7 @@ fn message_goes_to_its_receivers_about_the_most_severe_member() {
 }
 
 #[test]
-fn message_without_anything_to_report_is_none() {
+fn group_without_changes_creates_no_message() {
     let quiet = Occurrence {
         pending: Vec::new(),
         ..member("a", Severity::Error, false)

@@ -73,7 +73,7 @@ impl Graph {
 }
 
 #[test]
-fn chains_hold_and_of_a_ring_the_one_opened_first_is_free() {
+fn chains_inhibit_and_cycles_free_the_oldest_event() {
     for (count, arrows, order, free) in [
         (2, vec![], vec![0, 1], vec![0, 1]),
         (3, vec![(0, 1), (1, 2)], vec![2, 1, 0], vec![0]),
@@ -90,7 +90,7 @@ fn chains_hold_and_of_a_ring_the_one_opened_first_is_free() {
 }
 
 #[test]
-fn beyond_the_limit_of_causes_the_first_alone_is_free() {
+fn long_chains_and_cycles_free_only_the_oldest_event() {
     for count in [
         INHIBITION_CHAIN_MAX,
         INHIBITION_CHAIN_MAX + 1,
@@ -113,7 +113,7 @@ fn beyond_the_limit_of_causes_the_first_alone_is_free() {
 }
 
 #[test]
-fn a_missing_field_is_equal_to_nothing_and_letter_case_makes_no_difference() {
+fn missing_field_never_matches_and_case_is_ignored() {
     let mut graph = Graph::new(2, &[(0, 1)], &[0, 1]);
     graph.events[1]
         .dimensions
@@ -143,7 +143,7 @@ fn parts(count: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn in_each_part_of_a_graph_somebody_is_free_and_holds_the_others(
+    fn every_component_has_free_events_inhibiting_the_rest(
         arrows in prop::collection::vec((0..50_usize, 0..50_usize), 0..80),
         order in Just((0..50).collect::<Vec<usize>>()).prop_shuffle(),
     ) {

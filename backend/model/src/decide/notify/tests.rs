@@ -195,7 +195,7 @@ fn close(event: &mut IncomingEvent) {
 }
 
 #[test]
-fn every_destination_of_a_matching_rule_is_told_once_for_an_occurrence() {
+fn matching_rule_notifies_each_destination_once_per_occurrence() {
     let mut life = Life::under(vec![rule(
         "page",
         &["nothing", DISK_TRIGGER],
@@ -211,7 +211,7 @@ fn every_destination_of_a_matching_rule_is_told_once_for_an_occurrence() {
 }
 
 #[test]
-fn a_rule_repeats_when_its_interval_has_passed() {
+fn rule_repeats_after_its_interval() {
     let mut repeating = rule("page", &[DISK_TRIGGER], &["hook"]);
     repeating.repeat = true;
     repeating.repeat_interval_seconds = 60;
@@ -229,7 +229,7 @@ fn a_rule_repeats_when_its_interval_has_passed() {
 }
 
 #[test]
-fn a_suppressed_occurrence_notifies_nobody_until_it_is_open_again() {
+fn suppressed_occurrence_sends_no_opening_until_open() {
     let mut life = Life::under(vec![with_updates()]);
     assert!(
         life.event(|it| it.status = Some(Status::Suppressed))
@@ -248,7 +248,7 @@ fn a_suppressed_occurrence_notifies_nobody_until_it_is_open_again() {
 }
 
 #[test]
-fn the_close_of_a_suppressed_occurrence_opens_nothing_however_often_it_comes() {
+fn closing_a_suppressed_occurrence_notifies_nobody() {
     let mut life = Life::under(vec![rule("page", &["everything", "closed"], &["hook"])]);
     life.event(|it| it.status = Some(Status::Suppressed));
     for _ in 0..3 {
@@ -260,7 +260,7 @@ fn the_close_of_a_suppressed_occurrence_opens_nothing_however_often_it_comes() {
 }
 
 #[test]
-fn whoever_got_the_closing_hears_of_the_reopening_and_is_owed_the_next_closing() {
+fn receivers_of_a_closing_get_reopening_and_next_closing() {
     let once = rule("once", &["everything"], &["mail"]);
     let mut life = Life::under(vec![with_updates(), once]);
     life.event(|_| {});
@@ -277,7 +277,7 @@ fn whoever_got_the_closing_hears_of_the_reopening_and_is_owed_the_next_closing()
 }
 
 #[test]
-fn a_closing_is_owed_by_what_the_rule_says_when_it_is_due() {
+fn latest_rule_decides_whether_a_closing_is_sent() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["hook"])]);
     life.event(|_| {});
     life.rules[0].send_updates = true;
@@ -296,7 +296,7 @@ fn a_closing_is_owed_by_what_the_rule_says_when_it_is_due() {
 }
 
 #[test]
-fn a_late_event_only_counts() {
+fn late_event_only_raises_the_count() {
     let mut repeating = rule("page", &["everything"], &["hook"]);
     repeating.repeat = true;
     repeating.repeat_interval_seconds = 0;
@@ -311,7 +311,7 @@ fn a_late_event_only_counts() {
 }
 
 #[test]
-fn closing_acknowledging_and_a_new_severity_are_told_again() {
+fn updates_are_sent_for_severity_acknowledgement_and_closing() {
     let mut life = Life::under(vec![with_updates()]);
     life.event(|_| {});
     let again = [told("page", "hook", true)];
@@ -340,7 +340,7 @@ fn closing_acknowledging_and_a_new_severity_are_told_again() {
 }
 
 #[test]
-fn whoever_was_told_is_told_the_end_whatever_became_of_the_rule() {
+fn closing_is_sent_even_if_the_rule_changed() {
     type Edit = fn(&mut Vec<Rule>);
     let edits: [(&str, Edit); 5] = [
         ("deleted", |rules| rules.clear()),
@@ -362,7 +362,7 @@ fn whoever_was_told_is_told_the_end_whatever_became_of_the_rule() {
 }
 
 #[test]
-fn a_closing_message_names_the_trigger_of_the_opening_one_whatever_was_edited() {
+fn closing_message_keeps_trigger_of_opening_message() {
     let mut life = Life::under(vec![with_updates()]);
     life.event(|_| {});
     life.rules[0].trigger_names = vec![samples::name("everything"), samples::name("closed")];
@@ -379,7 +379,7 @@ fn a_closing_message_names_the_trigger_of_the_opening_one_whatever_was_edited() 
 }
 
 #[test]
-fn a_closing_message_of_what_is_gone_tells_it_as_it_was() {
+fn closing_message_shows_deleted_rule_and_trigger() {
     let mut rule = with_updates();
     rule.message = "as it was".into();
     rule.revision = 7;
@@ -408,7 +408,7 @@ fn a_closing_message_of_what_is_gone_tells_it_as_it_was() {
 }
 
 #[test]
-fn rules_are_asked_at_every_change_whoever_made_it() {
+fn rules_are_evaluated_on_every_change() {
     let closes = rule("closes", &["closed"], &["mail"]);
     let mut late = rule("late", &["everything"], &["hook"]);
     late.enabled = false;
@@ -424,7 +424,7 @@ fn rules_are_asked_at_every_change_whoever_made_it() {
 }
 
 #[test]
-fn an_acknowledgement_repeats_nothing_and_after_the_closing_notifies_nobody() {
+fn acknowledgement_neither_repeats_nor_notifies_after_closing() {
     let acknowledge = |flag| StateChange {
         acknowledged: Some(flag),
         ..StateChange::default()
@@ -452,7 +452,7 @@ fn an_acknowledgement_repeats_nothing_and_after_the_closing_notifies_nobody() {
 }
 
 #[test]
-fn what_is_closed_is_matched_by_triggers_that_speak_of_the_status_only() {
+fn closed_events_match_only_triggers_on_status() {
     let all = rule("all", &["everything"], &["hook"]);
     let mut life = Life::under(vec![rule("closes", &["closed"], &["mail"]), all]);
     assert_eq!(life.event(close), [told("closes", "mail", true)]);
@@ -460,7 +460,7 @@ fn what_is_closed_is_matched_by_triggers_that_speak_of_the_status_only() {
 }
 
 #[test]
-fn the_loop_guard_stops_events_that_would_pass_a_rule_twice() {
+fn loop_guard_stops_events_passing_a_rule_twice() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event", "hook"])]);
     let told_once = life.event_after(&[samples::id("page")], |_| {});
     assert_eq!(told_once, [told("page", "hook", false)]);
@@ -475,7 +475,7 @@ fn the_loop_guard_stops_events_that_would_pass_a_rule_twice() {
 }
 
 #[test]
-fn rule_that_is_deleted_and_created_again_notifies_one_closing_per_receiver() {
+fn recreated_rule_sends_one_closing_per_receiver() {
     // Destinations of the first and second definition, and the receivers of the closing message.
     let table: [(&[&str], &[&str], &[&str]); 3] = [
         (&["hook"], &["hook"], &["hook"]),

@@ -76,7 +76,7 @@ fn turns_follow_local_time_over_both_clock_changes() {
 }
 
 #[test]
-fn a_rotation_of_weekdays_skips_no_one_over_a_weekend() {
+fn weekday_rotation_skips_no_contact_over_weekend() {
     let weekdays = loaded(schedule(vec![layer(
         "2027-01-04T08:00:00",
         "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
@@ -95,7 +95,7 @@ fn a_rotation_of_weekdays_skips_no_one_over_a_weekend() {
 }
 
 #[test]
-fn later_layers_and_newer_overrides_go_first() {
+fn later_layers_and_newer_overrides_take_precedence() {
     let mut base = schedule(vec![
         layer("2027-01-01T00:00:00", "", &["ana"]),
         layer("2027-01-10T00:00:00", "", &["ben"]),
@@ -139,7 +139,7 @@ fn later_layers_and_newer_overrides_go_first() {
 }
 
 #[test]
-fn shifts_are_what_a_search_minute_by_minute_finds() {
+fn shifts_match_a_minute_by_minute_search() {
     let calendar = samples::calendar("office hours");
     let plain = crate::domain::Calendar {
         except: Vec::new(),
@@ -185,7 +185,7 @@ fn shifts_are_what_a_search_minute_by_minute_finds() {
 }
 
 #[test]
-fn layers_begin_and_end_at_their_bounds_and_limits() {
+fn layers_respect_their_bounds_and_limits() {
     let bounded = |rrule: &str, from: &str, until: &str| {
         let mut layer = layer("2027-03-20T08:00:00", rrule, &["ana", "ben"]);
         layer.from = crate::domain::calendar::date_time(from).ok();
@@ -258,7 +258,7 @@ fn layers_begin_and_end_at_their_bounds_and_limits() {
 }
 
 #[test]
-fn an_empty_slot_leaves_the_turn_to_earlier_layers() {
+fn empty_slot_falls_through_to_earlier_layers() {
     let mut upper = layer("2027-01-01T00:00:00", "FREQ=DAILY", &["ana", "ben"]);
     upper.slots[1].contacts.clear();
     let both = loaded(schedule(vec![
@@ -276,7 +276,7 @@ fn an_empty_slot_leaves_the_turn_to_earlier_layers() {
 }
 
 #[test]
-fn twenty_years_after_the_first_hand_off_the_turn_is_known() {
+fn turn_is_known_twenty_years_after_first_hand_off() {
     let daily = loaded(schedule(vec![layer(
         "2007-01-01T08:00:00",
         "FREQ=DAILY",

@@ -181,7 +181,7 @@ fn all_moved() -> Times {
 }
 
 #[test]
-fn every_time_is_in_the_register_or_has_a_reason_not_to_be() {
+fn every_time_field_is_registered_or_exempt() {
     let mut times = Times::new();
     declared(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/domain"),
@@ -208,7 +208,7 @@ fn every_time_is_in_the_register_or_has_a_reason_not_to_be() {
 }
 
 #[test]
-fn hold_moves_unless_it_ends_at_a_time_of_day() {
+fn hold_shifts_unless_it_ends_at_a_time_of_day() {
     let hold = samples::held_occurrence().pending[0].held_by[0].clone();
     for kind in HoldKind::ALL {
         let before = HeldBy {
@@ -250,7 +250,7 @@ fn held_response_is_evaluated_no_later_than_before() {
 }
 
 #[test]
-fn review_moves_with_the_age_and_not_with_the_end_that_a_sender_gave() {
+fn review_shifts_with_age_but_not_with_sender_expiry() {
     // Review time, sender's expiry, clock step, and the expected review time.
     let cases = [
         (100, None, 50, 150),

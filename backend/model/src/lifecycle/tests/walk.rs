@@ -259,7 +259,7 @@ fn walk(seed: u64, way: Way) {
 }
 
 #[test]
-fn an_alert_of_two_pairs_is_opened_once_and_closed() {
+fn alert_from_redundant_pairs_opens_once_and_closes() {
     let first = walk_length("BELLWETHER_TEST_SEED");
     let flags = [false, true];
     for seed in first..first + walk_length("BELLWETHER_TEST_REPORTS") {

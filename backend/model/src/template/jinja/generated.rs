@@ -361,7 +361,7 @@ fn spent_ms(begun: Instant) -> u128 {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the long form of a test")]
-fn templates_of_the_grammar_stay_within_every_limit() {
+fn generated_templates_stay_within_limits() {
     let wanted = std::env::var(TEMPLATES).ok();
     let count = wanted.as_ref().map_or(FEW, |it| it.parse().unwrap());
     let data = Variables::new(variables());

@@ -24,7 +24,7 @@ fn rendered(source: &str, escape: Escape) -> Result<String, RenderError> {
 }
 
 #[test]
-fn what_is_no_template_is_refused_with_its_place() {
+fn syntax_errors_report_line_and_column() {
     let cases = [
         ("{{", 1, 1, "unexpected end"),
         ("a\nb {{ 1 + }}", 2, 10, "unexpected end of variable block"),
@@ -48,7 +48,7 @@ fn what_is_no_template_is_refused_with_its_place() {
 }
 
 #[test]
-fn constructs_whose_cost_has_no_bound_are_refused_with_line_and_alternative() {
+fn unbounded_constructs_are_refused_with_line_and_alternative() {
     let cases = [
         (
             "\n{% macro f(x) %}{{ x }}{% endmacro %}",
@@ -193,7 +193,7 @@ fn nested() -> Vec<Nested> {
 }
 
 #[test]
-fn nesting_beyond_the_limit_is_refused_before_it_is_parsed() {
+fn excessive_nesting_is_refused_before_parsing() {
     for (what, most, template) in nested() {
         let accepted = template(most);
         assert!(
@@ -227,7 +227,7 @@ fn nesting_beyond_the_limit_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn list_that_contains_itself_twice_again_and_again_is_refused() {
+fn exponentially_nested_lists_are_refused() {
     let doubled = |times: usize, last: &str| {
         let open: Vec<_> = (1..=times)
             .map(|n| format!("{{% for x{n} in [[x{}, x{}]] %}}", n - 1, n - 1))
@@ -276,7 +276,7 @@ fn list_that_contains_itself_twice_again_and_again_is_refused() {
 }
 
 #[test]
-fn what_a_rendering_costs_is_bounded() {
+fn rendering_cost_is_bounded() {
     let long = "n.".repeat(50) + "nn";
     let data = Variables::new(json!({"m": vec![1; 1_000_000], "t": "x".repeat(60_000)}));
     let templates = [
@@ -334,7 +334,7 @@ fn what_a_rendering_costs_is_bounded() {
 }
 
 #[test]
-fn values_are_escaped_for_their_place_and_markup_of_the_authors_is_not() {
+fn values_are_escaped_but_template_markup_is_not() {
     let cases = [
         (
             "<i>{{ a }}</i>",
@@ -406,7 +406,7 @@ fn values_are_escaped_for_their_place_and_markup_of_the_authors_is_not() {
 }
 
 #[test]
-fn variables_that_no_event_can_have_are_told() {
+fn unknown_variables_are_reported() {
     let template = parse(
         "{{ event.summary }}{{ event.sumary }}{{ event.metadata.a.b }}{{ range(3)|length }}{% for it in group.events %}{{ it.name }}{% endfor %}{{ values.p }}",
     );
@@ -417,7 +417,7 @@ fn variables_that_no_event_can_have_are_told() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-fn expressions_have_the_values_of_jinja() {
+fn expressions_evaluate_as_in_jinja() {
     let cases = [
         (
             "{{ 7 // 2 }} {{ -7 // 2 }} {{ 7 % 3 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 2 ** 10 }}",

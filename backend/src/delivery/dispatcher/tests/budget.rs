@@ -115,7 +115,7 @@ const DEAD: u8 = DeliveryState::Dead.number();
 const FOLDED: u8 = DeliveryState::Folded.number();
 
 #[tokio::test]
-async fn a_thousand_in_a_minute_are_eight_messages_two_more_that_are_critical_and_a_digest() {
+async fn messages_over_budget_are_folded_into_a_digest() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     let many = decide(&mut world, &to, 0..1_000, Severity::Error, false).await;
     world.live(MINUTE).await;
@@ -160,7 +160,7 @@ async fn a_thousand_in_a_minute_are_eight_messages_two_more_that_are_critical_an
 }
 
 #[tokio::test]
-async fn one_alone_beyond_the_budget_goes_as_itself_when_the_window_ends() {
+async fn single_message_over_budget_is_sent_at_window_end() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     decide(&mut world, &to, 0..8, Severity::Error, false).await;
     world.live(MINUTE).await;
@@ -180,7 +180,7 @@ async fn one_alone_beyond_the_budget_goes_as_itself_when_the_window_ends() {
 }
 
 #[tokio::test]
-async fn what_closes_while_its_opening_is_in_a_digest_is_told_in_the_same_one() {
+async fn closing_joins_the_pending_digest_of_its_opening() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     decide(&mut world, &to, 0..50, Severity::Error, false).await;
     world.live(MINUTE).await;
@@ -199,7 +199,7 @@ async fn what_closes_while_its_opening_is_in_a_digest_is_told_in_the_same_one() 
 }
 
 #[tokio::test]
-async fn what_closes_waits_for_a_digest_that_is_being_tried() {
+async fn closing_waits_for_a_digest_being_retried() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(200)).await;
@@ -226,7 +226,7 @@ async fn what_closes_waits_for_a_digest_that_is_being_tried() {
 }
 
 #[tokio::test]
-async fn what_a_digest_tells_dies_with_it_and_is_sent_again_with_it() {
+async fn folded_deliveries_die_and_are_resent_with_their_digest() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     let ids = decide(&mut world, &to, 0..600, Severity::Error, false).await;
     world.live(MINUTE).await;
@@ -280,7 +280,7 @@ async fn what_a_digest_tells_dies_with_it_and_is_sent_again_with_it() {
 }
 
 #[tokio::test]
-async fn a_digest_that_is_refused_takes_what_it_tells_with_it() {
+async fn rejected_digest_kills_its_folded_deliveries() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::status(200)).await;
     let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
@@ -297,7 +297,7 @@ async fn a_digest_that_is_refused_takes_what_it_tells_with_it() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_was_down_for_an_hour_hears_of_everything_once() {
+async fn recovered_receiver_gets_every_message_once() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(503)).await;
@@ -327,7 +327,7 @@ async fn a_receiver_that_was_down_for_an_hour_hears_of_everything_once() {
 }
 
 #[tokio::test]
-async fn kills_at_any_moment_lose_nothing_and_fold_nothing_twice() {
+async fn kills_neither_lose_nor_double_fold_deliveries() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     let mut ids = Vec::new();
     for round in 0..40_usize {
@@ -358,7 +358,7 @@ async fn kills_at_any_moment_lose_nothing_and_fold_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_makes_a_digest_neither_early_nor_late() {
+async fn clock_steps_do_not_shift_digests() {
     for by_ms in [-3_600_000, 3_600_000] {
         let (mut world, receiver, to) = world(Reply::status(200)).await;
         decide(&mut world, &to, 0..20, Severity::Error, false).await;
@@ -377,7 +377,7 @@ async fn a_clock_that_is_set_makes_a_digest_neither_early_nor_late() {
 }
 
 #[tokio::test]
-async fn a_budget_that_is_taken_away_leaves_nothing_behind() {
+async fn removed_budget_still_sends_its_pending_digest() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     decide(&mut world, &to, 0..20, Severity::Error, false).await;
     world.live(MINUTE).await;
@@ -391,7 +391,7 @@ async fn a_budget_that_is_taken_away_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_budget_that_cannot_be_read_holds_nothing_back() {
+async fn unreadable_budget_window_holds_no_deliveries() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     let ids = decide(&mut world, &to, 0..20, Severity::Error, false).await;
     world.live(MINUTE).await;

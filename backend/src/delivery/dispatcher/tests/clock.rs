@@ -18,7 +18,7 @@ fn world() -> World {
 }
 
 #[tokio::test]
-async fn a_retry_comes_after_its_wait_whichever_way_the_clock_is_set() {
+async fn clock_steps_do_not_change_retry_delays() {
     for by_ms in [-HOUR_MS, HOUR_MS, -24 * HOUR_MS, 24 * HOUR_MS] {
         let mut world = world();
         let (receiver, reply) = switch(Reply::status(500)).await;
@@ -42,7 +42,7 @@ async fn a_retry_comes_after_its_wait_whichever_way_the_clock_is_set() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_years_behind_delays_nothing() {
+async fn correcting_a_clock_years_behind_delays_nothing() {
     let mut world = world();
     let (receiver, reply) = switch(Reply::status(500)).await;
     let destination = world
@@ -63,7 +63,7 @@ async fn a_clock_that_was_years_behind_delays_nothing() {
 }
 
 #[tokio::test]
-async fn rate_and_breaker_go_on_when_the_clock_is_set_back() {
+async fn rate_limit_and_breaker_survive_backward_clock_steps() {
     let mut world = world();
     let (receiver, reply) = switch(Reply::status(200)).await;
     let settings = DeliverySettings {
@@ -98,7 +98,7 @@ async fn rate_and_breaker_go_on_when_the_clock_is_set_back() {
 }
 
 #[tokio::test]
-async fn an_attempt_under_way_is_not_made_twice_when_the_clock_is_set() {
+async fn clock_step_does_not_repeat_an_in_flight_attempt() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         let mut world = world();
         world.config.delivery.timeout = Duration::from_secs(2);
@@ -122,7 +122,7 @@ async fn an_attempt_under_way_is_not_made_twice_when_the_clock_is_set() {
 }
 
 #[tokio::test]
-async fn what_an_operator_sends_again_after_the_clock_was_set_goes_at_once() {
+async fn manual_retry_after_a_clock_step_is_immediate() {
     let mut world = world();
     let (receiver, reply) = switch(Reply::status(500)).await;
     let destination = world

@@ -17,7 +17,7 @@ pub(super) fn told(world: &World, kind: &str) -> Vec<IncomingEvent> {
 }
 
 #[tokio::test]
-async fn a_delivery_that_cannot_be_read_is_left_aside_and_told() {
+async fn unreadable_deliveries_are_skipped_and_reported() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(200)).await;
     let settings = DeliverySettings {
@@ -47,7 +47,7 @@ async fn a_delivery_that_cannot_be_read_is_left_aside_and_told() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_cannot_be_read_does_not_hold_its_delivery() {
+async fn unreadable_attempt_does_not_block_its_delivery() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::Hang).await;
     let settings = DeliverySettings::default();
@@ -66,7 +66,7 @@ async fn an_attempt_that_cannot_be_read_does_not_hold_its_delivery() {
 }
 
 #[tokio::test]
-async fn damaged_health_and_damaged_destinations_stop_nobody_else() {
+async fn damaged_health_or_destination_does_not_block_others() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(200)).await;
     let mut all = Vec::new();
@@ -96,7 +96,7 @@ async fn damaged_health_and_damaged_destinations_stop_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_deleted_destination_is_cancelled_but_for_what_cannot_be_read() {
+async fn deleting_a_destination_cancels_its_readable_deliveries() {
     let mut world = World::new();
     let (receiver, _) = switch(Reply::status(200)).await;
     let destination = world

@@ -39,7 +39,7 @@ async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
 }
 
 #[tokio::test]
-async fn kills_use_up_no_attempt_of_a_message() {
+async fn kills_do_not_use_up_attempts() {
     let mut world = World::new();
     world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 5 * SECOND];
     let (receiver, reply) = switch(Reply::Hang).await;
@@ -66,7 +66,7 @@ async fn kills_use_up_no_attempt_of_a_message() {
 }
 
 #[tokio::test]
-async fn a_message_that_ends_the_service_each_time_is_given_up() {
+async fn message_interrupted_too_often_is_given_up() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::Hang).await;
     let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
@@ -92,7 +92,7 @@ async fn a_message_that_ends_the_service_each_time_is_given_up() {
 }
 
 #[tokio::test]
-async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
+async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::Hang).await;
     let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
@@ -149,7 +149,7 @@ async fn message_that_stops_the_service_twice_becomes_a_dead_letter() {
 }
 
 #[tokio::test]
-async fn nothing_is_cut_off_twice_without_having_begun() {
+async fn unstarted_attempt_is_interrupted_at_most_once() {
     let mut world = World::new();
     // Fast for the first message of each run, so that more is leased than can be in flight.
     let is_first = Arc::new(AtomicBool::new(true));

@@ -54,7 +54,7 @@ async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
 }
 
 #[tokio::test]
-async fn growing_dead_letters_are_told_again_when_they_double_and_taken_back_after_an_hour() {
+async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
     let mut world = World::new();
     let grow = || ("dead letters growing".to_owned(), Status::Open);
     let over = || ("dead letters growing".to_owned(), Status::Closed);
@@ -77,7 +77,7 @@ async fn growing_dead_letters_are_told_again_when_they_double_and_taken_back_aft
 }
 
 #[tokio::test]
-async fn a_new_life_takes_back_what_an_earlier_one_said() {
+async fn restart_closes_dead_letter_report_of_previous_run() {
     let mut world = World::new();
     let destination = dead(&mut world, 3).await;
     take_in(&mut world, 0).await;
@@ -100,7 +100,7 @@ async fn a_new_life_takes_back_what_an_earlier_one_said() {
 }
 
 #[tokio::test]
-async fn a_destination_that_was_edited_while_nobody_looked_is_resumed() {
+async fn destination_edited_during_downtime_is_resumed() {
     let mut world = World::new();
     world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(410)).await;
@@ -124,7 +124,7 @@ async fn a_destination_that_was_edited_while_nobody_looked_is_resumed() {
 }
 
 #[tokio::test]
-async fn an_edit_resumes_a_paused_destination_that_nothing_waits_for() {
+async fn edit_resumes_a_paused_destination_with_empty_queue() {
     let mut world = World::new();
     world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, _) = switch(Reply::status(410)).await;

@@ -95,7 +95,7 @@ fn deliveries(world: &World) -> Deliveries {
 const THREADS: u32 = 40;
 
 #[tokio::test]
-async fn of_many_threads_whose_messages_are_refused_now_and_then_the_closing_comes_last() {
+async fn closing_arrives_last_despite_rejections() {
     for kills in [false, true] {
         let mut world = World::new();
         let receiver = refusing(|turn| [0, 2, 0, 0, 1, 3, 0][turn % 7]).await;
@@ -130,7 +130,7 @@ async fn of_many_threads_whose_messages_are_refused_now_and_then_the_closing_com
 }
 
 #[tokio::test]
-async fn what_opens_again_waits_for_the_closing_before_it() {
+async fn reopening_waits_for_the_preceding_closing() {
     let mut world = World::new();
     // The closing is rejected twice.
     let receiver = refusing(|turn| if turn == 1 { 2 } else { 0 }).await;
@@ -145,7 +145,7 @@ async fn what_opens_again_waits_for_the_closing_before_it() {
 }
 
 #[tokio::test]
-async fn a_repeat_does_not_wait_for_an_opening_that_is_refused() {
+async fn repeat_does_not_wait_for_a_rejected_opening() {
     let mut world = World::new();
     let receiver = refusing(|turn| if turn == 0 { 2 } else { 0 }).await;
     let settings = DeliverySettings::default();
@@ -158,7 +158,7 @@ async fn a_repeat_does_not_wait_for_an_opening_that_is_refused() {
 }
 
 #[tokio::test]
-async fn an_earlier_message_that_is_sent_again_by_hand_is_followed_by_the_closing() {
+async fn manually_resent_opening_is_followed_by_its_closing() {
     for in_bulk in [false, true] {
         let mut world = World::new();
         world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND];
@@ -196,7 +196,7 @@ async fn an_earlier_message_that_is_sent_again_by_hand_is_followed_by_the_closin
 }
 
 #[tokio::test]
-async fn a_message_that_is_sent_again_by_hand_goes_before_the_closing_that_is_still_tried() {
+async fn manually_resent_message_precedes_a_pending_closing() {
     let mut world = World::new();
     world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 60 * MINUTE, 60 * MINUTE];
     let is_well = Arc::new(Mutex::new(false));
@@ -237,7 +237,7 @@ async fn a_message_that_is_sent_again_by_hand_goes_before_the_closing_that_is_st
 }
 
 #[tokio::test]
-async fn a_closing_waits_for_its_opening_behind_any_number_of_messages() {
+async fn closing_finds_its_opening_behind_any_number_of_messages() {
     for others in [0, 63, 64, 65, 1_023, 1_024, 1_025, 2_200] {
         for (is_same_thread, says) in [(false, Says::Opened), (true, Says::OpenAgain)] {
             let mut world = World::new();
@@ -284,7 +284,7 @@ async fn a_closing_waits_for_its_opening_behind_any_number_of_messages() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_version_decided_keeps_its_order_after_the_start() {
+async fn deliveries_of_an_earlier_version_keep_their_order() {
     let mut world = World::new();
     let receiver = refusing(|turn| if turn == 0 { 2 } else { 0 }).await;
     let settings = DeliverySettings::default();
@@ -320,7 +320,7 @@ enum End {
 }
 
 #[tokio::test]
-async fn closing_goes_out_at_the_end_of_the_message_before_it_without_a_poll() {
+async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
     for end in [
         End::Delivered,
         End::Dead,
@@ -384,7 +384,7 @@ async fn closing_goes_out_at_the_end_of_the_message_before_it_without_a_poll() {
 }
 
 #[tokio::test]
-async fn every_repeat_behind_a_closing_goes_out_with_its_end() {
+async fn repeats_are_released_when_their_closing_ends() {
     const REPEATS: usize = 300;
     let mut world = World::new();
     let receiver = refusing(|turn| usize::from(turn == 0)).await;

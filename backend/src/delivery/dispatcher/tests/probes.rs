@@ -33,7 +33,7 @@ fn messages(receiver: &Receiver) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn messages_that_are_refused_hold_no_good_one_back() {
+async fn rejected_messages_do_not_block_good_ones() {
     for status in [400, 413, 415, 422] {
         let bad = Arc::new(Mutex::new(HashSet::new()));
         let refused = Arc::clone(&bad);
@@ -75,7 +75,7 @@ async fn messages_that_are_refused_hold_no_good_one_back() {
 }
 
 #[tokio::test]
-async fn a_failing_destination_is_tried_with_another_message_each_time() {
+async fn failing_destination_is_probed_with_different_messages() {
     for status in [401, 403, 404, 503] {
         let mut world = World::new();
         let (receiver, reply) = switch(Reply::status(status)).await;
@@ -107,7 +107,7 @@ async fn a_failing_destination_is_tried_with_another_message_each_time() {
 }
 
 #[tokio::test]
-async fn an_open_breaker_says_nothing_of_another_address() {
+async fn changing_the_address_resets_an_open_breaker() {
     for status in [404, 503] {
         let mut world = World::new();
         let (wrong, _) = switch(Reply::status(status)).await;
@@ -141,7 +141,7 @@ async fn an_open_breaker_says_nothing_of_another_address() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_failing_destination_is_sent_at_once_when_it_is_resumed() {
+async fn resuming_a_failing_destination_flushes_its_queue() {
     for is_tested_first in [false, true] {
         let mut world = World::new();
         let (receiver, reply) = switch(Reply::status(503)).await;
@@ -185,7 +185,7 @@ fn of_sample(destination: &str) -> Test {
 }
 
 #[tokio::test]
-async fn the_only_message_that_waits_is_tried_again() {
+async fn only_waiting_message_is_reused_as_probe() {
     let mut world = World::new();
     let steps = [0, 5, 5, 5, 5, 5, 5, 5];
     world.config.delivery.schedule = steps.map(|seconds| seconds * SECOND).into();
@@ -202,7 +202,7 @@ async fn the_only_message_that_waits_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_waits_says_why_and_until_when() {
+async fn waiting_deliveries_report_reason_and_next_attempt() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (failing, _) = switch(Reply::status(503)).await;
@@ -238,7 +238,7 @@ async fn what_waits_says_why_and_until_when() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_paused_destination_says_so() {
+async fn waiting_delivery_reports_a_paused_destination() {
     let mut world = World::new();
     world.config.delivery.pause_after = std::time::Duration::ZERO;
     let (gone, _) = switch(Reply::status(410)).await;
@@ -252,7 +252,7 @@ async fn what_waits_for_a_paused_destination_says_so() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_asks_to_wait_holds_all_messages_to_it() {
+async fn retry_after_holds_all_messages_to_the_receiver() {
     for status in [403, 429, 503] {
         let mut world = World::new();
         world.config.delivery.jitter = 0.0;
@@ -279,7 +279,7 @@ async fn what_a_receiver_asks_to_wait_holds_all_messages_to_it() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_asks_to_wait_outlives_a_restart() {
+async fn retry_after_survives_a_restart() {
     for is_killed in [false, true] {
         let mut world = World::new();
         world.config.delivery.jitter = 0.0;
@@ -315,7 +315,7 @@ async fn what_a_receiver_asks_to_wait_outlives_a_restart() {
 }
 
 #[tokio::test]
-async fn an_edit_ends_what_the_receiver_of_before_asked_for() {
+async fn changing_the_address_clears_retry_after() {
     let mut world = World::new();
     let asked = vec![("retry-after", "3600".to_owned())];
     let (busy, _) = switch(Reply::Answer(429, asked, String::new())).await;
@@ -341,7 +341,7 @@ async fn an_edit_ends_what_the_receiver_of_before_asked_for() {
 }
 
 #[tokio::test]
-async fn messages_that_are_all_refused_alike_are_not_lost() {
+async fn messages_rejected_identically_are_not_lost() {
     for status in [400, 422, 409] {
         let mut world = World::new();
         let (receiver, reply) = switch(Reply::status(status)).await;
@@ -371,7 +371,7 @@ async fn messages_that_are_all_refused_alike_are_not_lost() {
 }
 
 #[tokio::test]
-async fn rejections_alike_are_counted_over_restarts_and_their_messages_sent_again() {
+async fn identical_rejections_count_across_restarts_and_are_resent() {
     let mut world = World::new();
     let (receiver, reply) = switch(Reply::status(400)).await;
     let destination = world.destination("hook", receiver.url("/"), one_by_one());

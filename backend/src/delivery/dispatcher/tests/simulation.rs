@@ -38,7 +38,7 @@ async fn moody(mood: Mood) -> Receiver {
 }
 
 #[tokio::test]
-async fn an_hour_among_misbehaving_destinations_ends_as_a_small_model_says() {
+async fn misbehaving_destinations_match_the_model() {
     let mut world = World::new();
     let steps = [0, 5, 60, 120, 300];
     world.config.delivery.schedule = steps.map(Duration::from_secs).into();

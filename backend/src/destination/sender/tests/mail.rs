@@ -48,7 +48,7 @@ fn email() -> DestinationKind {
 }
 
 #[tokio::test]
-async fn a_mail_has_two_parts_and_one_identity_over_all_attempts() {
+async fn mail_has_two_parts_and_a_stable_message_id() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
@@ -83,7 +83,7 @@ async fn a_mail_has_two_parts_and_one_identity_over_all_attempts() {
 }
 
 #[tokio::test]
-async fn a_mail_about_a_change_belongs_to_the_one_that_told_first() {
+async fn update_mail_replies_to_the_first_mail() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
@@ -192,7 +192,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
 };
 
 #[tokio::test]
-async fn an_answer_is_judged_by_the_phase_that_it_is_given_in() {
+async fn smtp_replies_are_classified_by_phase() {
     let rows = ANSWERS
         .iter()
         .map(async |row @ (command, answer, outcome, advice)| {
@@ -238,7 +238,7 @@ async fn an_answer_is_judged_by_the_phase_that_it_is_given_in() {
 }
 
 #[tokio::test]
-async fn a_mail_has_the_headers_that_people_expect() {
+async fn mail_has_expected_headers() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(SmtpConfig {
@@ -315,7 +315,7 @@ async fn long_headers_are_folded() {
 }
 
 #[tokio::test]
-async fn a_server_without_smtputf8_gets_the_mail_for_the_other_addresses() {
+async fn server_without_smtputf8_receives_ascii_recipients_only() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
@@ -339,7 +339,7 @@ async fn a_server_without_smtputf8_gets_the_mail_for_the_other_addresses() {
 }
 
 #[tokio::test]
-async fn a_token_stands_in_place_of_a_password() {
+async fn oauth_token_replaces_the_password() {
     let tokens = Receiver::start(|request| {
         let form = &request.body;
         assert!(form.contains("grant_type=client_credentials"), "{form}");
@@ -390,7 +390,7 @@ async fn a_token_stands_in_place_of_a_password() {
 }
 
 #[tokio::test]
-async fn an_answer_in_another_encoding_is_an_answer() {
+async fn non_utf8_reply_is_accepted() {
     let receiver = Receiving::start(b"250 angenommen, sp\xe4ter zugestellt\r\n").await;
     let mut world = World::new();
     world.config.smtp = Some(SmtpConfig {
@@ -413,7 +413,7 @@ fn three() -> DestinationKind {
 }
 
 #[tokio::test]
-async fn a_refused_address_of_several_stops_none_of_the_others() {
+async fn rejected_recipient_does_not_block_the_others() {
     for (answer, is_permanent) in [
         ("550 5.1.1 no such user", true),
         ("551 5.1.6 user has moved", true),
@@ -453,7 +453,7 @@ async fn a_refused_address_of_several_stops_none_of_the_others() {
 }
 
 #[tokio::test]
-async fn only_the_addresses_that_do_not_have_a_mail_are_tried_again() {
+async fn retry_targets_only_pending_recipients() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     world.config.smtp = Some(smtp(&receiver));
@@ -481,7 +481,7 @@ async fn only_the_addresses_that_do_not_have_a_mail_are_tried_again() {
 }
 
 #[tokio::test]
-async fn an_address_that_stays_refused_says_nothing_of_its_destination() {
+async fn rejected_recipient_does_not_fail_the_destination() {
     for (answer, advice) in [
         ("450 4.2.0 greylisted", Advice::Later),
         ("550 5.1.1 no such user", Advice::GiveUp),
@@ -507,7 +507,7 @@ async fn an_address_that_stays_refused_says_nothing_of_its_destination() {
 }
 
 #[tokio::test]
-async fn a_late_answer_to_the_text_is_waited_for_apart_from_the_timeout() {
+async fn late_reply_to_data_has_its_own_timeout() {
     let receiver = Receiving::late(b"250 taken\r\n", Duration::from_millis(900)).await;
     let mut world = World::new();
     world.config.smtp = Some(SmtpConfig {
@@ -568,7 +568,7 @@ impl Receiving {
 }
 
 #[tokio::test]
-async fn a_mail_that_cannot_go_out_says_why() {
+async fn unsendable_mail_reports_the_cause() {
     let receiver = SmtpReceiver::start(&[]).await;
     let mut world = World::new();
     let report = world.send(&email()).await;

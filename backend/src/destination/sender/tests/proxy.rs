@@ -59,7 +59,7 @@ fn by_way_of(world: &mut World, port: u16) {
 }
 
 #[tokio::test]
-async fn a_proxy_forwards_requests_to_http_addresses() {
+async fn http_requests_are_forwarded_by_the_proxy() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let (port, mut told, _tasks) = proxy(None).await;
     let mut world = World::new();
@@ -85,7 +85,7 @@ async fn a_proxy_forwards_requests_to_http_addresses() {
 }
 
 #[tokio::test]
-async fn a_proxy_connects_to_the_judged_address_of_https_or_to_the_name_where_it_resolves_them() {
+async fn connect_uses_checked_address_unless_proxy_resolves_names() {
     // The target does not speak TLS; only the request to the proxy matters.
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let target = receiver.addr.port();
@@ -106,7 +106,7 @@ async fn a_proxy_connects_to_the_judged_address_of_https_or_to_the_name_where_it
 }
 
 #[tokio::test]
-async fn hosts_of_no_proxy_are_reached_directly() {
+async fn no_proxy_hosts_are_reached_directly() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let (port, mut told, _tasks) = proxy(None).await;
     let mut world = World::new();
@@ -120,7 +120,7 @@ async fn hosts_of_no_proxy_are_reached_directly() {
 }
 
 #[tokio::test]
-async fn the_guard_judges_the_target_and_a_proxy_that_refuses_is_named() {
+async fn target_is_guarded_and_proxy_refusal_is_reported() {
     for by_name in [false, true] {
         let (port, mut told, _tasks) = proxy(Some("HTTP/1.1 407 Who are you\r\n\r\n")).await;
         let mut world = World::new();
@@ -143,7 +143,7 @@ async fn the_guard_judges_the_target_and_a_proxy_that_refuses_is_named() {
 }
 
 #[test]
-fn a_proxy_is_an_http_address_without_a_path() {
+fn proxy_url_must_be_http_without_a_path() {
     let plain = ProxyConfig::parse("http://proxy.example.net").unwrap();
     assert_eq!((plain.host.as_str(), plain.port), ("proxy.example.net", 80));
     assert!(plain.authorization.is_empty());

@@ -37,7 +37,7 @@ fn webhook(url: String, change: impl FnOnce(&mut Webhook)) -> DestinationKind {
 }
 
 #[tokio::test]
-async fn a_webhook_shows_who_sends_it_and_no_transcript_does() {
+async fn webhook_sends_credentials_and_transcript_masks_them() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let table = [
         (
@@ -69,7 +69,7 @@ async fn a_webhook_shows_who_sends_it_and_no_transcript_does() {
 }
 
 #[tokio::test]
-async fn a_token_of_oauth_is_asked_for_kept_and_renewed_when_it_is_refused() {
+async fn oauth_token_is_cached_and_renewed_when_rejected() {
     let good = Arc::new(Mutex::new("canary-token-1"));
     let now_good = Arc::clone(&good);
     let receiver = Receiver::start(move |request| {
@@ -116,7 +116,7 @@ async fn a_token_of_oauth_is_asked_for_kept_and_renewed_when_it_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_the_secret_in_the_body_alone_is_asked_so_from_then_on() {
+async fn oauth_remembers_fallback_to_client_secret_in_body() {
     let tokens = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&tokens);
     let receiver = Receiver::start(move |request| {
@@ -159,7 +159,7 @@ async fn a_server_that_takes_the_secret_in_the_body_alone_is_asked_so_from_then_
 }
 
 #[tokio::test]
-async fn a_closing_goes_where_the_receiver_closes() {
+async fn closing_uses_the_on_clear_request() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let kind = webhook(receiver.url("/alerts"), |it| {
         it.payload = "{\"open\": \"{{event.name}}\"}".into();
@@ -195,7 +195,7 @@ async fn a_closing_goes_where_the_receiver_closes() {
 }
 
 #[tokio::test]
-async fn values_of_the_authors_own_stand_in_templates_escaped_for_their_place() {
+async fn custom_values_are_escaped_for_their_context() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let value = |from: &str, to: &str| ValueMap {
         from: from.into(),
@@ -224,7 +224,7 @@ async fn values_of_the_authors_own_stand_in_templates_escaped_for_their_place() 
 }
 
 #[tokio::test]
-async fn an_answer_is_success_when_it_is_as_expected() {
+async fn success_requires_the_expected_status_and_body() {
     let ok = Clause::Equals("ok".into(), Literal::Bool(true));
     let expect = |statuses: &[u16], body: Option<&Clause>| Expect {
         statuses: statuses.to_vec(),
@@ -294,7 +294,7 @@ async fn an_answer_is_success_when_it_is_as_expected() {
 }
 
 #[tokio::test]
-async fn large_bodies_are_compressed_by_choice_and_shown_as_they_are() {
+async fn large_bodies_are_compressed_when_enabled() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     for (length, encoding) in [(2_000, "gzip"), (10, "")] {
         let kind = webhook(receiver.url("/"), |it| {

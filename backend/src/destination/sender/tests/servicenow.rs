@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_servicenow_token_is_kept_until_it_is_refused() {
+async fn servicenow_token_is_reused_until_rejected() {
     let good = Arc::new(Mutex::new("canary-token-1"));
     let now_good = Arc::clone(&good);
     let receiver = Receiver::start(move |request| {

@@ -4,7 +4,7 @@ use super::{Receiver, Reply, World, webhook};
 use crate::domain::{DestinationKind, Outcome, destination::Webhook};
 
 #[tokio::test]
-async fn a_template_that_fails_is_told_and_loses_nothing() {
+async fn failing_template_is_reported_and_message_still_sent() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let world = World::new();
     let kind = DestinationKind::Webhook(Webhook {

@@ -116,7 +116,7 @@ async fn sent(world: &World) -> usize {
 }
 
 #[tokio::test]
-async fn what_is_stored_tells_in_a_replay_what_it_told() {
+async fn replay_of_stored_configuration_matches_sent_messages() {
     let updating = Rule {
         send_updates: true,
         ..rule("page", &[DISK_TRIGGER], &["hook", "event-of-it"])
@@ -144,7 +144,7 @@ async fn what_is_stored_tells_in_a_replay_what_it_told() {
 }
 
 #[tokio::test]
-async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing() {
+async fn impact_counts_messages_per_rule_destination_and_event() {
     let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
     lived_through(&world).await;
 
@@ -184,7 +184,7 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
 }
 
 #[tokio::test]
-async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
+async fn delay_skips_short_events_and_repeats_are_evenly_spread() {
     let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
     world.event("short", |_| {}).await;
     world.event("long", |_| {}).await;
@@ -210,7 +210,7 @@ async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
 }
 
 #[tokio::test]
-async fn what_was_before_the_days_is_no_part_of_the_counts() {
+async fn impact_excludes_events_before_the_period() {
     let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
     world.event("old", |_| {}).await;
     world.wait(60).await;
@@ -229,7 +229,7 @@ async fn what_was_before_the_days_is_no_part_of_the_counts() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_is_refused_or_said() {
+async fn excessive_previews_are_refused_or_stopped_early() {
     let world = World::under(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await;
     for host in 0..150 {
         world.event(&host.to_string(), |_| {}).await;

@@ -61,7 +61,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_dry_run_counts_what_the_calls_after_it_do() {
+async fn dry_run_matches_the_subsequent_bulk_retry() {
     for limit in [1, 3, 10, 1_000] {
         let world = sixty().await;
         let before = world.all().await;
@@ -92,7 +92,7 @@ async fn a_dry_run_counts_what_the_calls_after_it_do() {
 }
 
 #[tokio::test]
-async fn calling_again_sends_nothing_twice_not_even_at_the_same_time() {
+async fn repeated_or_concurrent_bulk_retry_sends_once() {
     let world = sixty().await;
     // A disconnected caller does not know how far the call got.
     let selection = matching(Filter::default(), 4, "");
@@ -121,7 +121,7 @@ async fn calling_again_sends_nothing_twice_not_even_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn filters_narrow_what_is_meant() {
+async fn filters_narrow_the_selection() {
     let world = sixty().await;
     let delivered = vec![DeliveryState::Delivered.number()];
     let cases = [
@@ -167,7 +167,7 @@ async fn filters_narrow_what_is_meant() {
 }
 
 #[tokio::test]
-async fn ids_are_handled_in_one_call_and_every_reason_is_told() {
+async fn selection_by_ids_reports_every_skip_reason() {
     let world = World::new();
     world.save_destination("mail").await;
     let due_ms = samples::START_MS + 3_600_000;
@@ -212,7 +212,7 @@ async fn ids_are_handled_in_one_call_and_every_reason_is_told() {
 }
 
 #[tokio::test]
-async fn what_waits_is_cancelled_page_by_page_and_what_has_ended_stays() {
+async fn bulk_cancel_pages_through_waiting_deliveries_only() {
     let world = World::new();
     for number in 0..250 {
         let state = match number % 2 {
@@ -250,7 +250,7 @@ async fn what_waits_is_cancelled_page_by_page_and_what_has_ended_stays() {
 }
 
 #[tokio::test]
-async fn a_token_belongs_to_its_deed_its_filter_and_to_dry_runs_or_real_ones() {
+async fn bulk_token_is_bound_to_action_filter_and_dry_run() {
     let world = sixty().await;
     let selection = matching(Filter::default(), 1, "");
     let first = world

@@ -19,7 +19,7 @@ async fn refused(world: &World, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_text_finds_what_it_means_over_all_pages() {
+async fn filter_text_matches_across_pages() {
     let world = World::new();
     world.save_destination("mail").await;
     world.save_destination("chat").await;
@@ -65,7 +65,7 @@ async fn a_text_finds_what_it_means_over_all_pages() {
 }
 
 #[tokio::test]
-async fn a_field_that_none_has_is_a_hint_and_no_fault() {
+async fn unknown_field_is_a_hint_not_an_error() {
     let world = World::new();
     world.save_sixty().await;
     for (text, wanted) in [
@@ -99,7 +99,7 @@ async fn a_field_that_none_has_is_a_hint_and_no_fault() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_with_its_place() {
+async fn filter_errors_report_their_position() {
     let world = World::new();
     world.save_sixty().await;
     for (text, wanted) in [

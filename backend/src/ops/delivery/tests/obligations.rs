@@ -42,7 +42,7 @@ fn rows(of: &[&str]) -> Vec<[String; 3]> {
 }
 
 #[tokio::test]
-async fn who_was_told_with_updates_is_owed_the_close_until_it_is_sent() {
+async fn closing_is_owed_to_notified_destinations_until_sent() {
     let store = samples::store();
     for (name, destinations) in [("page", &["hook", "mail"][..]), ("chat", &["mail"])] {
         let with_updates = Rule {

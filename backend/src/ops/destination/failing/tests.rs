@@ -113,7 +113,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn destination_left_alone_for_two_minutes_is_an_event_until_it_recovers() {
+async fn destination_failing_for_two_minutes_is_reported_until_recovery() {
     let mut world = World::new().await;
     assert_eq!(world.pass(0).await, None);
     world.health(HealthState::Failing, 4).await;
@@ -136,7 +136,7 @@ async fn destination_left_alone_for_two_minutes_is_an_event_until_it_recovers() 
 }
 
 #[tokio::test]
-async fn destination_that_recovers_within_two_minutes_is_no_event() {
+async fn destination_recovering_within_two_minutes_is_not_reported() {
     let mut world = World::new().await;
     world.pass(0).await;
     for _ in 0..10 {
@@ -164,7 +164,7 @@ async fn event_of_an_earlier_leader_is_closed_on_recovery() {
 }
 
 #[tokio::test]
-async fn destination_that_people_are_paged_through_is_critical() {
+async fn failing_paging_destination_is_critical() {
     let mut world = World::new().await;
     world.page_through_hook().await;
     world.pass(0).await;
@@ -175,7 +175,7 @@ async fn destination_that_people_are_paged_through_is_critical() {
 }
 
 #[tokio::test]
-async fn failure_that_only_failing_destinations_would_report_is_found() {
+async fn failure_reportable_only_via_failing_destinations_is_detected() {
     let world = World::new().await;
     let health = world.health(HealthState::Failing, 5).await;
     let hook = world.hook().await;

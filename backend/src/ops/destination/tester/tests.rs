@@ -110,7 +110,7 @@ fn draft(kind: DestinationKind) -> TestTarget {
 }
 
 #[tokio::test]
-async fn every_answer_has_its_outcome_and_its_sentence() {
+async fn every_response_maps_to_outcome_and_explanation() {
     use Outcome::{Delivered, Rejected, Unknown};
     let redirect = vec![("location", "http://127.0.0.1:1/".to_owned())];
     let busy = vec![("retry-after", "7".to_owned())];
@@ -169,7 +169,7 @@ async fn every_answer_has_its_outcome_and_its_sentence() {
 }
 
 #[tokio::test]
-async fn what_never_left_has_no_transcript() {
+async fn unsent_request_has_no_transcript() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -193,7 +193,7 @@ async fn what_never_left_has_no_transcript() {
 }
 
 #[tokio::test]
-async fn slack_that_says_no_has_refused() {
+async fn slack_error_with_status_200_is_a_rejection() {
     let receiver =
         Receiver::start(|_| Reply::json(&json!({"ok": false, "error": "invalid_auth"}))).await;
     let mut world = World::new();
@@ -210,7 +210,7 @@ async fn slack_that_says_no_has_refused() {
 }
 
 #[tokio::test]
-async fn a_stored_destination_is_tested_about_any_event_and_stays_out_of_the_queue() {
+async fn stored_destination_is_tested_without_the_queue() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let world = World::new();
     let destination = Destination {
@@ -251,7 +251,7 @@ async fn a_stored_destination_is_tested_about_any_event_and_stays_out_of_the_que
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_not_found() {
+async fn unknown_destination_or_event_is_not_found() {
     let world = World::new();
     let nobody = world
         .test(TestTarget::Stored("nobody".into()), About::Sample)
@@ -286,7 +286,7 @@ fn sample_test(kind: DestinationKind) -> Test {
 }
 
 #[tokio::test]
-async fn a_test_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
+async fn abandoned_test_is_still_recorded() {
     let receiver = Receiver::start(|_| Reply::Hang).await;
     let mut world = World::new();
     world.config.delivery.timeout = Duration::from_millis(300);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn under_another_by_nothing_joins_and_the_group_lives_until_its_closing() {
+async fn changed_grouping_leaves_existing_groups_until_closed() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(30).await;
@@ -23,7 +23,7 @@ async fn under_another_by_nothing_joins_and_the_group_lives_until_its_closing() 
 }
 
 #[tokio::test]
-async fn the_closing_comes_when_the_rule_is_gone() {
+async fn closing_is_sent_after_the_rule_is_deleted() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(30).await;
@@ -50,7 +50,7 @@ async fn the_closing_comes_when_the_rule_is_gone() {
 }
 
 #[tokio::test]
-async fn what_passed_no_other_hold_is_in_no_message_and_joins_when_that_ends() {
+async fn delayed_events_join_the_group_when_the_delay_ends() {
     let world = World::under(&[Rule {
         delay_ms: 60_000,
         ..gathering()
@@ -73,7 +73,7 @@ async fn what_passed_no_other_hold_is_in_no_message_and_joins_when_that_ends() {
 }
 
 #[tokio::test]
-async fn without_updates_nothing_but_joining_is_told_and_a_group_that_closed_is_over() {
+async fn without_updates_only_joins_are_sent() {
     let world = World::under(&[Rule {
         send_updates: false,
         ..gathering()
@@ -97,7 +97,7 @@ async fn without_updates_nothing_but_joining_is_told_and_a_group_that_closed_is_
 }
 
 #[tokio::test]
-async fn whoever_is_added_hears_of_what_joins_and_of_the_closing() {
+async fn added_destination_receives_later_joins_and_the_closing() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(30).await;

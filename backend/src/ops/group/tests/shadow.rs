@@ -18,7 +18,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn its_messages_are_recorded_to_the_closing_also_after_a_restart() {
+async fn shadow_messages_are_recorded_across_a_restart() {
     let world = World::under(&[shadow(true)]).await;
     world.open(&["a", "b"]).await;
     world.wait(30).await;
@@ -36,7 +36,7 @@ async fn its_messages_are_recorded_to_the_closing_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn once_it_sends_what_is_open_joins_a_group_that_is_told_of() {
+async fn leaving_shadow_mode_regroups_open_events() {
     let world = World::under(&[shadow(true)]).await;
     world.open(&["a"]).await;
     world.wait(30).await;
@@ -62,7 +62,7 @@ async fn once_it_sends_what_is_open_joins_a_group_that_is_told_of() {
 }
 
 #[tokio::test]
-async fn what_waited_for_a_message_when_it_became_a_shadow_is_recorded() {
+async fn pending_message_is_recorded_after_switch_to_shadow() {
     let world = World::under(&[shadow(false)]).await;
     world.open(&["a"]).await;
     world.wait(20).await;
@@ -74,7 +74,7 @@ async fn what_waited_for_a_message_when_it_became_a_shadow_is_recorded() {
 }
 
 #[tokio::test]
-async fn a_group_that_was_told_of_gets_its_closing_when_the_rule_is_a_shadow() {
+async fn notified_group_is_closed_after_switch_to_shadow() {
     let world = World::under(&[shadow(false)]).await;
     world.open(&["a"]).await;
     world.wait(30).await;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn ten_thousand_sets_of_values_are_expected_and_the_next_one_is_refused() {
+async fn expectations_beyond_the_limit_are_refused() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],

@@ -20,7 +20,7 @@ fn shared_store() -> (Store, Arc<MemoryEngine>) {
 }
 
 #[tokio::test]
-async fn a_full_disk_of_an_hour_raises_no_alarm_and_hides_none() {
+async fn full_disk_neither_raises_nor_hides_alarms() {
     let (store, engine) = shared_store();
     let space = |free_bytes| FreeSpace {
         free_bytes,
@@ -43,7 +43,7 @@ async fn a_full_disk_of_an_hour_raises_no_alarm_and_hides_none() {
 }
 
 #[tokio::test]
-async fn restarts_more_often_than_the_grace_do_not_postpone_an_alarm_forever() {
+async fn frequent_restarts_do_not_postpone_an_alarm_forever() {
     // Seconds between restarts, and length of the outage each time.
     for (up, away) in [(6, 1), (8, 2), (20, 8)] {
         let mut world = World::new().await;
@@ -64,7 +64,7 @@ async fn restarts_more_often_than_the_grace_do_not_postpone_an_alarm_forever() {
 }
 
 #[tokio::test]
-async fn late_by_a_second_within_the_grace_raises_no_alarm() {
+async fn beat_within_the_grace_raises_no_alarm() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
     world.pass(1).await;
@@ -76,7 +76,7 @@ async fn late_by_a_second_within_the_grace_raises_no_alarm() {
 }
 
 #[tokio::test]
-async fn beat_at_another_node_counts_by_the_time_of_the_leader() {
+async fn beat_at_another_node_uses_the_leaders_time() {
     let (store, _engine) = shared_store();
     let mut leader = World::of(store.clone()).await;
     leader.create(every_minute()).await;
@@ -116,7 +116,7 @@ async fn looked(world: &mut World, polls: usize) -> bool {
 }
 
 #[tokio::test]
-async fn a_kill_amid_a_look_neither_loses_nor_repeats_an_alarm() {
+async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
     let mut was_whole = false;
     for polls in 0..12 {
         let mut world = World::new().await;
@@ -150,7 +150,7 @@ async fn a_kill_amid_a_look_neither_loses_nor_repeats_an_alarm() {
 }
 
 #[tokio::test]
-async fn beats_at_the_other_node_count_and_another_leader_continues() {
+async fn beats_at_other_nodes_count_across_leader_changes() {
     let (store, _) = shared_store();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let other = samples::deciding_at(store, &clock).await;

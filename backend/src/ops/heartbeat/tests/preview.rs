@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_preview_lists_expectations_their_longest_gaps_and_the_alarms_that_were() {
+async fn preview_lists_expectations_gaps_and_past_alarms() {
     let mut world = World::new().await;
     let previews = HeartbeatPreviews::new(world.heartbeats(), world.deciding.clone());
     for (after, host) in [(0, "a"), (60, "b"), (60, "a"), (600, "a"), (60, "a")] {

@@ -14,7 +14,7 @@ fn nightly() -> v1::Heartbeat {
 }
 
 #[tokio::test]
-async fn a_run_is_measured_from_its_start_to_the_beat_that_ends_it() {
+async fn run_lasts_from_start_signal_to_next_beat() {
     let mut world = World::new().await;
     world.create(nightly()).await;
     world.pass(1).await;
@@ -41,7 +41,7 @@ async fn a_run_is_measured_from_its_start_to_the_beat_that_ends_it() {
 }
 
 #[tokio::test]
-async fn a_run_is_late_when_it_takes_too_long_or_never_ends_and_its_end_closes_that() {
+async fn overlong_run_raises_an_alarm_until_it_ends() {
     let mut world = World::new().await;
     world.create(nightly()).await;
     world.pass(15).await;
@@ -72,7 +72,7 @@ async fn a_run_is_late_when_it_takes_too_long_or_never_ends_and_its_end_closes_t
 }
 
 #[tokio::test]
-async fn a_run_is_in_the_time_of_service_and_survives_a_kill() {
+async fn run_excludes_downtime_and_survives_a_restart() {
     let mut world = World::new().await;
     world.create(nightly()).await;
     world.pass(15).await;
@@ -86,7 +86,7 @@ async fn a_run_is_in_the_time_of_service_and_survives_a_kill() {
 }
 
 #[test]
-fn a_start_has_no_exit_code() {
+fn start_signal_rejects_an_exit_code() {
     assert_eq!(Signal::of(true, None).unwrap(), Signal::Start);
     assert_eq!(Signal::of(false, Some(0)).unwrap(), Signal::Beat);
     assert_eq!(Signal::of(false, Some(-1)).unwrap(), Signal::Failure);

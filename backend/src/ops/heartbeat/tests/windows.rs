@@ -55,7 +55,7 @@ fn of_mornings() -> v1::Heartbeat {
 }
 
 #[tokio::test]
-async fn a_beat_is_due_after_each_time_of_a_cron_expression() {
+async fn beat_is_due_after_each_cron_time() {
     let mut world = World::new().await;
     // The clock starts at 08:00 UTC, which is 09:00 in Berlin.
     world
@@ -135,7 +135,7 @@ async fn cron_expressions_exclude_other_intervals() {
 }
 
 #[tokio::test]
-async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_count() {
+async fn beat_is_due_within_each_window() {
     let mut world = World::of_windows().await;
     world.pass(1).await;
     // Nothing is late before the first window is over.
@@ -172,7 +172,7 @@ async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_coun
 }
 
 #[tokio::test]
-async fn windows_are_longer_by_the_time_in_which_no_events_were_accepted() {
+async fn outages_extend_windows() {
     let mut world = World::of_windows().await;
     world.coast(HOUR + 30 * MINUTE).await;
     // An outage from 09:30 to 10:30: half an hour of the window is left.
@@ -229,7 +229,7 @@ async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
 }
 
 #[tokio::test]
-async fn steps_of_the_clock_of_five_seconds_raise_no_alarm_and_hide_none() {
+async fn five_second_clock_steps_neither_raise_nor_hide_alarms() {
     for step_ms in [5_000, -5_000] {
         for minutes in minutes() {
             stepped(step_ms, minutes, 6).await;
@@ -238,7 +238,7 @@ async fn steps_of_the_clock_of_five_seconds_raise_no_alarm_and_hide_none() {
 }
 
 #[tokio::test]
-async fn steps_of_the_clock_of_ninety_minutes_raise_no_alarm_and_hide_none() {
+async fn ninety_minute_clock_steps_neither_raise_nor_hide_alarms() {
     for step_ms in [5_400_000, -5_400_000] {
         for minutes in minutes() {
             stepped(step_ms, minutes, 10).await;
@@ -247,14 +247,14 @@ async fn steps_of_the_clock_of_ninety_minutes_raise_no_alarm_and_hide_none() {
 }
 
 #[tokio::test]
-async fn steps_of_the_clock_of_a_day_raise_no_alarm_and_hide_none() {
+async fn one_day_clock_steps_neither_raise_nor_hide_alarms() {
     for step_ms in [86_400_000, -86_400_000] {
         stepped(step_ms, 65, 49).await;
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_times_is_named_and_a_calendar_in_use_stays() {
+async fn invalid_schedules_are_refused_and_used_calendars_stay() {
     let world = World::of_windows().await;
     let all = world.heartbeats();
     let both = v1::Heartbeat {

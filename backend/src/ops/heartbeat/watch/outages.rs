@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn outages_extend_a_wait_by_the_grace_at_most() {
+    fn outages_extend_a_wait_by_at_most_the_grace() {
         // A heartbeat with 10 s of grace that is late after 70 s.
         let cases: [Case; 11] = [
             (5, &[], true),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_service_advances_although_no_life_stores_it() {
+    fn service_time_advances_across_short_runs() {
         let mut stored = None;
         let mut wall_ms = 0;
         for life in 0..100 {

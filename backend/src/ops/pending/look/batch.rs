@@ -350,13 +350,25 @@ impl<'a> Batch<'a> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
         let failed = failed(store, found.iter().map(|it| &it.value)).await?;
-        let past = past.asking(causes).freeing(together.0.clone());
+        let past = past.asking(causes).freeing(together.groups.clone());
         let past = past.failing(failed).marked(self.marked.clone());
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
         changes.rest_on(&snapshot);
         let mut reports = Reports::default();
+        let silences = snapshot.silences().all();
+        let is_ended = |it: &HeldBy| {
+            let mut same = silences
+                .iter()
+                .filter(|silence| silence.silence.id == it.id);
+            it.kind == HoldKind::Silence && !same.any(|silence| silence.is_in_force(now_ms))
+        };
         for stored in found {
+            // Its silence ended during this pass; the next one counts what that releases.
+            let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);
+            if !together.frees_silenced && held_by.any(is_ended) {
+                continue;
+            }
             let mut next = stored.value.clone();
             let step = Step {
                 kind: StepKind::Look,

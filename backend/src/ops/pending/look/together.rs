@@ -13,7 +13,12 @@ use crate::{
 
 /// The group of the notifications released together, by rule.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Together(pub(super) BTreeMap<RecordId, GroupKey>);
+pub(super) struct Together {
+    pub(super) groups: BTreeMap<RecordId, GroupKey>,
+    /// Whether notifications held by ended silences are counted in it. Otherwise they stay held,
+    /// as releasing them one by one would miss that they end together.
+    pub(super) frees_silenced: bool,
+}
 
 impl Together {
     /// Finds the rules without groups for which enough notifications are released at once to
@@ -49,6 +54,9 @@ impl Together {
         });
         let now_ms = deciding.clock.now_ms();
         let key = |rule| (rule, freed_key(rule, now_ms));
-        Ok(Self(counts.into_keys().map(key).collect()))
+        Ok(Self {
+            groups: counts.into_keys().map(key).collect(),
+            frees_silenced: false,
+        })
     }
 }

@@ -58,7 +58,7 @@ async fn attempt(world: &World, outcome: Outcome) {
 }
 
 #[tokio::test]
-async fn pages_that_wait_are_cancelled_with_their_updates() {
+async fn waiting_pages_are_cancelled_with_their_updates() {
     // The outcome of the page's attempt, and the states after an acknowledgement and after closing.
     // An attempt with unknown outcome may have arrived, so its receiver is notified of the end.
     let table = [
@@ -79,7 +79,7 @@ async fn pages_that_wait_are_cancelled_with_their_updates() {
 }
 
 #[tokio::test]
-async fn acknowledged_page_is_not_tried_again() {
+async fn acknowledged_page_is_not_retried() {
     let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     attempt(&world, Outcome::Rejected).await;
@@ -103,7 +103,7 @@ async fn acknowledged_page_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn page_without_an_attempt_is_cancelled_once_it_has_waited() {
+async fn unattempted_page_is_cancelled_after_a_wait() {
     for (seconds, expected) in [(1, "ana waits"), (30, "ana cancelled")] {
         let world = world(&[&[contact("ana")]], |_| {}).await;
         world.event("db-1", |_| {}).await;
@@ -120,7 +120,7 @@ async fn page_without_an_attempt_is_cancelled_once_it_has_waited() {
 }
 
 #[tokio::test]
-async fn page_is_cancelled_behind_any_number_of_messages_about_its_event() {
+async fn page_is_cancelled_behind_any_number_of_messages() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     attempt(&world, Outcome::Rejected).await;

@@ -61,7 +61,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn steps_report_on_the_group_until_every_open_member_is_acknowledged() {
+async fn steps_continue_until_every_open_member_is_acknowledged() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = grouping(&steps, |_| {}).await;
     for host in ["db-1", "db-2", "db-3"] {
@@ -105,7 +105,7 @@ async fn steps_report_on_the_group_until_every_open_member_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_member_that_is_closed_leaves_the_response_to_another_one() {
+async fn closed_member_hands_the_response_to_another() {
     let steps = [&[contact("ana")][..], &[contact("ben")]];
     let world = grouping(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -130,7 +130,7 @@ async fn a_member_that_is_closed_leaves_the_response_to_another_one() {
 }
 
 #[tokio::test]
-async fn a_worse_member_that_joins_begins_a_round_also_while_the_others_are_acknowledged() {
+async fn more_severe_member_starts_a_new_round() {
     for is_acknowledged in [false, true] {
         let steps = [&[contact("ana")][..], &[contact("ben")]];
         let world = grouping(&steps, |_| {}).await;
@@ -155,7 +155,7 @@ async fn a_worse_member_that_joins_begins_a_round_also_while_the_others_are_ackn
 }
 
 #[tokio::test]
-async fn a_member_that_is_as_severe_begins_a_round_only_once_the_others_are_acknowledged() {
+async fn equally_severe_member_starts_a_round_only_after_acknowledgement() {
     for (is_acknowledged, rounds) in [(false, 1), (true, 2)] {
         let world = grouping(&[&[contact("ana")]], |_| {}).await;
         world.event("db-1", |_| {}).await;
@@ -170,7 +170,7 @@ async fn a_member_that_is_as_severe_begins_a_round_only_once_the_others_are_ackn
 }
 
 #[tokio::test]
-async fn a_silence_over_one_member_leaves_the_steps_to_the_others_and_over_all_holds_them() {
+async fn silence_over_all_members_holds_the_steps() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = grouping(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -188,7 +188,7 @@ async fn a_silence_over_one_member_leaves_the_steps_to_the_others_and_over_all_h
 }
 
 #[tokio::test]
-async fn a_contact_acknowledges_the_whole_group_by_its_link() {
+async fn contact_link_acknowledges_the_whole_group() {
     let world = grouping(&[&[contact("ana")]], |_| {}).await;
     for host in ["db-1", "db-2", "db-3"] {
         world.event(host, |_| {}).await;
@@ -213,7 +213,7 @@ async fn a_contact_acknowledges_the_whole_group_by_its_link() {
 }
 
 #[tokio::test]
-async fn that_no_one_responded_is_over_once_all_are_acknowledged_and_moves_with_the_response() {
+async fn no_response_report_closes_once_all_are_acknowledged() {
     let world = grouping(&[&[contact("ana")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     world.event("db-2", |_| {}).await;
@@ -260,7 +260,7 @@ async fn notified_group(count: usize) -> (World, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_group_with_a_free_member_escalates_whichever_members_are_silenced() {
+async fn group_escalates_unless_all_members_are_silenced() {
     for (held, all) in [
         (1, 3),
         (2, 3),
@@ -292,7 +292,7 @@ async fn a_group_with_a_free_member_escalates_whichever_members_are_silenced() {
 }
 
 #[tokio::test]
-async fn a_held_group_escalates_once_one_member_is_released() {
+async fn held_group_escalates_when_a_member_is_released() {
     for is_deleted in [false, true] {
         let (world, hosts) = notified_group(3).await;
         world
@@ -328,7 +328,7 @@ async fn a_held_group_escalates_once_one_member_is_released() {
 }
 
 #[tokio::test]
-async fn a_held_group_escalates_with_a_member_that_joins() {
+async fn held_group_escalates_when_a_member_joins() {
     let (world, hosts) = notified_group(3).await;
     world
         .silence_some("all", Some(&of_hosts(&hosts)), 300)
@@ -342,7 +342,7 @@ async fn a_held_group_escalates_with_a_member_that_joins() {
 }
 
 #[tokio::test]
-async fn a_suppressed_carrier_leaves_the_response_to_another_member() {
+async fn suppressed_carrier_hands_the_response_to_another() {
     let (world, hosts) = notified_group(3).await;
     world
         .event(&hosts[0], |it| it.status = Some(Status::Suppressed))
@@ -357,7 +357,7 @@ async fn a_suppressed_carrier_leaves_the_response_to_another_member() {
 }
 
 #[tokio::test]
-async fn a_group_response_continues_when_its_rule_is_enabled_again() {
+async fn group_response_resumes_when_its_rule_is_enabled() {
     for is_closed in [false, true] {
         let (world, hosts) = notified_group(2).await;
         edit(&world, |it| it.enabled = false).await;

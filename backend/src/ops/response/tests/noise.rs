@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn each_contact_that_was_paged_has_a_row_and_those_that_were_not_have_none() {
+async fn only_paged_contacts_have_a_row() {
     let steps: [&[Target]; 3] = [&[contact("ana")], &[contact("ben")], &[contact("cleo")]];
     let world = world(&steps, |_| {}).await;
     world

@@ -20,7 +20,7 @@ async fn killed_pass(world: &World) {
 }
 
 #[tokio::test]
-async fn report_that_nobody_responded_and_its_closing_outlive_a_kill() {
+async fn no_response_report_and_its_closing_survive_a_kill() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     world.clock.advance(Duration::from_secs(5 * MINUTE));
@@ -60,7 +60,7 @@ async fn report_that_nobody_responded_and_its_closing_outlive_a_kill() {
 }
 
 #[tokio::test]
-async fn stored_event_of_the_service_is_ingested_once_however_often_it_is_resumed() {
+async fn stored_own_event_is_ingested_once_despite_repeated_resumes() {
     let store = samples::store();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let now_ms = deciding.clock.now_ms();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_waits_is_skipped_when_its_rule_or_trigger_is_edited_away() {
+async fn pending_is_skipped_when_its_trigger_no_longer_matches() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -26,7 +26,7 @@ async fn what_waits_is_skipped_when_its_rule_or_trigger_is_edited_away() {
 }
 
 #[tokio::test]
-async fn what_waits_of_a_rule_that_is_disabled_goes_at_its_next_match_after_that() {
+async fn disabled_rule_skips_pending_until_its_next_match() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -47,7 +47,7 @@ async fn what_waits_of_a_rule_that_is_disabled_goes_at_its_next_match_after_that
 }
 
 #[tokio::test]
-async fn a_silence_for_some_rules_lets_the_others_notify_and_follows_their_edits() {
+async fn silence_for_some_rules_follows_their_edits() {
     let other = rule("other", &["everything"], &["mail"]);
     let world = World::under(&[page(), other]).await;
     for (called, query) in [("quiet", ""), ("hosts", "host=a or host=z")] {
@@ -83,7 +83,7 @@ async fn a_silence_for_some_rules_lets_the_others_notify_and_follows_their_edits
 }
 
 #[tokio::test]
-async fn an_operator_has_what_waits_sent() {
+async fn operator_releases_a_pending_notification() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -103,7 +103,7 @@ async fn an_operator_has_what_waits_sent() {
 }
 
 #[tokio::test]
-async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
+async fn too_broad_silence_is_refused_until_confirmed() {
     let world = World::under(&[page()]).await;
     for at in 0..20 {
         world.event(&format!("h{at}"), |_| {}).await;
@@ -153,7 +153,7 @@ async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
 }
 
 #[tokio::test]
-async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
+async fn started_and_ended_silences_restrict_edits() {
     let world = World::under(&[]).await;
     world.silence("quiet", "host=a", 60).await;
     world.wait(60).await;
@@ -222,7 +222,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
 }
 
 #[tokio::test]
-async fn an_edit_decides_two_thousand_waiting_notifications() {
+async fn edit_reevaluates_two_thousand_pending_notifications() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "name=disk-full", 60).await;
     for part in 0..20 {
@@ -258,7 +258,7 @@ async fn an_edit_decides_two_thousand_waiting_notifications() {
 }
 
 #[tokio::test]
-async fn what_is_asked_to_be_told_of_what_is_open_waits_as_well_and_leaves_what_waits() {
+async fn notify_open_waits_under_a_silence_and_keeps_pending() {
     use crate::ops::notify_open::{NotifyOpen, Stores};
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
@@ -275,7 +275,7 @@ async fn what_is_asked_to_be_told_of_what_is_open_waits_as_well_and_leaves_what_
 }
 
 #[tokio::test]
-async fn what_a_silence_covers_is_answered_at_once_and_after_every_edit() {
+async fn coverage_is_current_after_every_edit() {
     let world = World::under(&[page()]).await;
     for host in ["a", "b", "c"] {
         world.event(host, |_| {}).await;

@@ -33,7 +33,7 @@ fn begun() -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn a_service_that_stopped_over_the_end_tells_the_closing_once_at_its_start() {
+async fn settling_during_downtime_sends_one_closing_at_start() {
     let world = World::under(&[calm()]).await;
     world.swing(5).await;
     assert_eq!(world.sent().await, begun());
@@ -58,7 +58,7 @@ async fn a_service_that_stopped_over_the_end_tells_the_closing_once_at_its_start
 }
 
 #[tokio::test]
-async fn it_settles_by_itself_when_it_is_due() {
+async fn flapping_event_settles_when_due() {
     let world = World::under(&[calm()]).await;
     world.swing(3).await;
     world.event("a", |_| {}).await;
@@ -72,7 +72,7 @@ async fn it_settles_by_itself_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn a_silence_holds_that_it_has_settled_and_not_the_closing() {
+async fn silence_holds_the_settled_update_but_not_the_closing() {
     for closes in [true, false] {
         let world = World::under(&[calm()]).await;
         world.swing(2).await;
@@ -90,7 +90,7 @@ async fn a_silence_holds_that_it_has_settled_and_not_the_closing() {
 }
 
 #[tokio::test]
-async fn a_member_of_a_group_that_flaps_counts_as_open_until_it_settles() {
+async fn flapping_group_member_counts_as_open_until_settled() {
     let world = World::under(&[Rule {
         group: Some(Grouping {
             by: vec!["name".into()],

@@ -1,9 +1,15 @@
 //! Notifications held by silences, and their release.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::{
+    store::{Sealer, engine::memory::MemoryEngine},
+    testing::faulty_engine::FaultyEngine,
+};
 
 #[tokio::test]
-async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then() {
+async fn held_notification_is_sent_once_when_the_silence_ends() {
     for way in ["time", "expire", "delete", "edit", "idle rules"] {
         let world = World::under(&[page()]).await;
         world.silence("quiet", "host=a", 60).await;
@@ -48,7 +54,7 @@ async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then
 }
 
 #[tokio::test]
-async fn what_opens_and_closes_under_a_silence_is_skipped_for_ever_and_explained() {
+async fn event_opened_and_closed_under_silence_is_skipped() {
     let world = World::under(&[with_updates()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -83,7 +89,7 @@ async fn what_opens_and_closes_under_a_silence_is_skipped_for_ever_and_explained
 }
 
 #[tokio::test]
-async fn who_was_notified_before_hears_of_the_close_at_once_and_of_the_last_state_at_the_end() {
+async fn silence_passes_closings_and_defers_updates() {
     let world = World::under(&[with_updates()]).await;
     for host in ["closes", "returns", "rises"] {
         world.event(host, |_| {}).await;
@@ -119,7 +125,7 @@ async fn who_was_notified_before_hears_of_the_close_at_once_and_of_the_last_stat
 }
 
 #[tokio::test]
-async fn each_silence_holds_by_itself() {
+async fn overlapping_silences_hold_independently() {
     let world = World::under(&[page()]).await;
     world.silence("short", "host=a", 10).await;
     world.silence("long", "name=disk-full", 60).await;
@@ -135,7 +141,7 @@ async fn each_silence_holds_by_itself() {
 }
 
 #[tokio::test]
-async fn an_event_that_rises_out_of_the_query_is_sent_in_that_commit() {
+async fn event_leaving_the_query_is_sent_in_the_same_commit() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a severity<=error", 60).await;
     world.event("a", |_| {}).await;
@@ -147,7 +153,7 @@ async fn an_event_that_rises_out_of_the_query_is_sent_in_that_commit() {
 }
 
 #[tokio::test]
-async fn repeats_that_fall_due_under_a_silence_are_one_message_at_its_end() {
+async fn repeats_due_under_a_silence_become_one_message() {
     let repeating = Rule {
         repeat: true,
         repeat_interval_seconds: 600,
@@ -168,7 +174,7 @@ async fn repeats_that_fall_due_under_a_silence_are_one_message_at_its_end() {
 }
 
 #[tokio::test]
-async fn a_service_that_stood_still_over_the_end_sends_at_its_start() {
+async fn silence_ended_during_downtime_sends_at_start() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -190,7 +196,7 @@ async fn a_service_that_stood_still_over_the_end_sends_at_its_start() {
 }
 
 #[tokio::test]
-async fn what_is_reopened_under_a_silence_waits_like_an_opening_and_owes_no_second_close() {
+async fn reopening_under_a_silence_is_held_like_an_opening() {
     let world = World::under(&[with_updates()]).await;
     world.event("a", |_| {}).await;
     world.wait(1).await;
@@ -223,7 +229,7 @@ async fn what_is_reopened_under_a_silence_waits_like_an_opening_and_owes_no_seco
 }
 
 #[tokio::test]
-async fn what_is_suppressed_when_the_silence_ends_waits_for_the_operator() {
+async fn suppressed_event_stays_held_after_the_silence() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 10).await;
     world.event("a", |_| {}).await;
@@ -239,7 +245,7 @@ async fn what_is_suppressed_when_the_silence_ends_waits_for_the_operator() {
 }
 
 #[tokio::test]
-async fn beside_a_silence_that_is_made_every_event_is_held_or_sent() {
+async fn event_during_silence_creation_is_either_held_or_sent() {
     for round in 0..50 {
         let world = World::under(&[page()]).await;
         let draft = world.draft("quiet", "host=a", 60);
@@ -258,7 +264,39 @@ async fn beside_a_silence_that_is_made_every_event_is_held_or_sent() {
 }
 
 #[tokio::test]
-async fn of_much_that_a_silence_frees_at_once_each_rule_sends_one_message() {
+async fn silence_that_ends_during_a_review_releases_one_message() {
+    for turns in 0..300 {
+        let engine = FaultyEngine::slow(MemoryEngine::shared(), 7);
+        let store = Store::new(Arc::new(engine), Arc::new(Sealer::ephemeral()));
+        samples::save_rule(&store, &page()).await;
+        let world = World::on(store).await;
+        world
+            .create(world.draft("quiet", "name=disk-full", 60))
+            .await;
+        let node = world.node();
+        let events = (0..12).map(|it| IncomingEvent {
+            timestamp_ms: world.clock.now_ms(),
+            ..samples::event(&format!("host-{it}"))
+        });
+        node.intake.submit(events.collect(), None).await.unwrap();
+        let expire = async {
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+            node.silences.expire("quiet", &name("Ana")).await
+        };
+        let (is_reviewed, expired) = tokio::join!(node.reviewer.pass(), expire);
+        assert!(is_reviewed && expired.is_ok());
+        world.look().await;
+        let sent = samples::all::<Delivery>(&world.store).await;
+        let groups = sent.iter().map(|it| it.content.group.as_ref());
+        let counts: Vec<_> = groups.map(|it| it.map(|it| it.open_count)).collect();
+        assert_eq!(counts, [Some(12)], "{turns}");
+    }
+}
+
+#[tokio::test]
+async fn mass_release_sends_one_message_per_rule() {
     let other = Rule {
         send_updates: true,
         ..rule("other", &["everything"], &["mail"])
@@ -315,7 +353,7 @@ async fn of_much_that_a_silence_frees_at_once_each_rule_sends_one_message() {
 }
 
 #[tokio::test]
-async fn more_than_one_message_takes_is_freed_in_as_many_and_none_waits_for_the_one_before() {
+async fn large_release_is_split_into_several_messages() {
     const FREED: u32 = 2_500;
     let world = World::under(&[with_updates()]).await;
     world.silence("quiet", "name=disk-full", 60).await;
@@ -347,7 +385,7 @@ async fn more_than_one_message_takes_is_freed_in_as_many_and_none_waits_for_the_
 }
 
 #[tokio::test]
-async fn a_few_that_a_silence_frees_are_told_of_one_by_one() {
+async fn small_release_is_sent_one_by_one() {
     let world = World::under(&[with_updates()]).await;
     world.silence("quiet", "name=disk-full", 60).await;
     for host in 0..10 {
@@ -367,7 +405,7 @@ async fn a_few_that_a_silence_frees_are_told_of_one_by_one() {
 }
 
 #[tokio::test]
-async fn the_timeline_tells_what_became_of_it_in_order() {
+async fn timeline_lists_hold_history_in_order() {
     let world = World::under(&[with_updates()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;

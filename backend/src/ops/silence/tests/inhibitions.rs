@@ -80,7 +80,7 @@ async fn sent(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_while_longer() {
+async fn effect_is_held_until_its_cause_closes_and_lingers() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     assert_eq!(saved(&world).await.counted_revision, 1);
@@ -107,7 +107,7 @@ async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_w
 }
 
 #[tokio::test]
-async fn what_closes_while_it_is_held_or_lingers_is_skipped_and_explained() {
+async fn effect_closed_while_held_or_lingering_is_skipped() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
@@ -135,7 +135,7 @@ async fn what_closes_while_it_is_held_or_lingers_is_skipped_and_explained() {
 }
 
 #[tokio::test]
-async fn a_cause_that_comes_after_its_effect_holds_it_where_the_rule_has_a_delay() {
+async fn later_cause_holds_an_effect_still_in_its_delay() {
     let world = World::under(&[notified_of_all(MINUTE_MS)]).await;
     save(&world, &inhibition()).await;
     world.event("a", |_| {}).await;
@@ -150,7 +150,7 @@ async fn a_cause_that_comes_after_its_effect_holds_it_where_the_rule_has_a_delay
 }
 
 #[tokio::test]
-async fn what_was_sent_before_its_cause_came_is_closed_at_once_and_nothing_is_sent_twice() {
+async fn effect_notified_before_its_cause_still_gets_its_closing() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", |_| {}).await;
@@ -168,7 +168,7 @@ async fn what_was_sent_before_its_cause_came_is_closed_at_once_and_nothing_is_se
 }
 
 #[tokio::test]
-async fn a_cause_that_is_suppressed_or_silenced_holds_and_one_that_returns_in_time_holds_on() {
+async fn suppressed_silenced_or_returning_cause_still_holds() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.silence("quiet", "name=host-down", 600).await;
@@ -189,7 +189,7 @@ async fn a_cause_that_is_suppressed_or_silenced_holds_and_one_that_returns_in_ti
 }
 
 #[tokio::test]
-async fn an_edit_frees_and_binds_at_once_and_what_is_stored_already_counts() {
+async fn inhibition_edits_apply_immediately_to_stored_causes() {
     let world = World::under(&[notified_of_all(MINUTE_MS)]).await;
     world.event("a", down).await;
     world.wait(60).await;
@@ -215,7 +215,7 @@ async fn an_edit_frees_and_binds_at_once_and_what_is_stored_already_counts() {
 }
 
 #[tokio::test]
-async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start() {
+async fn cause_ended_during_downtime_releases_at_start() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
@@ -249,7 +249,7 @@ fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<Inco
 }
 
 #[tokio::test]
-async fn a_cause_holds_the_effects_of_its_own_request_wherever_it_stands() {
+async fn cause_holds_effects_anywhere_in_its_request() {
     for before in [0, 1, 20, 39, 40] {
         let world = World::under(&[notified_of_all(0)]).await;
         save(&world, &inhibition()).await;
@@ -267,7 +267,7 @@ async fn a_cause_holds_the_effects_of_its_own_request_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn requests_at_once_are_decided_each_as_a_whole() {
+async fn concurrent_requests_are_each_decided_as_a_whole() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     let node = world.node();
@@ -285,7 +285,7 @@ async fn requests_at_once_are_decided_each_as_a_whole() {
 }
 
 #[tokio::test]
-async fn requests_that_are_committed_together_are_decided_one_after_the_other() {
+async fn requests_in_one_commit_are_decided_sequentially() {
     let world = World::under(&[notified_of_all(0)]).await;
     let inhibition = Inhibition {
         linger_ms: 0,
@@ -308,7 +308,7 @@ async fn requests_that_are_committed_together_are_decided_one_after_the_other() 
 }
 
 #[tokio::test]
-async fn what_counts_of_a_cause_is_what_it_is_after_the_whole_request() {
+async fn cause_state_after_the_whole_request_decides() {
     // The cause's events, and whether an effect anywhere among them is held.
     type Change = fn(&mut IncomingEvent);
     for (linger_ms, causes, is_held) in [
@@ -344,7 +344,7 @@ async fn what_counts_of_a_cause_is_what_it_is_after_the_whole_request() {
 }
 
 #[tokio::test]
-async fn an_effect_that_opens_and_closes_in_the_request_of_its_cause_notifies_nobody() {
+async fn effect_opened_and_closed_with_its_cause_is_not_sent() {
     for cause_at in 0..=2 {
         let world = World::under(&[notified_of_all(0)]).await;
         save(&world, &inhibition()).await;
@@ -433,7 +433,7 @@ async fn effects_are_sent_once_the_last_of_many_causes_is_closed() {
 }
 
 #[tokio::test]
-async fn an_edit_of_equal_keeps_what_its_causes_still_hold() {
+async fn edit_of_equal_keeps_effects_still_inhibited() {
     let field = |name: &str| EqualFields {
         source: name.into(),
         target: name.into(),

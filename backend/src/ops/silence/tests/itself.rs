@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_silence_that_covers_nothing_any_more_ends_after_its_idle_time() {
+async fn silence_expires_after_its_idle_time() {
     let world = World::under(&[page()]).await;
     let mut draft = world.draft("quiet", "host=a", 600);
     draft.expire_when_idle_ms = Some(10 * MINUTE_MS);
@@ -33,7 +33,7 @@ async fn a_silence_that_covers_nothing_any_more_ends_after_its_idle_time() {
 }
 
 #[tokio::test]
-async fn no_silence_covers_what_the_service_says_and_it_tells_of_itself() {
+async fn own_events_cannot_be_silenced_and_silences_report_themselves() {
     let all = rule("all", &["everything"], &["hook"]);
     let world = World::under(&[all]).await;
     let draft = world.draft("quiet", "severity>=debug", 60);
@@ -68,7 +68,7 @@ async fn no_silence_covers_what_the_service_says_and_it_tells_of_itself() {
 }
 
 #[tokio::test]
-async fn the_event_of_a_silence_does_not_age_out_before_it() {
+async fn silence_event_does_not_age_out_early() {
     let world = World::under(&[]).await;
     world.silence("quiet", "host=a", 3 * 24 * 60).await;
     for _ in 0..20 {

@@ -60,7 +60,7 @@ async fn office(rules: &[Rule]) -> World {
 }
 
 #[tokio::test]
-async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins_if_it_is_open() {
+async fn opening_outside_active_times_is_sent_at_next_window() {
     let world = office(&[in_office()]).await;
     world.event("at work", |_| {}).await;
     assert_eq!(world.sent().await, [about("at work", false)]);
@@ -91,7 +91,7 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
 }
 
 #[tokio::test]
-async fn a_repeat_outside_the_active_times_waits_for_the_next_window_and_an_update_replaces_it() {
+async fn repeat_outside_active_times_waits_for_next_window() {
     let repeating = Rule {
         repeat: true,
         repeat_interval_seconds: 60,
@@ -122,7 +122,7 @@ async fn a_repeat_outside_the_active_times_waits_for_the_next_window_and_an_upda
 }
 
 #[tokio::test]
-async fn an_edited_calendar_decides_anew_what_waits() {
+async fn calendar_edit_reevaluates_pending_notifications() {
     let world = office(&[in_office()]).await;
     world.wait(28 * HOUR).await;
     world.event("a", |_| {}).await;
@@ -140,7 +140,7 @@ async fn an_edited_calendar_decides_anew_what_waits() {
 }
 
 #[tokio::test]
-async fn a_silence_on_a_calendar_holds_in_each_window_and_tells_of_each() {
+async fn calendar_silence_holds_and_reports_each_window() {
     let store = samples::store();
     save_calendar(
         &store,
@@ -211,7 +211,7 @@ async fn a_silence_on_a_calendar_holds_in_each_window_and_tells_of_each() {
 }
 
 #[tokio::test]
-async fn what_mostly_closes_by_itself_is_waited_for() {
+async fn usually_transient_events_are_delayed() {
     let waiting = Rule {
         auto_pause_ms: 3 * MINUTE_MS,
         ..with_updates()

@@ -388,7 +388,7 @@ mod tests {
     use crate::domain::Secret;
 
     #[test]
-    fn what_kinds_have_beside_their_first_form_is_kept() {
+    fn later_destination_fields_round_trip() {
         let text = |text: &str| text.to_owned();
         let mut kinds = vec![
             DestinationKind::Slack(Slack {

@@ -104,7 +104,7 @@ mod tests {
         0707070707070707070707070707071204686f6f6bb801c0ef95c3b134";
 
     #[test]
-    fn an_occurrence_without_notes_of_its_decisions_is_read_and_written_as_it_was() {
+    fn occurrence_without_decision_notes_round_trips() {
         let pairs = OLD.as_bytes().chunks(2);
         let bytes: Vec<u8> = pairs
             .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())

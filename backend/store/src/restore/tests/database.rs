@@ -52,7 +52,7 @@ fn said<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> Strin
 }
 
 #[tokio::test]
-async fn a_backup_becomes_a_store_in_a_database_once() {
+async fn backup_is_restored_into_a_database_only_once() {
     let setup = Setup::new();
     let Some(config) = database(setup.folder.path()) else {
         return;
@@ -79,7 +79,7 @@ async fn a_backup_becomes_a_store_in_a_database_once() {
 }
 
 #[tokio::test]
-async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
+async fn interrupted_database_restore_is_unusable_but_restartable() {
     let setup = Setup::new();
     let Some(config) = database(setup.folder.path()) else {
         return;
@@ -116,7 +116,7 @@ async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_leaves_neither_store_nor_key() {
+async fn refused_database_restore_leaves_no_store_or_key() {
     let setup = Setup::new();
     let Some(config) = database(setup.folder.path()) else {
         return;

@@ -16,7 +16,7 @@ const ERRORS: [i32; 2] = [5, 28];
 const STEPS: [usize; 2] = [3, 7];
 
 #[tokio::test]
-async fn start_that_fails_at_any_call_leaves_a_folder_that_starts() {
+async fn failed_start_leaves_a_startable_folder() {
     for (error, step) in ERRORS.into_iter().zip(STEPS) {
         for failures in [1, u64::MAX] {
             for calls in (0..).step_by(step) {
@@ -42,7 +42,7 @@ async fn start_that_fails_at_any_call_leaves_a_folder_that_starts() {
 }
 
 #[tokio::test]
-async fn restore_that_fails_at_any_call_says_so_and_can_be_repeated() {
+async fn failed_restore_is_reported_and_repeatable() {
     let setup = Setup::new();
     let old = store(&setup).await;
     back_up(&old, &setup, Keys::Of(&setup.keys())).await;

@@ -517,7 +517,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_a_number_and_a_unit() {
+    fn duration_is_a_number_and_a_unit() {
         assert_eq!(span("90m"), Ok(5_400_000));
         assert_eq!(span("7d"), Ok(604_800_000));
         for wrong in [

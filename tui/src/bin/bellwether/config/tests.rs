@@ -39,7 +39,7 @@ fn uncommented() -> String {
 }
 
 #[test]
-fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let file = "data_dir = \"/file\"\ntenant = \"file\"\nrest_listen = \"127.0.0.1:1\"\n";
     let variables = [
         ("BELLWETHER_DATA_DIR", "/variable"),
@@ -58,7 +58,7 @@ fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
 }
 
 #[test]
-fn the_default_file_holds_every_setting() {
+fn default_file_documents_every_setting() {
     let values = file::values(&uncommented(), Path::new("default")).unwrap();
     let documented: Vec<_> = values
         .settings
@@ -75,7 +75,7 @@ fn the_default_file_holds_every_setting() {
 }
 
 #[test]
-fn the_default_file_tells_the_true_defaults() {
+fn default_file_shows_the_actual_defaults() {
     let message = load(&Flags::default(), &[], &uncommented()).unwrap();
     let told_gateway = message.gateway_config();
     let told_metrics = message.service.metrics.listen;
@@ -111,7 +111,7 @@ fn the_default_file_tells_the_true_defaults() {
 }
 
 #[test]
-fn every_setting_has_a_variable_of_its_own() {
+fn every_setting_has_a_unique_variable() {
     let mut names: Vec<_> = setting::all()
         .map(|setting| variables::name(setting.key))
         .collect();
@@ -124,7 +124,7 @@ fn every_setting_has_a_variable_of_its_own() {
 }
 
 #[test]
-fn durations_sizes_and_lists_are_read_with_their_units() {
+fn durations_sizes_and_lists_are_parsed() {
     let variables = [
         ("BELLWETHER_DATA_DIR", "/x"),
         ("BELLWETHER_STORE_CACHE_SIZE", "3MiB"),
@@ -277,7 +277,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
 ];
 
 #[test]
-fn a_value_that_cannot_be_used_is_refused_by_the_name_under_which_it_was_given() {
+fn invalid_value_is_reported_under_its_setting_name() {
     for (case, file, names, says) in REFUSED {
         let problem = problem(&[("BELLWETHER_DATA_DIR", "/x")], file);
         assert!(problem.contains(names), "{case}: {problem}");
@@ -300,7 +300,7 @@ fn a_value_that_cannot_be_used_is_refused_by_the_name_under_which_it_was_given()
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+fn unknown_key_is_rejected_with_a_suggestion() {
     let cases = [
         ("data_dri = \"/x\"", "data_dri", "nearest is data_dir"),
         (
@@ -318,7 +318,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
 }
 
 #[test]
-fn removed_setting_is_refused_with_the_reason() {
+fn removed_setting_is_rejected_with_the_reason() {
     let why = "this setting was removed: every commit takes two syncs";
     let file = problem(&[], "[store]\ntwo_phase_commit = true");
     assert!(file.starts_with("store.two_phase_commit (in "), "{file}");
@@ -336,7 +336,7 @@ fn removed_setting_is_refused_with_the_reason() {
 }
 
 #[test]
-fn listening_where_other_machines_reach_it_needs_a_word() {
+fn listening_on_a_public_address_needs_confirmation() {
     for address in ["0.0.0.0:8480", "[::]:8480", "192.0.2.1:1"] {
         let refused = problem(&[("BELLWETHER_REST_LISTEN", address)], "");
         assert!(
@@ -358,7 +358,7 @@ fn listening_where_other_machines_reach_it_needs_a_word() {
 }
 
 #[test]
-fn addresses_to_listen_on_are_numbers_or_names_that_resolve() {
+fn listen_address_is_an_ip_or_a_resolvable_name() {
     let listen = |text: &str| {
         let variables = [
             ("BELLWETHER_DATA_DIR", "/x"),
@@ -394,7 +394,7 @@ fn addresses_to_listen_on_are_numbers_or_names_that_resolve() {
 }
 
 #[test]
-fn settings_are_checked_for_the_part_that_uses_them() {
+fn settings_are_validated_only_for_the_part_using_them() {
     let cases = [
         ("BELLWETHER_STORE_PASSWORD_FILE", "/nowhere", Part::Store),
         ("BELLWETHER_STORE_PASSWORD", "secret", Part::Store),
@@ -423,7 +423,7 @@ fn settings_are_checked_for_the_part_that_uses_them() {
 }
 
 #[test]
-fn a_key_is_taken_from_the_nearest_place() {
+fn key_source_follows_precedence() {
     let file = "data_dir = \"/x\"\nkey_file = \"/from-file\"\n";
     let given = ("BELLWETHER_KEY", " secret\n");
     let named = ("BELLWETHER_KEY_FILE", "/from-variable");
@@ -456,7 +456,7 @@ fn a_key_is_taken_from_the_nearest_place() {
 }
 
 #[test]
-fn secrets_are_not_shown() {
+fn debug_output_hides_secrets() {
     let variables = [
         ("BELLWETHER_DATA_DIR", "/x"),
         ("BELLWETHER_KEY", "planted-key"),
@@ -481,7 +481,7 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn keys_that_cannot_be_used_are_told_all_at_once_with_their_lines() {
+fn all_invalid_key_bindings_are_reported_with_their_lines() {
     let file = "[keys]\ncpoy = \"Y\"\ntop = 3\nhelp = []\n\n[keys.events]\nmark = \"q\"\n";
     let message = problem(&[("BELLWETHER_DATA_DIR", "/x")], file);
     let says = [
@@ -498,7 +498,7 @@ fn keys_that_cannot_be_used_are_told_all_at_once_with_their_lines() {
 }
 
 #[test]
-fn keys_are_read_in_every_form_that_toml_has() {
+fn key_bindings_are_read_from_any_toml_form() {
     let file = "data_dir = \"/x\"\nkeys.top = \"g g\"\nkeys.events = { mark = ['m'] }\n";
     let message = load(&Flags::default(), &[], file).unwrap().keys.reference();
     assert!(message.contains("`g g` | To the top"), "{message}");
@@ -506,7 +506,7 @@ fn keys_are_read_in_every_form_that_toml_has() {
 }
 
 #[test]
-fn no_color_means_no_colours_until_a_theme_is_set() {
+fn no_color_applies_unless_a_theme_is_set() {
     let theme = |variables: &[(&str, &str)], flag: Option<&str>| {
         let flags = Flags {
             theme: flag.map(str::to_owned),
@@ -526,7 +526,7 @@ fn no_color_means_no_colours_until_a_theme_is_set() {
 }
 
 #[test]
-fn a_context_is_a_service_by_its_name() {
+fn context_selects_a_service_by_name() {
     let file = "connect = \"http://127.0.0.1:1\"\nkey_file = \"/mine\"\n\
         [contexts.prod]\nconnect = \"https://prod:8481\"\nkey_file = \"/prod.key\"\n\
         colour = \"red\"\nread_only = true\n\
@@ -564,7 +564,7 @@ fn a_context_is_a_service_by_its_name() {
 }
 
 #[test]
-fn a_context_that_cannot_be_used_is_told_with_its_name() {
+fn invalid_context_is_reported_by_name() {
     for (section, says) in [
         ("[contexts.a]\n", "contexts.a.connect"),
         ("[contexts.a]\nconnect = \"lab\"\n", "an address such as"),
@@ -593,7 +593,7 @@ fn a_context_that_cannot_be_used_is_told_with_its_name() {
 }
 
 #[test]
-fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
+fn views_are_read_and_invalid_ones_are_reported_by_name() {
     let file = "[views.night]\nfilter = \"severity>=error\"\nsort = \"severity\"\nascending = true\n\
         includes_closed = true\ncolumns = [\"Seen\"]\n[views.\"by host\"]\ngroup_by = \"host\"\n";
     let read = load(&Flags::default(), &[], file).unwrap().views;
@@ -628,7 +628,7 @@ fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
 }
 
 #[test]
-fn esc_waits_longer_over_ssh_and_as_long_as_is_set() {
+fn escape_delay_is_longer_over_ssh_and_configurable() {
     let delay = |variables: &[(&str, &str)], file| {
         let settings = load(&Flags::default(), variables, file);
         settings.map(|it| it.escape_delay.as_millis())
@@ -646,7 +646,7 @@ fn esc_waits_longer_over_ssh_and_as_long_as_is_set() {
 }
 
 #[test]
-fn terminals_with_the_protocol_of_kitty_are_known_by_their_names() {
+fn terminals_with_kitty_keys_are_detected_by_name() {
     let has = |variables: &[(&str, &str)]| {
         let settings = load(&Flags::default(), variables, "").unwrap();
         settings.kitty_keys

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_can_be_renewed_where_the_provider_has_that() {
+    fn offline_scope_is_added_if_the_provider_supports_it() {
         let has = [OFFLINE.to_owned()];
         assert_eq!(with_offline("openid", &[]), "openid");
         assert_eq!(with_offline("openid", &has), "openid offline_access");

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_fills_from_left_to_right_and_no_further() {
+    fn progress_bar_fills_and_stops_at_100_percent() {
         assert_eq!(
             line("check", 0, 0),
             "check [------------------------------]   0 %"

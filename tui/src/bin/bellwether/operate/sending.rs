@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_written_as_a_shell_reads_it() {
+    fn path_is_quoted_for_the_shell() {
         let written = |path: &str| quoted(Path::new(path));
         assert_eq!(
             written("/srv/bell-wether/admin.key"),

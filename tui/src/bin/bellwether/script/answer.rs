@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_answer_holds_what_a_terminal_obeys_or_what_turns_text_around() {
+    fn output_contains_no_control_or_bidi_characters() {
         let text = "a\u{1b}[31m\n\u{7f}\u{9b}31m\u{202e}b\u{e9}";
         let value = json!({"summary": text});
         let is_obeyed = |it: char| (it.is_control() && it != '\n') || it == '\u{202e}';

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_holds_one_document_or_many_or_a_list() {
+    fn text_is_one_document_several_or_a_list() {
         let cases = [
             ("kind: rule\nname: a\n", 1),
             ("kind: rule\nname: a\n---\nkind: triggers\nname: b\n", 2),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused_with_what_would_be() {
+    fn invalid_document_is_rejected_with_guidance() {
         let cases = [
             ("- 5\n", "it, document 1: is not an object"),
             ("name: a\n", "lacks `kind`; give trigger, destination, rule"),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_taken_from_where_they_stand() {
+    fn secrets_are_resolved_from_files_and_variables() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         fs::write(&path, "from a file\n").unwrap();

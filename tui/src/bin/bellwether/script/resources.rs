@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_masked_secret_becomes_the_name_of_a_variable() {
+    fn masked_secret_becomes_a_variable_name() {
         let mut body = json!({
             "name": "ops hook",
             "type": {"webhook": {"url": "https://x/", "headers": {"authorization": MASK}}},

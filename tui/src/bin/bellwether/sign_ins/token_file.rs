@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_service_has_an_entry_that_only_the_user_reads() {
+    async fn each_service_has_an_entry_readable_only_by_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/sign-ins.json");
         let kept = TokenFile(path.clone());
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_renews_tokens_stays_until_there_is_another() {
+    fn refresh_token_is_kept_until_replaced() {
         let mut kept = sign_in("old");
         let renewed = Tokens {
             id_token: Some(token(r#"{"exp": 1800000000}"#)),

@@ -43,7 +43,7 @@ fn pause(took_ms: i64) -> i64 {
 }
 
 #[test]
-fn the_longer_counting_takes_the_longer_the_next_count_waits() {
+fn count_interval_grows_with_count_duration() {
     // Together with the counts of the tabs, which are read every 5 s.
     assert_eq!(pause(0), 10);
     // Counted twice: by name and by host.
@@ -64,7 +64,7 @@ fn answered(model: &mut Model, effects: &[Effect], method: &str, answer: &[u8]) 
 }
 
 #[test]
-fn the_total_of_many_events_is_asked_for_after_their_first_page() {
+fn event_total_is_requested_after_the_first_page() {
     let mut model = model(Role::Admin);
     let many = |next| {
         let mut page = found((0..5).map(occurrence).collect(), next);

@@ -20,7 +20,7 @@ fn orders(model: &mut Model, keys: &str) -> Vec<Value> {
 }
 
 #[test]
-fn events_are_sorted_by_the_service_or_it_is_told_why_not() {
+fn events_are_sorted_by_the_service_or_the_reason_is_shown() {
     let mut model = model(Role::Admin);
     press(&mut model, "2");
     let severity = |order| json!([{"byField": {"field": "severity", "order": order}}]);
@@ -46,7 +46,7 @@ fn events_are_sorted_by_the_service_or_it_is_told_why_not() {
 }
 
 #[test]
-fn events_are_counted_by_a_field_and_a_group_leads_to_its_events() {
+fn events_are_grouped_by_field_and_a_group_opens_its_events() {
     let mut model = model(Role::Admin);
     press(&mut model, "2/severity>=error<Enter>b");
     assert!(matches!(model.overlay, Some(Overlay::Menu(_))));

@@ -25,7 +25,7 @@ fn screen(model: &Model) -> String {
 }
 
 #[test]
-fn what_is_refused_for_some_is_reported_with_the_reason() {
+fn partial_failure_is_reported_with_the_reason() {
     let mut model = model(Role::Admin);
     press(&mut model, "2<A-s>");
     let mut left = sent(&mut model, "y").into_iter();
@@ -42,7 +42,7 @@ fn what_is_refused_for_some_is_reported_with_the_reason() {
 }
 
 #[test]
-fn a_long_test_of_a_trigger_reports_its_progress_and_ends_with_its_page() {
+fn long_trigger_test_shows_progress_and_ends_with_its_page() {
     fn begun(sent: &[Command]) -> Option<Ticket> {
         sent.iter().find_map(|command| match command {
             Command::Call(ticket, call) if call.method.starts_with("TestTrigger") => Some(*ticket),

@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_selected_row_survives_whatever_comes_goes_is_sorted_or_filtered(
+    fn selection_survives_updates_sorting_and_filtering(
         steps in prop::collection::vec(step(), 1..60),
         on_events in any::<bool>(),
     ) {

@@ -23,7 +23,7 @@ fn copied(model: &mut Model, keys: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_copied_is_chosen_by_a_key() {
+fn copy_menu_selects_the_format_by_key() {
     let mut model = model(Role::Admin);
     model.shell.bellwether = "bellwether --connect http://here".to_owned();
     let cases = [
@@ -55,7 +55,7 @@ fn what_is_copied_is_chosen_by_a_key() {
 }
 
 #[test]
-fn filters_of_before_come_back_with_up_and_what_was_typed_with_down() {
+fn up_and_down_walk_the_filter_history() {
     let mut model = model(Role::Admin);
     press(
         &mut model,
@@ -87,7 +87,7 @@ fn filters_of_before_come_back_with_up_and_what_was_typed_with_down() {
 }
 
 #[test]
-fn n_and_capital_n_go_through_the_matches_of_a_search_round_the_ends() {
+fn search_next_and_previous_wrap_around() {
     let mut model = model(Role::Admin);
     press(&mut model, "9<Tab><Enter>/template<Enter>");
     let lines = document::current(&model).lines;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
+fn views_can_be_cycled_selected_and_saved() {
     let mut model = model(Role::Admin);
     model.own_views = vec![
         View {
@@ -69,7 +69,7 @@ fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
 }
 
 #[test]
-fn what_is_selected_stands_beside_the_list_until_it_is_not_wanted() {
+fn split_view_shows_the_selection_until_toggled_off() {
     let mut model = model(Role::Viewer);
     press(&mut model, "2|");
     assert!(model.is_split, "there is no room");

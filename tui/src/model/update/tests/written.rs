@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_copied_rule_starts_disabled() {
+fn copied_rule_starts_disabled() {
     let mut model = model(Role::Admin);
     press(&mut model, "5");
     let mut rule = object(Kind::Rule);
@@ -16,7 +16,7 @@ fn a_copied_rule_starts_disabled() {
 }
 
 #[test]
-fn the_cursor_goes_to_what_was_created_as_soon_as_it_is_listed() {
+fn cursor_moves_to_a_created_resource_once_listed() {
     let mut model = model(Role::Admin);
     press(&mut model, "5nnew<C-s>y");
     assert_eq!(model.selected().as_deref(), Some("r"));
@@ -29,7 +29,7 @@ fn the_cursor_goes_to_what_was_created_as_soon_as_it_is_listed() {
 }
 
 #[test]
-fn deliveries_that_came_between_two_readings_are_read_until_the_pages_meet() {
+fn new_deliveries_are_paged_until_they_reach_known_ones() {
     fn take(model: &mut Model, more: bool, newest: usize, next: &str) -> Option<String> {
         let rows = (newest - 2..=newest).rev().map(|number| v1::Delivery {
             id: format!("{number:04}"),

@@ -21,7 +21,7 @@ fn waits(life: &Life) -> &[Pending] {
 }
 
 #[test]
-fn what_is_closed_within_the_delay_is_never_told_of_and_what_lasts_is_when_it_has_passed() {
+fn closing_within_the_delay_prevents_notification() {
     let mut life = Life::under(vec![patient()]);
     assert!(life.event(|_| {}).is_empty());
     assert_eq!(waits(&life)[0].due_ms(), Some(START_MS + 5 * MINUTE_MS));
@@ -49,7 +49,7 @@ fn what_is_closed_within_the_delay_is_never_told_of_and_what_lasts_is_when_it_ha
 }
 
 #[test]
-fn an_event_that_comes_when_the_delay_has_passed_needs_no_look() {
+fn event_after_the_delay_notifies_immediately() {
     let mut life = Life::under(vec![patient()]);
     life.event(|_| {});
     life.wait(300);
@@ -57,7 +57,7 @@ fn an_event_that_comes_when_the_delay_has_passed_needs_no_look() {
 }
 
 #[test]
-fn a_moment_without_a_match_starts_the_delay_anew() {
+fn interrupted_match_restarts_the_delay() {
     let mut life = Life::under(vec![patient()]);
     life.event(|_| {});
     life.wait(200);
@@ -71,7 +71,7 @@ fn a_moment_without_a_match_starts_the_delay_anew() {
 }
 
 #[test]
-fn an_edited_delay_counts_from_the_first_match() {
+fn edited_delay_counts_from_the_first_match() {
     let mut life = Life::under(vec![patient()]);
     life.event(|_| {});
     life.wait(180);
@@ -87,7 +87,7 @@ fn an_edited_delay_counts_from_the_first_match() {
 }
 
 #[test]
-fn repeats_and_updates_know_no_delay() {
+fn repeats_and_updates_are_not_delayed() {
     let mut life = Life::under(vec![Rule {
         repeat: true,
         repeat_interval_seconds: 10,
@@ -104,7 +104,7 @@ fn repeats_and_updates_know_no_delay() {
 }
 
 #[test]
-fn a_delay_and_a_silence_are_asked_each_time_and_both_have_to_end() {
+fn delay_and_silence_must_both_end() {
     let mut life = Life::under(vec![patient()]);
     life.silences = vec![held::silence()];
     life.event(|_| {});

@@ -61,7 +61,7 @@ fn begun() -> Vec<(u32, bool, bool)> {
 }
 
 #[test]
-fn twenty_changes_then_closed_are_one_closing_in_the_thread_that_was_told() {
+fn flapping_ending_closed_sends_one_closing_in_thread() {
     let mut life = Life::under(vec![calm()]);
     assert_eq!(life.swing(10), begun());
     assert_eq!(life.settled(900 - 60), [(5, false, true)]);
@@ -73,7 +73,7 @@ fn twenty_changes_then_closed_are_one_closing_in_the_thread_that_was_told() {
 }
 
 #[test]
-fn twenty_changes_then_open_are_one_word_that_it_has_settled_and_is_open() {
+fn flapping_ending_open_sends_one_settled_update() {
     let mut life = Life::under(vec![calm()]);
     assert_eq!(life.swing(9), begun());
     life.event(|_| {});
@@ -90,7 +90,7 @@ fn twenty_changes_then_open_are_one_word_that_it_has_settled_and_is_open() {
 }
 
 #[test]
-fn the_opening_with_which_it_begins_may_be_the_last_change() {
+fn last_change_may_start_flapping() {
     let mut life = Life::under(vec![calm()]);
     life.swing(4);
     life.event(|_| {});
@@ -99,7 +99,7 @@ fn the_opening_with_which_it_begins_may_be_the_last_change() {
 }
 
 #[test]
-fn another_severity_is_told_of_at_once_and_only_once() {
+fn severity_change_while_flapping_notifies_once_immediately() {
     let mut life = Life::under(vec![calm()]);
     life.swing(5);
     life.event(|_| {});
@@ -113,7 +113,7 @@ fn another_severity_is_told_of_at_once_and_only_once() {
 }
 
 #[test]
-fn openings_that_are_far_apart_are_no_flapping() {
+fn infrequent_openings_are_not_flapping() {
     let mut life = Life::under(vec![calm()]);
     for _ in 0..12 {
         let told = life.swing(1);
@@ -124,7 +124,7 @@ fn openings_that_are_far_apart_are_no_flapping() {
 }
 
 #[test]
-fn what_comes_late_neither_begins_nor_prolongs_it() {
+fn late_events_neither_start_nor_extend_flapping() {
     let mut life = Life::under(vec![calm()]);
     life.swing(6);
     for _ in 0..5 {
@@ -135,7 +135,7 @@ fn what_comes_late_neither_begins_nor_prolongs_it() {
 }
 
 #[test]
-fn a_rule_that_counts_no_more_or_is_disabled_sends_the_closing_that_it_owes() {
+fn disabling_flapping_or_rule_sends_the_owed_closing() {
     let edits: [fn(&mut Rule); 2] = [|it| it.flapping = None, |it| it.enabled = false];
     for edit in edits {
         let mut life = Life::under(vec![calm()]);
@@ -147,7 +147,7 @@ fn a_rule_that_counts_no_more_or_is_disabled_sends_the_closing_that_it_owes() {
 }
 
 #[test]
-fn without_updates_it_is_told_of_once_until_it_has_settled() {
+fn without_updates_flapping_notifies_once_until_settled() {
     let mut life = Life::under(vec![Rule {
         send_updates: false,
         ..calm()
@@ -163,7 +163,7 @@ fn without_updates_it_is_told_of_once_until_it_has_settled() {
 }
 
 #[test]
-fn where_nobody_was_told_the_next_opening_that_nothing_holds_is() {
+fn unnotified_flapping_notifies_the_next_unheld_opening() {
     let mut life = Life::under(vec![Rule {
         delay_ms: 90_000,
         ..calm()
@@ -179,7 +179,7 @@ fn where_nobody_was_told_the_next_opening_that_nothing_holds_is() {
 }
 
 #[test]
-fn an_operator_ends_it_by_hand() {
+fn operator_can_end_flapping() {
     let mut life = Life::under(vec![calm()]);
     life.swing(6);
     let id = life.rules[0].id;
@@ -191,7 +191,7 @@ fn an_operator_ends_it_by_hand() {
 }
 
 #[test]
-fn what_waits_is_handed_over_and_says_so() {
+fn pending_notification_moves_to_the_next_occurrence() {
     let mut life = Life::under(vec![calm()]);
     life.swing(5);
     let waits = &life.occurrence.as_ref().unwrap().pending[0];
@@ -209,7 +209,7 @@ fn what_waits_is_handed_over_and_says_so() {
 }
 
 #[test]
-fn a_repeat_does_not_wait_and_changes_nothing_of_it() {
+fn repeat_is_immediate_and_leaves_flapping_unchanged() {
     let mut life = Life::under(vec![Rule {
         repeat: true,
         repeat_interval_seconds: 60,

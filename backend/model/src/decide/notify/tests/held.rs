@@ -77,7 +77,7 @@ impl Receiver {
 
 proptest! {
     #[test]
-    fn a_receiver_is_told_the_truth_around_silences(
+    fn receiver_knows_the_current_state_after_silences(
         acts in prop::collection::vec(act(), 1..40),
         repeat: bool,
     ) {
@@ -172,7 +172,7 @@ fn change_while_suppressed_is_notified_when_the_event_is_open_again() {
 }
 
 #[test]
-fn change_before_a_rule_follows_is_not_notified_later() {
+fn change_while_rule_was_disabled_is_not_notified_later() {
     let mut life = Life::under(vec![with_updates()]);
     life.event(|_| {});
     life.rules[0].enabled = false;
@@ -185,7 +185,7 @@ fn change_before_a_rule_follows_is_not_notified_later() {
 }
 
 #[test]
-fn state_that_an_earlier_version_noted_with_what_waits_is_compared() {
+fn pending_state_of_an_earlier_version_is_compared() {
     for (known, expected) in [
         (Severity::Warning, vec![told("page", "hook", true)]),
         (Severity::Error, Vec::new()),

@@ -21,7 +21,7 @@ fn pending(life: &Life) -> DeliveryState {
 }
 
 #[test]
-fn everything_is_recorded_as_it_would_be_sent_and_ends_at_once() {
+fn shadow_rule_records_deliveries_without_sending() {
     let mut life = Life::under(vec![shadow(true)]);
     assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
     assert_eq!(made(&life), [Shadowed]);
@@ -35,7 +35,7 @@ fn everything_is_recorded_as_it_would_be_sent_and_ends_at_once() {
 }
 
 #[test]
-fn once_it_sends_what_lies_behind_counts_for_nothing_and_the_next_match_opens() {
+fn rule_leaving_shadow_opens_at_the_next_match() {
     let mut life = Life::under(vec![shadow(true)]);
     life.event(|_| {});
     life.rules = vec![shadow(false)];
@@ -48,7 +48,7 @@ fn once_it_sends_what_lies_behind_counts_for_nothing_and_the_next_match_opens() 
 }
 
 #[test]
-fn nobody_hears_the_closing_of_what_was_only_recorded() {
+fn shadow_opening_gets_no_closing() {
     for rules in [vec![shadow(false)], Vec::new()] {
         let mut life = Life::under(vec![shadow(true)]);
         life.event(|_| {});
@@ -59,7 +59,7 @@ fn nobody_hears_the_closing_of_what_was_only_recorded() {
 }
 
 #[test]
-fn what_is_owed_when_it_becomes_a_shadow_is_sent_and_nothing_else() {
+fn rule_entering_shadow_sends_only_owed_closings() {
     let mut life = Life::under(vec![Rule {
         repeat: true,
         repeat_interval_seconds: 0,
@@ -93,7 +93,7 @@ fn what_is_owed_when_it_becomes_a_shadow_is_sent_and_nothing_else() {
 }
 
 #[test]
-fn what_a_hold_kept_is_recorded_when_it_ends() {
+fn held_shadow_delivery_is_recorded_when_hold_ends() {
     let mut life = Life::under(vec![Rule {
         delay_ms: 60_000,
         ..shadow(true)

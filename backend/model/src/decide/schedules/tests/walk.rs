@@ -243,7 +243,7 @@ fn expected_at<'a>(schedule: &'a Schedule, layers: &'a [Expected], at_ms: i64) -
 }
 
 #[test]
-fn random_schedules_have_the_shifts_of_an_independent_computation() {
+fn random_schedules_match_an_independent_computation() {
     let mut chance = Chance(0x0CA11);
     let (mut instants, mut gaps, mut ended) = (0, 0, 0);
     let calendars: Vec<_> = (0..24)

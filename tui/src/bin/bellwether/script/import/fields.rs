@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_reported_with_its_path() {
+    fn unread_fields_are_reported_with_their_path() {
         let value = json!({"name": "a", "list": [{"n": 1}], "more": {"x": 1}, "none": null});
         let mut imported = Imported::new("test", false);
         let mut fields = Fields::of("top", value).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_type_is_an_error_with_its_path() {
+    fn mistyped_field_is_an_error_with_its_path() {
         let fields = || Fields::of("", json!({"a": [1], "b": 2})).unwrap();
         let failure = fields().text("a").unwrap_err();
         assert_eq!(failure.to_string(), "a: expected a text");

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_accepted_by_the_service_and_none_looks_like_another() {
+    fn imported_names_are_valid_and_visually_distinct() {
         let mut imported = Imported::new("test", false);
         let wanted = [
             "db-1", "DB-1", "db-l", "a/b: c", " ", "...", "corn", "com", "db-1",
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_a_variable_unless_values_are_wanted() {
+    fn secret_becomes_a_variable_unless_values_are_requested() {
         let mut hidden = Imported::new("test", false);
         let variable = hidden.secret("a.b", &["ops", "web-hook"], "s3cret".into());
         assert_eq!(

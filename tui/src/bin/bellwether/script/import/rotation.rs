@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_hours_are_a_layer_for_each_turn_of_a_day() {
+    fn hourly_rotation_becomes_one_layer_per_daily_shift() {
         let mut imported = Imported::new("test", false);
         let made = layers(
             &rotation(8 * HOUR, &["a", "b"]),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_layer_does_is_reported() {
+    fn unsupported_rotations_are_reported() {
         for (rotation, why) in [
             (rotation(5 * HOUR, &["a", "b"]), "neither whole days"),
             (rotation(DAY, &[]), "no turn has a contact"),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_and_empty_turns_are_imported() {
+    fn rotation_bounds_and_empty_slots_are_imported() {
         let at = |text: &str| Some(text.parse().unwrap());
         let far = "2999-01-01T00:00:00Z";
         let expected = |dtstart: &str, from: Option<&str>, until: Option<&str>| {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restriction_is_a_window_of_a_calendar() {
+    fn restriction_becomes_a_calendar_window() {
         let night = Restriction {
             weekday: None,
             start: Time::constant(22, 0, 0, 0),

@@ -73,7 +73,7 @@ fn is_reported(path: &str, left_out: &[String]) -> bool {
 }
 
 #[test]
-fn each_field_of_an_export_is_used_or_reported() {
+fn every_export_field_is_imported_or_reported() {
     let opsgenie_files = include_str!("../../../../../../tests/e2e/import/opsgenie.json");
     let pagerduty_files = include_str!("../../../../../../tests/e2e/import/pagerduty.json");
     #[expect(clippy::type_complexity, reason = "a table")]

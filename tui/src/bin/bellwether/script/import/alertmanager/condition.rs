@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_written_as_people_would() {
+    fn conditions_print_in_their_simplest_form() {
         let (a, b, c) = (equals("a", "1"), equals("a", "2"), equals("b", "x y"));
         let excluded = Condition::any([a.clone(), b.clone(), c.clone()]).not();
         let all = Condition::all([exists("d"), excluded.clone(), excluded, Condition::Always]);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_is_too_long_for_a_text_is_a_query() {
+    fn condition_too_long_for_a_filter_becomes_a_query() {
         let values: Vec<_> = (0..1_200).map(|at| format!("{at:020}")).collect();
         let texts = values.iter().map(String::as_str);
         let Ok(Written::Query(query)) = one_of("a", texts).not().written() else {

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_is_numbers_with_units() {
+    fn duration_is_numbers_with_units() {
         let table = [
             ("30s", Some("30s")),
             ("1h30m", Some("5400s")),

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_interval_is_windows_of_a_calendar() {
+    fn time_interval_becomes_calendar_windows() {
         let table = [
             (
                 json!({"weekdays": ["monday:wednesday", "saturday"],
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_calendar_holds_is_reported() {
+    fn unsupported_intervals_are_reported() {
         let (none, report) = read_one(json!({"days_of_month": ["5:-3"]}));
         assert!(
             none.is_empty() && report[0].starts_with("x.days_of_month: "),

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matcher_is_a_condition_over_events() {
+    fn matcher_becomes_an_event_condition() {
         let table = [
             (r#"team="db""#, r"dimensions.team=db"),
             (r#"team!="db""#, r"dimensions.team!=db"),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_decides_what_is_excluded() {
+    fn required_matchers_simplify_exclusions() {
         let required = all(&["team=db"]);
         let excluded = [all(&["team=web"]), all(&["team=db", "env=lab"])];
         let found = condition(&required, &excluded).text();
