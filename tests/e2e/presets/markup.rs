@@ -115,7 +115,7 @@ async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
 }
 
 #[tokio::test]
-async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
+async fn chat_presets_neutralize_mentions_and_links() {
     let builtin = Receiver::start().await;
     let world = World::with_settings(&format!("[providers]\nslack = {:?}\n", builtin.url("")));
     let rest = world.rest();
