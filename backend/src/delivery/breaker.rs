@@ -99,9 +99,9 @@ impl Breaker {
     }
 
     /// Records the outcome of an attempt. Rejecting a message for its content shows a healthy
-    /// receiver; a rate limit shows nothing about it.
+    /// receiver; a rate limit, or a rejected form that is followed by another, shows nothing about it.
     pub(crate) fn note(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
-        if matches!(verdict.advice, Advice::Limited(_)) {
+        if matches!(verdict.advice, Advice::Limited(_) | Advice::Reduce) {
             return;
         }
         let Some(fault @ (Fault::Receiver | Fault::Destination)) = verdict.fault() else {

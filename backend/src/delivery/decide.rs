@@ -175,7 +175,7 @@ pub(crate) fn after(
     let awaits_receiver = advice.fault() != Fault::Message && !is_cut_off(ended);
     let early_for_ms = around.early_for_ms.filter(|_| awaits_receiver);
     let is_deferred = early_for_ms.is_some() || matches!(advice, Advice::Limited(_));
-    let is_first_refusal = advice == Advice::Reduce && !delivery.is_reduced;
+    let is_first_refusal = advice == Advice::Reduce;
     let (state, end_ms) = match (around.settings, early_for_ms) {
         (None, _) => (DeliveryState::Cancelled, Some(now_ms)),
         (_, Some(due_ms)) => {

@@ -365,7 +365,7 @@ impl Dispatcher {
             return;
         };
         // Only the reduced form shows whether the message itself is rejected.
-        let is_final = report.verdict.advice != Advice::Reduce || self.ledger.is_reduced(delivery);
+        let is_final = report.verdict.advice != Advice::Reduce;
         if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_final) {
             self.queues.judge(destination, delivery, &mut report);
         }

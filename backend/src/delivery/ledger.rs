@@ -213,13 +213,6 @@ impl Ledger {
         Some(self.unrecorded.get(&delivery)?.destination)
     }
 
-    /// Whether a delivery that is leased here is sent in its reduced form.
-    pub(crate) fn is_reduced(&self, delivery: RecordId) -> bool {
-        let found = self.unrecorded.get(&delivery);
-        let found = found.and_then(|it| it.delivery.as_ref());
-        found.is_some_and(|it| it.value.is_reduced)
-    }
-
     /// Keeps the outcome of an attempt until it is recorded. Returns the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))

@@ -258,8 +258,9 @@ impl DestinationQueue {
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
         let (paced, paced_until_ms) = self.pace.allowance(self.running);
-        let early_ms = self.early_ms(self.running).unwrap_or(i64::MAX);
-        let until_ms = closed_until_ms.min(early_ms);
+        // A lease before the end of the pause is that of a severe message.
+        let early_ms = self.breaker.severe_probe_ms().filter(|_| self.running == 0);
+        let until_ms = closed_until_ms.min(early_ms.unwrap_or(i64::MAX));
         let until_ms = until_ms.max(self.asked_until_ms).max(paced_until_ms);
         let is_stopped = self.paused || self.owner == Owner::Another || self.destination.is_none();
         is_stopped || permitted.min(paced) == 0 || until_ms > now_ms

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::{
     AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
-    Report, Verdict, aside,
+    Advice, Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
     http::{HttpClient, HttpRequest, SendFailure, route::Route},
@@ -362,9 +362,11 @@ impl Sender {
             verdict.explanation.push_str(" (over a new connection)");
         }
         if is_reduced {
-            verdict
-                .explanation
-                .push_str(" (reduced form of the message)");
+            let explanation = &mut verdict.explanation;
+            explanation.push_str(" (reduced form of the message)");
+            if verdict.advice == Advice::Reduce {
+                verdict.advice = Advice::GiveUp;
+            }
         }
         // Make visible that a template was replaced by the default.
         if !warnings.is_empty() {

@@ -63,7 +63,8 @@ pub enum Advice {
     Mend,
     /// The receiver is unlikely to accept this message: give up after a few retries.
     FewMore,
-    /// Retry once in the reduced form: the receiver does not accept this content.
+    /// Retry once in the reduced form: the receiver does not accept this content. Never about an
+    /// attempt in that form.
     Reduce,
     /// Do not retry: the result would be the same.
     GiveUp,

@@ -375,13 +375,13 @@ async fn rate_limit_counts_possible_sends_of_other_nodes() {
     world.start();
     assert!(world.settled().await >= START_MS + 59_000);
     assert_eq!(receiver.count(), 0);
-    world.live(MINUTE + 2 * SECOND).await;
+    world.live(MINUTE + 15 * SECOND).await;
     assert_eq!(receiver.count(), 3);
     // No one else can have sent anything to a destination created since.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;
-    assert_eq!(receiver.count(), 6);
+    assert_eq!(receiver.count(), 4);
 }
 
 #[tokio::test]

@@ -310,11 +310,15 @@ fn check_order(deliveries: &[Delivery]) {
     assert!(ends > 20, "only {ends} ends were heard of");
 }
 
-/// Checks that requests with the same id have the same message, at most one per attempt.
+/// Checks that requests with the same id have the same message, at most one per attempt. The last
+/// one may be in the reduced form.
 fn check_received(delivery: &Delivery, number: usize, seen: &[Seen]) {
     assert!(seen.len() <= delivery.attempts as usize, "{delivery:?}");
     for request in seen {
         assert_eq!(request.path, format!("/{number}"));
+    }
+    let in_full = seen.len().saturating_sub(usize::from(delivery.is_reduced));
+    for request in &seen[..in_full] {
         assert_eq!(request.body, seen[0].body, "two messages under one id");
     }
     let was_taken = seen.iter().any(|request| request.taken);

@@ -356,7 +356,8 @@ async fn messages_rejected_identically_are_not_lost() {
             health.last_error.contains("20 consecutive messages"),
             "{health:?}"
         );
-        assert!(receiver.count() < 90, "{status}: {}", receiver.count());
+        // Each message in full and reduced.
+        assert!(receiver.count() < 130, "{status}: {}", receiver.count());
         set(&reply, 200);
         world.live(24 * 60 * MINUTE).await;
         let all = world.all().await;

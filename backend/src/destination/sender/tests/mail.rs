@@ -650,7 +650,7 @@ async fn thread_has_one_subject_that_names_its_host() {
     }
     let subjects = receiver.mails().into_iter().map(|mail| {
         assert!(!mail.data.contains('\0'), "{}", mail.data);
-        let data = mail.data.replace("\r\n ", " ");
+        let data = mail.data.replace("\r\n", "\n").replace("\n ", " ");
         let line = data.lines().find_map(|line| line.strip_prefix("Subject: "));
         line.unwrap().trim_end().to_owned()
     });
