@@ -105,6 +105,10 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// records the reason.
     fn message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
+    /// Builds the reduced form of the message, for a receiver that rejected the full one: short, and
+    /// without the parts of the author's templates that can be rejected.
+    fn reduced(&self, facts: &mut Facts<'_>) -> Self::Message;
+
     /// Returns the message as JSON for display.
     fn shown(message: &Self::Message) -> Value;
 
@@ -248,7 +252,7 @@ fn shown<T: DestinationType>(settings: &T, content: &Content, around: &Context<'
         message,
         warnings,
         exceeded,
-    } = made(settings, content, around);
+    } = made(settings, content, around, false);
     Rendered {
         shown: T::shown(&message),
         size_bytes: T::size_bytes(&message),
@@ -269,9 +273,14 @@ fn made<T: DestinationType>(
     templates: &T,
     content: &Content,
     around: &Context<'_>,
+    is_reduced: bool,
 ) -> Made<T::Message> {
     let mut facts = Facts::new(content, around);
-    let message = templates.message(&mut facts);
+    let message = if is_reduced {
+        templates.reduced(&mut facts)
+    } else {
+        templates.message(&mut facts)
+    };
     let exceeded = facts.exceeded;
     let mut warnings = facts.warnings;
     if let Some(limit) = T::BYTES_MAX {
@@ -319,6 +328,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
     let (templates, content) = (templates.clone(), content.clone());
     let (id, links) = (around.delivery_id, around.links.clone());
     let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
+    let opening = around.opening.cloned();
     let (purpose, client) = match renderers::calling() {
         Some(client) => (Purpose::Preview, client),
         None => (Purpose::Delivery, name.as_str().into()),
@@ -329,6 +339,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
             destination_name: &name,
             tenant: &tenant,
             links: &links,
+            opening: opening.as_ref(),
         };
         work(&templates, &content, &around)
     });

@@ -490,6 +490,11 @@ pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
 /// Interrupted attempts after which a delivery is given up, since its message may be crashing the
 /// service. They do not count as regular attempts.
 pub const CUT_OFFS_MAX: u32 = 16;
+/// Attempts of one delivery that are stored in full though the receiver deferred them; of further ones only the
+/// error is.
+pub const DEFERRALS_MAX: u32 = 50;
+/// Deliveries to a destination with a backlog that are sorted by severity; later ones follow in order of time.
+pub const RANKED_MAX: usize = 20_000;
 /// Additional parameters of a request for an OAuth token.
 pub const OAUTH_PARAMS_MAX: usize = 20;
 /// Consecutive messages that a destination rejects alike before the destination is considered to be

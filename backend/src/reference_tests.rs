@@ -161,6 +161,7 @@ fn context() -> Context<'static> {
         destination_name: "pager",
         tenant: "bellwether",
         links: &LINKS,
+        opening: None,
     }
 }
 

@@ -2,7 +2,9 @@
 //! messages checked against the receivers' published rules.
 
 mod incidents;
+mod markup;
 mod watchdog;
+mod wrong;
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +15,7 @@ use std::{
 use bellwether_tests::{
     eventually::eventually,
     process,
-    receiver::{Received, Receiver},
+    receiver::{Received, Receiver, Reply},
     world::World,
 };
 use serde_json::{Value, json};
@@ -28,8 +30,24 @@ const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{even
 struct Rules {
     file: &'static str,
     secret_path: &'static str,
+    /// Another variable that must be set.
     secret: &'static str,
+    /// The response to an accepted message: its status and body.
+    accepts: (u16, &'static str),
+    /// Responses by which the destination is wrong rather than the message.
+    wrong: &'static [(u16, &'static str)],
     check: fn(&Received, Told),
+}
+
+impl Rules {
+    fn receiver(&self) -> impl Future<Output = Receiver> {
+        let reply = reply(self.accepts);
+        Receiver::answering(move |_| reply.clone())
+    }
+}
+
+fn reply((status, body): (u16, &str)) -> Reply {
+    Reply::answer(status, Vec::new(), body.to_owned())
 }
 
 /// The kind of change that a message reports.
@@ -75,6 +93,7 @@ fn whole(value: &Value, characters_max: usize) {
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
+/// Returns the text without escapes.
 fn plain(text: &str) -> String {
     text.replace(['\u{2060}', '\\'], "")
 }
@@ -132,6 +151,14 @@ const RULES: &[Rules] = &[
         file: "discord",
         secret_path: "/api/webhooks/1/canary",
         secret: "",
+        accepts: (204, ""),
+        wrong: &[
+            (404, r#"{"message":"Unknown Channel","code":10003}"#),
+            (
+                400,
+                r#"{"message":"Webhooks posted to forum channels must have a thread_name or thread_id","code":220001}"#,
+            ),
+        ],
         check: |it, _| {
             let body = posted(
                 it,
@@ -146,18 +173,36 @@ const RULES: &[Rules] = &[
         file: "mattermost",
         secret_path: "/hooks/canary",
         secret: "",
+        accepts: (200, "ok"),
+        wrong: &[
+            (
+                400,
+                r#"{"id":"web.incoming_webhook.invalid.app_error","message":"Invalid webhook.","status_code":400}"#,
+            ),
+            (
+                400,
+                r#"{"id":"web.incoming_webhook.channel.app_error","message":"Couldn't find the channel.","status_code":400}"#,
+            ),
+        ],
         check: |it, _| whole(&posted(it, "/hooks/canary", &["text"])["text"], 16_383),
     },
     Rules {
         file: "rocket-chat",
         secret_path: "/hooks/1/canary",
         secret: "",
+        accepts: (200, r#"{"success":true}"#),
+        wrong: &[(400, r#"{"success":false,"error":"invalid-channel"}"#)],
         check: |it, _| whole(&posted(it, "/hooks/1/canary", &["text"])["text"], 5_000),
     },
     Rules {
         file: "google-chat",
         secret_path: "/v1/spaces/1/messages?key=k&token=canary&messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD",
         secret: "",
+        accepts: (200, r#"{"name":"spaces/1/messages/1"}"#),
+        wrong: &[(
+            400,
+            r#"{"error":{"code":400,"status":"NOT_FOUND","message":"Space not found"}}"#,
+        )],
         check: |it, _| {
             let path = "/v1/spaces/1/messages?key=k&token=canary&messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD";
             let body = posted(it, path, &["text", "thread"]);
@@ -169,6 +214,8 @@ const RULES: &[Rules] = &[
         file: "slack-webhook",
         secret_path: "/services/T0/B0/canary",
         secret: "",
+        accepts: (200, "ok"),
+        wrong: &[(400, "channel_is_archived"), (400, "no_team")],
         check: |it, _| {
             let body = posted(it, "/services/T0/B0/canary", &["text", "blocks"]);
             let text = &body["blocks"][0]["text"];
@@ -180,6 +227,8 @@ const RULES: &[Rules] = &[
         file: "webex",
         secret_path: "/v1/webhooks/incoming/canary",
         secret: "",
+        accepts: (204, ""),
+        wrong: &[],
         check: |it, _| {
             whole(
                 &posted(it, "/v1/webhooks/incoming/canary", &["text"])["text"],
@@ -191,6 +240,17 @@ const RULES: &[Rules] = &[
         file: "zulip",
         secret_path: "",
         secret: "Basic canary",
+        accepts: (200, r#"{"result":"success","msg":"","id":42}"#),
+        wrong: &[
+            (
+                400,
+                r#"{"result":"error","msg":"Channel 'ops' does not exist","code":"STREAM_DOES_NOT_EXIST"}"#,
+            ),
+            (
+                400,
+                r#"{"result":"error","msg":"Not authorized to send to channel 'ops'","code":"BAD_REQUEST"}"#,
+            ),
+        ],
         check: |it, _| {
             assert_eq!(it.header("authorization"), "Basic canary");
             let fields = form(it, "/api/v1/messages");
@@ -209,6 +269,29 @@ const RULES: &[Rules] = &[
         file: "telegram",
         secret_path: "/bot1:canary/sendMessage",
         secret: "",
+        accepts: (200, r#"{"ok":true,"result":{"message_id":1}}"#),
+        wrong: &[
+            (
+                400,
+                r#"{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}"#,
+            ),
+            (
+                400,
+                r#"{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-100}}"#,
+            ),
+            (
+                400,
+                r#"{"ok":false,"error_code":400,"description":"Bad Request: not enough rights to send text messages to the chat"}"#,
+            ),
+            (
+                400,
+                r#"{"ok":false,"error_code":400,"description":"Bad Request: message thread not found"}"#,
+            ),
+            (
+                400,
+                r#"{"ok":false,"error_code":400,"description":"Bad Request: TOPIC_DELETED"}"#,
+            ),
+        ],
         check: |it, _| {
             let fields = ["chat_id", "text", "link_preview_options"];
             whole(
@@ -221,6 +304,8 @@ const RULES: &[Rules] = &[
         file: "ntfy",
         secret_path: "",
         secret: "Bearer canary",
+        accepts: (200, r#"{"id":"a","event":"message","topic":"ops"}"#),
+        wrong: &[],
         check: |it, _| {
             let body = posted(it, "/", &["topic", "title", "priority", "message", "tags"]);
             title(&body["title"], 250);
@@ -232,6 +317,8 @@ const RULES: &[Rules] = &[
         file: "gotify",
         secret_path: "",
         secret: "canary",
+        accepts: (200, r#"{"id":1,"appid":2}"#),
+        wrong: &[],
         check: |it, _| {
             assert_eq!(it.header("x-gotify-key"), "canary");
             let body = posted(it, "/message", &["title", "priority", "message"]);
@@ -243,18 +330,30 @@ const RULES: &[Rules] = &[
         file: "opsgenie",
         secret_path: "",
         secret: "GenieKey canary",
+        accepts: (
+            202,
+            r#"{"result":"Request will be processed","requestId":"r"}"#,
+        ),
+        wrong: &[],
         check: |it, told| genie(it, told, "/v2/alerts"),
     },
     Rules {
         file: "jira-service-management",
         secret_path: "",
         secret: "GenieKey canary",
+        accepts: (
+            202,
+            r#"{"result":"Request will be processed","requestId":"r"}"#,
+        ),
+        wrong: &[],
         check: |it, told| genie(it, told, "/jsm/ops/integration/v2/alerts"),
     },
     Rules {
         file: "better-stack",
         secret_path: "/api/v1/incoming-webhook/canary",
         secret: "",
+        accepts: (200, "{}"),
+        wrong: &[],
         check: |it, told| {
             let fields = [
                 "alert_id",
@@ -273,6 +372,11 @@ const RULES: &[Rules] = &[
         file: "incident-io",
         secret_path: "",
         secret: "Bearer canary",
+        accepts: (
+            202,
+            r#"{"status":"success","message":"Event accepted for processing"}"#,
+        ),
+        wrong: &[],
         check: |it, told| {
             let fields = [
                 "title",
@@ -292,6 +396,8 @@ const RULES: &[Rules] = &[
         file: "splunk-on-call",
         secret_path: "/integrations/generic/20131114/alert/canary/ops",
         secret: "",
+        accepts: (200, r#"{"result":"success","entity_id":"e"}"#),
+        wrong: &[],
         check: |it, told| {
             let fields = [
                 "entity_id",
@@ -310,6 +416,8 @@ const RULES: &[Rules] = &[
         file: "grafana-oncall",
         secret_path: "/integrations/v1/formatted_webhook/canary/",
         secret: "",
+        accepts: (200, "Ok."),
+        wrong: &[],
         check: |it, told| {
             let fields = [
                 "alert_uid",
@@ -327,6 +435,8 @@ const RULES: &[Rules] = &[
         file: "squadcast",
         secret_path: "/v2/incidents/api/canary",
         secret: "",
+        accepts: (202, ""),
+        wrong: &[],
         check: |it, told| {
             let fields = ["message", "description", "status", "event_id", "tags"];
             let body = posted(it, "/v2/incidents/api/canary", &fields);
@@ -338,6 +448,11 @@ const RULES: &[Rules] = &[
         file: "matrix",
         secret_path: "",
         secret: "Bearer canary",
+        accepts: (200, r#"{"event_id":"$1"}"#),
+        wrong: &[(
+            400,
+            r#"{"errcode":"M_FORBIDDEN","error":"User not in room"}"#,
+        )],
         check: |it, _| {
             let room = "/_matrix/client/v3/rooms/!ROOM:example.net/send/m.room.message/";
             assert_eq!(it.method, "PUT");
@@ -351,6 +466,17 @@ const RULES: &[Rules] = &[
         file: "twilio-sms",
         secret_path: "",
         secret: "Basic canary",
+        accepts: (201, r#"{"sid":"SM1","status":"queued"}"#),
+        wrong: &[
+            (
+                400,
+                r#"{"code":21211,"message":"The 'To' number is not a valid phone number.","status":400}"#,
+            ),
+            (
+                400,
+                r#"{"code":21610,"message":"Attempt to send to unsubscribed recipient","status":400}"#,
+            ),
+        ],
         check: |it, _| {
             let fields = form(it, "/2010-04-01/Accounts/ACCOUNT/Messages.json");
             assert_eq!(fields.keys().collect::<Vec<_>>(), ["Body", "From", "To"]);
@@ -362,6 +488,8 @@ const RULES: &[Rules] = &[
         file: "github-issue",
         secret_path: "",
         secret: "Bearer canary",
+        accepts: (201, r#"{"number":7}"#),
+        wrong: &[],
         check: |it, _| {
             assert_eq!(it.header("accept"), "application/vnd.github+json");
             assert!(!it.header("user-agent").is_empty());
@@ -379,6 +507,8 @@ const RULES: &[Rules] = &[
         file: "apprise",
         secret_path: "",
         secret: "",
+        accepts: (200, r#"{"error":null}"#),
+        wrong: &[(204, "")],
         check: |it, told| {
             let body = posted(it, "/notify/KEY", &["title", "body", "format", "type"]);
             whole(&body["body"], 32_768);
@@ -389,6 +519,8 @@ const RULES: &[Rules] = &[
         file: "cloudevents",
         secret_path: "",
         secret: "",
+        accepts: (202, ""),
+        wrong: &[],
         check: |it, told| {
             assert_eq!(it.header("content-type"), "application/cloudevents+json");
             let body = it.json();
@@ -405,6 +537,8 @@ const RULES: &[Rules] = &[
         file: "alertmanager",
         secret_path: "",
         secret: "",
+        accepts: (200, ""),
+        wrong: &[],
         check: |it, told| {
             assert_eq!(
                 (it.method.as_str(), it.path.as_str()),
@@ -484,7 +618,7 @@ async fn every_preset_notifies_of_opening_and_closing() {
     let rest = world.rest();
     let mut receivers = Vec::new();
     for rules in RULES {
-        let receiver = Receiver::start().await;
+        let receiver = rules.receiver().await;
         store(&world, rules, |path| receiver.url(path));
         receivers.push((rules, receiver));
     }
@@ -523,137 +657,4 @@ async fn every_preset_notifies_of_opening_and_closing() {
     let path = "/v1/notification/destinations?pageSize=100";
     let stored = rest.get(path).await.text();
     assert!(!stored.contains("canary"), "{stored}");
-}
-
-/// Text that chats interpret as mentions, links or tags.
-const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channel> <!here> <users/all> \
-                     <@U1> <at>x</at> [x](https://evil.example) <https://evil.example|x>";
-
-/// The text fields in which chats interpret markup. Other presets send plain text, which is checked
-/// with the fields in `RULES`.
-const MARKUP: [(&str, &str); 12] = [
-    ("apprise", "/body"),
-    ("apprise", "/title"),
-    ("discord", "/content"),
-    ("github-issue", "/body"),
-    ("google-chat", "/text"),
-    ("matrix", "/body"),
-    ("mattermost", "/text"),
-    ("rocket-chat", "/text"),
-    ("slack-webhook", "/text"),
-    ("zulip", "content"),
-    ("slack", "/text"),
-    ("msteams", "/attachments/0/content/body/0/text"),
-];
-
-/// Replaces each backslash escape with a middle dot.
-fn without_escapes(text: &str) -> String {
-    let mut chars = text.chars();
-    let mut read = String::new();
-    while let Some(c) = chars.next() {
-        let is_escape = c == '\\' && chars.next().is_some();
-        read.push(if is_escape { '\u{b7}' } else { c });
-    }
-    read
-}
-
-/// Markup that a chat would interpret, in lower case.
-const READ: [&str; 13] = [
-    "@all",
-    "@channel",
-    "@here",
-    "@room",
-    "@everyone",
-    "@team",
-    "@**",
-    "<!",
-    "<users",
-    "<@",
-    "<at",
-    "<https",
-    "](",
-];
-
-/// Returns the text at a JSON pointer, or the form field with this name.
-fn text_at(received: &Received, place: &str) -> String {
-    if place.starts_with('/') {
-        let body = received.json();
-        return body.pointer(place).unwrap().as_str().unwrap().to_owned();
-    }
-    let pairs = url::form_urlencoded::parse(&received.body).into_owned();
-    pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
-}
-
-/// Starts a receiver for each chat, each with three rules.
-async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
-    let rest = world.rest();
-    let mut receivers = BTreeMap::new();
-    let query = json!({"clause": {"equals": {"field": "name", "stringVal": "disk"}}});
-    let trigger = json!({"name": "disk", "type": {"event": {"query": query}}});
-    rest.post("/v1/notification/triggers", &trigger).await.ok();
-    for (file, _) in MARKUP {
-        if receivers.contains_key(file) {
-            continue;
-        }
-        let receiver = Receiver::start().await;
-        let kind = match file {
-            "slack" => json!({"slack": {"channel": "#ops", "token": "xoxb-1"}}),
-            "msteams" => json!({"msteams": {"url": receiver.url("/workflows/1")}}),
-            _ => Value::Null,
-        };
-        if kind.is_null() {
-            let rules = RULES.iter().find(|it| it.file == file).unwrap();
-            store(world, rules, |path| receiver.url(path));
-        } else {
-            let draft = json!({"name": file, "type": kind});
-            rest.post("/v1/notification/destinations", &draft)
-                .await
-                .ok();
-        }
-        receivers.insert(file, receiver);
-        // With the default message, and with a rule's message in each template language.
-        for (name, message, language) in [
-            ("default", "", "MUSTACHE"),
-            ("mustache", "{{event.summary}}", "MUSTACHE"),
-            ("jinja", "{{ event.summary }}", "JINJA"),
-        ] {
-            let rule = json!({"name": format!("{file} {name}"), "enabled": true,
-                "message": message, "templateLanguage": language,
-                "triggerNames": ["disk"], "destinationNames": [file]});
-            rest.post("/v1/notification/rules", &rule).await.ok();
-        }
-    }
-    receivers
-}
-
-#[tokio::test]
-async fn chat_presets_neutralize_mentions_and_links() {
-    let builtin = Receiver::start().await;
-    let world = World::with_settings(&format!("[providers]\nslack = {:?}\n", builtin.url("")));
-    let rest = world.rest();
-    let receivers = chats(&world).await;
-    let event = json!({"name": "disk", "dimensions": {"host": CALLS}, "summary": CALLS,
-        "severity": "SEVERITY_CRITICAL"});
-    let events = json!({"events": [event]});
-    rest.post("/v1/data-receiver/events", &events).await.ok();
-    for (file, place) in MARKUP {
-        let receiver = match file {
-            "slack" => &builtin,
-            _ => &receivers[file],
-        };
-        receiver.until_received(3).await;
-        for received in receiver.received() {
-            let text = text_at(&received, place);
-            if file != "slack-webhook" {
-                // Titles may be truncated after this.
-                assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
-            }
-            let read = without_escapes(&text).to_lowercase();
-            for call in READ {
-                // Slack does not support Markdown links.
-                let is_read = read.contains(call) && !(file == "slack" && call == "](");
-                assert!(!is_read, "{file}: {call} in {text}");
-            }
-        }
-    }
 }

@@ -15,7 +15,7 @@ pub use crate::template::cut;
 pub use check::fault;
 pub use check::{check_message, message_warnings};
 pub use facts::Exceeded;
-pub use facts::Facts;
+pub use facts::{Facts, is_blank, simplify};
 pub use links::{Links, SignLinks};
 
 /// The context of a message other than its content.
@@ -29,6 +29,9 @@ pub struct Context<'a> {
     pub tenant: &'a str,
     /// The links.
     pub links: &'a Links,
+    /// The content of the first delivery of its thread, if this one reports a change and the
+    /// destination shows both as one conversation.
+    pub opening: Option<&'a Content>,
 }
 
 impl Context<'_> {

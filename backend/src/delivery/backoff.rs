@@ -8,6 +8,7 @@ use crate::{
     destination::Advice,
     domain::{DeliverySettings, Destination},
     limits::CUT_OFFS_MAX,
+    ops::delivery::attempt,
 };
 
 /// Attempts for a message that the receiver rejected because of its content.
@@ -31,10 +32,10 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    /// Splits `attempts`, of which some were interrupted.
-    pub(crate) fn of(attempts: u32, cut_off: u32) -> Self {
+    /// Splits `attempts`, of which some were interrupted and some deferred by the receiver.
+    pub(crate) fn of(attempts: u32, cut_off: u32, deferred: u32) -> Self {
         Self {
-            made: attempts.saturating_sub(cut_off),
+            made: attempts.saturating_sub(cut_off).saturating_sub(deferred),
             cut_off,
         }
     }
@@ -89,8 +90,13 @@ impl Backoff {
         random: f64,
     ) -> Next {
         let refused = match advice {
-            Advice::GiveUp => true,
+            Advice::Reduce | Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
+            Advice::Limited(wait) => {
+                let wait = wait.unwrap_or_default().min(ASKED_WAIT_MAX);
+                let due_ms = now_ms.saturating_add(millis(wait));
+                return Next::Retry { due_ms };
+            }
             Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Mend => false,
         };
         let step = self.steps.get(tried.made as usize);
@@ -109,8 +115,9 @@ impl Backoff {
     }
 }
 
+/// Returns the timeout of an attempt; for a mail, up to the response to its text.
 pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
-    destination.delivery.timeout.unwrap_or(config.timeout)
+    attempt::timeout(config, destination.delivery, &destination.kind)
 }
 
 #[cfg(test)]
@@ -202,6 +209,7 @@ mod tests {
         let asked = |seconds| Advice::AgainAfter(Duration::from_secs(seconds));
         let cases = [
             (1, Advice::GiveUp, default, None),
+            (1, Advice::Reduce, default, None),
             (2, Advice::FewMore, default, Some(300_000)),
             (3, Advice::FewMore, default, None),
             (7, Advice::Mend, default, Some(36_000_000)),
@@ -211,6 +219,13 @@ mod tests {
             (1, asked(60), default, Some(60_000)),
             (1, asked(1), default, Some(5_000)),
             (1, asked(30 * DAY_SECONDS), default, Some(86_400_000)),
+            (8, Advice::Limited(None), default, Some(0)),
+            (
+                1,
+                Advice::Limited(Some(Duration::from_secs(7))),
+                two,
+                Some(7_000),
+            ),
         ];
         for (attempts, advice, settings, wait_ms) in cases {
             assert_eq!(

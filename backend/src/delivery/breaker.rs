@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Verdict, verdict::Fault},
-    domain::RecordId,
+    destination::{Advice, Verdict, verdict::Fault},
+    domain::{RecordId, Severity},
 };
 
 /// Consecutive failures that open a breaker.
@@ -14,11 +14,15 @@ const FAILURES_MAX: u32 = 5;
 const OPEN_TIME: Duration = Duration::from_secs(10);
 /// The longest time that a breaker stays open.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
+/// Maximum time between two attempts to a failing destination while a severe message waits.
+const SEVERE_PROBE_TIME: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Breaker {
     failures: u32,
     open_until_ms: i64,
+    /// Time of the last failure.
+    failed_ms: i64,
     probes: u32,
     /// The last failure: its message, and whether the destination is misconfigured rather than
     /// temporarily failing.
@@ -30,9 +34,14 @@ pub(crate) struct Breaker {
 pub(crate) struct Probe {
     /// The last message that failed; a different one is more informative, if there is one.
     pub(crate) not: Option<RecordId>,
-    /// Whether to probe with a recent message, so that a misconfigured destination does not use up
+    /// Whether to probe with the newest message, so that a misconfigured destination does not use up
     /// the attempts of older ones.
     pub(crate) is_young: bool,
+}
+
+/// Whether a message is probed at short intervals.
+pub(crate) fn is_severe(severity: Severity) -> bool {
+    severity >= Severity::Error
 }
 
 impl Breaker {
@@ -54,6 +63,23 @@ impl Breaker {
         }
     }
 
+    /// Returns the time of the next probe with a severe message, in milliseconds since 1970; `None` unless the
+    /// destination is failing.
+    pub(crate) fn severe_probe_ms(&self) -> Option<i64> {
+        let at_ms = self.failed_ms.saturating_add(millis(SEVERE_PROBE_TIME));
+        let at_ms = if self.is_open() {
+            at_ms.min(self.open_until_ms)
+        } else {
+            at_ms
+        };
+        self.is_failing().then_some(at_ms)
+    }
+
+    /// Whether the last attempt failed because of the receiver or the destination.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
     /// Returns the choice of the next probe, while it is open.
     pub(crate) fn probe(&self) -> Option<Probe> {
         self.is_open().then(|| Probe {
@@ -69,17 +95,22 @@ impl Breaker {
     /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.open_until_ms = self.open_until_ms.saturating_add(by_ms);
+        self.failed_ms = self.failed_ms.saturating_add(by_ms);
     }
 
     /// Records the outcome of an attempt. Rejecting a message for its content shows a healthy
-    /// receiver.
+    /// receiver; a rate limit, or a rejected form that is followed by another, shows nothing about it.
     pub(crate) fn note(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
+        if matches!(verdict.advice, Advice::Limited(_) | Advice::Reduce) {
+            return;
+        }
         let Some(fault @ (Fault::Receiver | Fault::Destination)) = verdict.fault() else {
             *self = Self::default();
             return;
         };
         self.last = Some((message, fault == Fault::Destination));
         self.failures = self.failures.saturating_add(1);
+        self.failed_ms = now_ms;
         if self.failures == FAILURES_MAX {
             self.open_until_ms = now_ms.saturating_add(millis(OPEN_TIME));
         } else if self.failures > FAILURES_MAX && now_ms >= self.open_until_ms {
@@ -93,7 +124,6 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::destination::Advice;
 
     fn id(number: u64) -> RecordId {
         RecordId::from_parts(number, 1)
@@ -157,5 +187,31 @@ mod tests {
             let not = Some(id(5));
             assert_eq!(breaker.probe(), Some(Probe { not, is_young }));
         }
+    }
+    #[test]
+    fn rate_limit_neither_opens_nor_closes_it() {
+        let mut breaker = Breaker::default();
+        for _ in 0..20 {
+            breaker.note(id(1), &refused(Advice::Limited(None)), 0);
+        }
+        assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
+        breaker.note(id(1), &refused(Advice::Again), 0);
+        breaker.note(id(1), &refused(Advice::Limited(None)), 0);
+        assert!(breaker.is_failing());
+    }
+
+    #[test]
+    fn severe_message_is_probed_every_fifteen_seconds() {
+        let mut breaker = Breaker::default();
+        assert_eq!(breaker.severe_probe_ms(), None);
+        let mut now_ms = 0;
+        for _ in 0..100 {
+            breaker.note(id(1), &refused(Advice::Again), now_ms);
+            let next_ms = breaker.severe_probe_ms().unwrap();
+            assert!((1..=15_000).contains(&(next_ms - now_ms)), "{next_ms}");
+            now_ms = next_ms;
+        }
+        breaker.note(id(1), &Verdict::delivered("ok"), now_ms);
+        assert_eq!(breaker.severe_probe_ms(), None);
     }
 }

@@ -1,8 +1,12 @@
-//! Detection of a growing number of dead letters, and of its end.
+//! Detection of a growing number of dead letters, and of its end. A severe one is reported
+//! immediately.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::domain::RecordId;
+use crate::{
+    delivery::breaker::is_severe,
+    domain::{RecordId, Severity},
+};
 
 /// Number of deliveries that must die within [`WINDOW_MS`] before it is reported; a single one may
 /// be at fault itself.
@@ -18,8 +22,22 @@ struct DeathTally {
     name: String,
     /// Times of the newest ones in milliseconds since 1970, at most [`OPENING`] of them.
     newest_ms: VecDeque<i64>,
-    /// If reported: the number of dead letters, and the number at which to report again.
-    reported: Option<(u32, u32)>,
+    /// The dead letters since the last problem was over.
+    sum: Option<DeadSum>,
+    /// If reported: the number at which to report again.
+    next: Option<u32>,
+}
+
+/// A summary of the dead letters of a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeadSum {
+    pub(crate) count: u32,
+    /// The highest severity among them.
+    pub(crate) worst: Severity,
+    /// Time of the first, in milliseconds since the epoch.
+    pub(crate) first_ms: i64,
+    /// Time of the last.
+    pub(crate) last_ms: i64,
 }
 
 impl DeathTally {
@@ -30,36 +48,51 @@ impl DeathTally {
 }
 
 impl DeadLetters {
-    /// Records a dead letter. Returns the count if it should be reported now: at the third within
-    /// an hour, and each time the count has doubled.
-    pub(crate) fn note(&mut self, destination: RecordId, name: &str, now_ms: i64) -> Option<u32> {
+    /// Records a dead letter. Returns a summary if it should be reported now: at the first severe
+    /// one or the third within an hour, and each time the count has doubled or a worse one is added.
+    pub(crate) fn note(
+        &mut self,
+        destination: RecordId,
+        name: &str,
+        severity: Severity,
+        now_ms: i64,
+    ) -> Option<DeadSum> {
         let tally = self.tally(destination, name);
         tally.newest_ms.push_back(now_ms);
         if tally.newest_ms.len() > OPENING as usize {
             tally.newest_ms.pop_front();
         }
-        if tally.reported.is_none() {
+        let sum = tally.sum.get_or_insert(DeadSum {
+            count: 0,
+            worst: severity,
+            first_ms: now_ms,
+            last_ms: now_ms,
+        });
+        let is_worse = severity > sum.worst || sum.count == 0;
+        sum.count = sum.count.saturating_add(1);
+        sum.worst = sum.worst.max(severity);
+        sum.last_ms = now_ms;
+        let is_due = if let Some(next) = tally.next {
+            sum.count >= next
+        } else {
             let first_ms = tally.newest_ms.front().copied().unwrap_or(now_ms);
             let is_full = tally.newest_ms.len() == OPENING as usize;
-            if !is_full || now_ms.saturating_sub(first_ms) >= WINDOW_MS {
-                return None;
-            }
-        }
-        let (count, next) = tally.reported.get_or_insert((OPENING - 1, OPENING));
-        *count = count.saturating_add(1);
-        if *count < *next {
+            is_full && now_ms.saturating_sub(first_ms) < WINDOW_MS
+        };
+        let is_urgent = is_worse && is_severe(severity);
+        if !is_due && !is_urgent {
             return None;
         }
-        *next = count.saturating_mul(2);
-        Some(*count)
+        tally.next = Some(sum.count.saturating_mul(2).max(OPENING));
+        Some(*sum)
     }
 
     /// Continues with an unresolved report from before a restart.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally(destination, name);
-        if tally.reported.is_none() {
+        if tally.next.is_none() {
             tally.newest_ms.push_back(now_ms);
-            tally.reported = Some((0, OPENING));
+            tally.next = Some(OPENING);
         }
     }
 
@@ -69,7 +102,7 @@ impl DeadLetters {
         let mut over = Vec::new();
         self.0.retain(|_, tally| {
             let is_over = tally.over_ms() <= now_ms;
-            if is_over && tally.reported.is_some() {
+            if is_over && tally.next.is_some() {
                 over.push(tally.name.clone());
             }
             !is_over
@@ -83,7 +116,7 @@ impl DeadLetters {
 
     /// Returns when the next report is over, in milliseconds since 1970, or the end of time.
     pub(crate) fn next_ms(&self) -> i64 {
-        let reported = self.0.values().filter(|tally| tally.reported.is_some());
+        let reported = self.0.values().filter(|tally| tally.next.is_some());
         reported.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)
     }
 
@@ -91,7 +124,8 @@ impl DeadLetters {
         self.0.entry(destination).or_insert_with(|| DeathTally {
             name: name.into(),
             newest_ms: VecDeque::new(),
-            reported: None,
+            sum: None,
+            next: None,
         })
     }
 }
@@ -101,6 +135,7 @@ mod tests {
     use super::*;
 
     const MINUTE_MS: i64 = 60_000;
+    const MILD: Severity = Severity::Warning;
 
     fn id() -> RecordId {
         RecordId::from_parts(1, 1)
@@ -110,7 +145,8 @@ mod tests {
     fn growth_is_reported_on_doubling_then_closed() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
-            .filter_map(|minute| letters.note(id(), "hook", minute * MINUTE_MS))
+            .filter_map(|minute| letters.note(id(), "hook", MILD, minute * MINUTE_MS))
+            .map(|sum| sum.count)
             .collect();
         assert_eq!(reported, [3, 6, 12, 24]);
         let over_ms = 89 * MINUTE_MS;
@@ -118,14 +154,19 @@ mod tests {
         assert_eq!(letters.over(over_ms - 1), [""; 0]);
         assert_eq!(letters.over(over_ms), ["hook"]);
         assert_eq!(letters.next_ms(), i64::MAX);
-        assert_eq!(letters.note(id(), "hook", over_ms), None, "it begins again");
+        assert_eq!(
+            letters.note(id(), "hook", MILD, over_ms),
+            None,
+            "it begins again"
+        );
     }
 
     #[test]
     fn infrequent_dead_letters_are_not_reported() {
         let mut letters = DeadLetters::default();
         for hours in 0..50 {
-            assert_eq!(letters.note(id(), "hook", hours * 31 * MINUTE_MS), None);
+            let died = letters.note(id(), "hook", MILD, hours * 31 * MINUTE_MS);
+            assert_eq!(died, None);
         }
         assert_eq!(letters.next_ms(), i64::MAX);
         assert_eq!(letters.over(i64::MAX), [""; 0]);
@@ -135,7 +176,24 @@ mod tests {
     fn report_of_a_previous_run_is_closed() {
         let mut letters = DeadLetters::default();
         letters.take_up(id(), "hook", 0);
-        assert_eq!(letters.note(id(), "hook", MINUTE_MS), None);
+        assert_eq!(letters.note(id(), "hook", MILD, MINUTE_MS), None);
         assert_eq!(letters.over(61 * MINUTE_MS), ["hook"]);
+    }
+    #[test]
+    fn severe_one_is_reported_immediately_and_sums_up_the_others() {
+        let mut letters = DeadLetters::default();
+        let mut note = |severity, minute| {
+            let sum = letters.note(id(), "hook", severity, minute * MINUTE_MS);
+            sum.map(|sum| (sum.count, sum.worst, sum.first_ms, sum.last_ms))
+        };
+        assert_eq!(note(Severity::Info, 1), None);
+        let error = (2, Severity::Error, MINUTE_MS, 2 * MINUTE_MS);
+        assert_eq!(note(Severity::Error, 2), Some(error));
+        assert_eq!(note(Severity::Error, 3), None, "one event, not one each");
+        let doubled = (4, Severity::Error, MINUTE_MS, 4 * MINUTE_MS);
+        assert_eq!(note(Severity::Error, 4), Some(doubled));
+        let worse = (5, Severity::Critical, MINUTE_MS, 5 * MINUTE_MS);
+        assert_eq!(note(Severity::Critical, 5), Some(worse));
+        assert_eq!(note(Severity::Critical, 6), None);
     }
 }

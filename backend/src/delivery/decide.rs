@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     delivery::backoff::{Backoff, Next, Tried},
-    destination::Advice,
+    destination::{Advice, verdict::Fault},
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
-    limits::CUT_OFFS_MAX,
+    limits::{CUT_OFFS_MAX, DEFERRALS_MAX},
     ops::delivery::attempt::LEASE_MARGIN,
 };
 
@@ -19,6 +19,9 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) random: f64,
     /// Earlier attempts that were interrupted.
     pub(crate) cut_off: u32,
+    /// The original due time of a delivery that was tried early to see whether the receiver has
+    /// recovered.
+    pub(crate) early_for_ms: Option<i64>,
     /// The destination's settings; `None` if it was deleted.
     pub(crate) settings: Option<DeliverySettings>,
 }
@@ -34,11 +37,12 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
 }
 
 /// Returns a delivery whose leased attempt did not begin, and thus does not count.
-pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Delivery {
+pub(crate) fn given_back(delivery: &Delivery, number: u32, around: &Circumstances<'_>) -> Delivery {
     let attempts = delivery.attempts.min(number.saturating_sub(1));
+    let due_ms = around.early_for_ms.unwrap_or(around.now_ms);
     let state = match delivery.state {
-        DeliveryState::Leased { .. } if attempts == 0 => DeliveryState::Pending { due_ms: now_ms },
-        DeliveryState::Leased { .. } => DeliveryState::Retry { due_ms: now_ms },
+        DeliveryState::Leased { .. } if attempts == 0 => DeliveryState::Pending { due_ms },
+        DeliveryState::Leased { .. } => DeliveryState::Retry { due_ms },
         other => other,
     };
     Delivery {
@@ -168,21 +172,40 @@ pub(crate) fn after(
         return None;
     }
     let Circumstances { now_ms, random, .. } = *around;
-    let (state, end_ms) = match around.settings {
-        None => (DeliveryState::Cancelled, Some(now_ms)),
-        Some(settings) => {
-            let tried = Tried::of(number, around.cut_off + u32::from(is_cut_off(ended)));
+    let awaits_receiver = advice.fault() != Fault::Message && !is_cut_off(ended);
+    let early_for_ms = around.early_for_ms.filter(|_| awaits_receiver);
+    let is_deferred = early_for_ms.is_some() || matches!(advice, Advice::Limited(_));
+    let is_first_refusal = advice == Advice::Reduce;
+    let (state, end_ms) = match (around.settings, early_for_ms) {
+        (None, _) => (DeliveryState::Cancelled, Some(now_ms)),
+        (_, Some(due_ms)) => {
+            let due_ms = due_ms.max(now_ms);
+            (DeliveryState::Retry { due_ms }, None)
+        }
+        (Some(_), _) if is_first_refusal => (DeliveryState::Retry { due_ms: now_ms }, None),
+        (Some(settings), None) => {
+            let cut_off = around.cut_off + u32::from(is_cut_off(ended));
+            let tried = Tried::of(number, cut_off, delivery.deferrals);
             match around.backoff.next(tried, advice, settings, now_ms, random) {
                 Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
                 Next::Dead => (DeliveryState::Dead, Some(now_ms)),
             }
         }
     };
-    Some(Delivery {
+    let mut next = Delivery {
         state,
         end_ms,
+        awaits_receiver,
+        is_reduced: delivery.is_reduced || is_first_refusal,
         last_error: ended.explanation.clone(),
         may_have_arrived: delivery.may_have_arrived || ended.outcome == Some(Outcome::Unknown),
         ..delivery.clone()
-    })
+    };
+    if is_deferred && next.deferrals < DEFERRALS_MAX {
+        next.deferrals += 1;
+    } else if is_deferred {
+        // Its attempt is not stored.
+        next.attempts = number.saturating_sub(1);
+    }
+    Some(next)
 }

@@ -27,9 +27,9 @@ use crate::{
         queue::{Lease, Owner},
         queues::{Next, Queues},
         quiet::Quiet,
-        thread::thread,
+        thread::{opening_content, thread},
     },
-    destination::{Report, SendRequest, Sender, Verdict},
+    destination::{Advice, Report, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
     error::{Error, log_failure},
     ops::{
@@ -325,7 +325,9 @@ impl Dispatcher {
         let trial = Arc::clone(&self.trial);
         let task = self.attempts.spawn(async move {
             let delivery = &lease.delivery.value;
-            let thread = thread(&store, lease.opening, &lease.destination.kind).await;
+            let kind = &lease.destination.kind;
+            let thread = thread(&store, lease.opening, kind).await;
+            let first = opening_content(&store, lease.opening, kind).await;
             let request = SendRequest {
                 delivery: delivery.id,
                 rule: delivery.rule,
@@ -334,8 +336,10 @@ impl Dispatcher {
                 kind: &lease.destination.kind,
                 template_language: lease.destination.template_language,
                 opening: lease.opening,
+                opening_content: first.as_ref(),
                 thread: thread.as_ref(),
                 recipients: &delivery.recipients,
+                is_reduced: delivery.is_reduced,
                 timeout,
                 is_fresh: false,
             };
@@ -360,7 +364,9 @@ impl Dispatcher {
         let Some(delivery) = self.tasks.remove(&task) else {
             return;
         };
-        if let Some(destination) = self.ledger.destination(delivery) {
+        // Only the reduced form shows whether the message itself is rejected.
+        let is_final = report.verdict.advice != Advice::Reduce;
+        if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_final) {
             self.queues.judge(destination, delivery, &mut report);
         }
         let report = Arc::new(report);

@@ -5,15 +5,17 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     delivery::backoff::ASKED_WAIT_MAX,
-    destination::{Advice, RecipientAnswer, Report, Verdict, verdict::Fault},
+    destination::{RecipientAnswer, Report, Verdict, verdict::Fault},
     domain::{Destination, Health, HealthState, RecordId, destination::RefusedRecipient},
 };
 
-/// Returns a destination's health after an attempt, or `None` if it is unchanged.
+/// Returns a destination's health after an attempt, which may have made a dead letter of its
+/// message, or `None` if it is unchanged.
 pub(crate) fn after(
     old: Option<&Health>,
     destination: RecordId,
     report: &Report,
+    died: bool,
     now_ms: i64,
     pause_after: Duration,
 ) -> Option<Health> {
@@ -21,7 +23,7 @@ pub(crate) fn after(
         return None;
     }
     let verdict = &report.verdict;
-    let judged = judged(old, destination, verdict, now_ms, pause_after);
+    let judged = judged(old, destination, verdict, died, now_ms, pause_after);
     let mut next = judged
         .or_else(|| old.cloned())
         .unwrap_or_else(|| Health::untried(destination, now_ms));
@@ -76,10 +78,8 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
 /// Records the requested pause, so that it survives a restart.
 fn note_wish(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     let before = health.asked_until_ms.filter(|until_ms| *until_ms > now_ms);
-    let asked = match verdict.advice {
-        Advice::AgainAfter(wait) => Some(now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX)))),
-        _ => None,
-    };
+    let asked = verdict.advice.asked_wait();
+    let asked = asked.map(|wait| now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX))));
     health.asked_until_ms = before.max(asked);
 }
 
@@ -88,6 +88,7 @@ fn judged(
     old: Option<&Health>,
     destination: RecordId,
     verdict: &Verdict,
+    died: bool,
     now_ms: i64,
     pause_after: Duration,
 ) -> Option<Health> {
@@ -95,13 +96,22 @@ fn judged(
     if state == Some(HealthState::Paused) {
         return None;
     }
-    if verdict.fault() == Some(Fault::Message) && !verdict.arrives() {
-        return None;
-    }
     let base = || {
         old.cloned()
             .unwrap_or_else(|| Health::untried(destination, now_ms))
     };
+    if verdict.fault() == Some(Fault::Message) && !verdict.arrives() {
+        // Until another message is accepted, a dead one determines the health.
+        return died.then(|| {
+            let mut health = base();
+            if state != Some(HealthState::Failing) {
+                health.state = HealthState::Failing;
+                health.since_ms = now_ms;
+            }
+            health.last_error.clone_from(&verdict.explanation);
+            health
+        });
+    }
     if verdict.arrives() {
         return (state != Some(HealthState::Healthy)).then(|| Health {
             state: HealthState::Healthy,
@@ -138,6 +148,7 @@ pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::Advice;
 
     const PAUSE_AFTER: Duration = Duration::from_secs(60);
 
@@ -146,6 +157,7 @@ mod tests {
             old,
             RecordId::from_parts(1, 1),
             verdict,
+            true,
             now_ms,
             PAUSE_AFTER,
         )
@@ -172,6 +184,23 @@ mod tests {
         assert_eq!(
             step(Some(&paused), &Verdict::delivered("late"), 61_001),
             None
+        );
+    }
+    #[test]
+    fn dead_message_marks_the_destination_failing_until_one_is_accepted() {
+        let refused = Verdict::rejected("too long", Advice::GiveUp);
+        let id = RecordId::from_parts(1, 1);
+        let judge = |old: Option<&Health>, died| judged(old, id, &refused, died, 5, PAUSE_AFTER);
+        assert_eq!(judge(None, false), None, "it is tried again");
+        let failing = judge(None, true).unwrap();
+        assert_eq!(failing.state, HealthState::Failing);
+        assert_eq!((&*failing.last_error, failing.failures), ("too long", 0));
+        let later = judged(Some(&failing), id, &refused, true, i64::MAX, PAUSE_AFTER).unwrap();
+        assert_eq!(later.state, HealthState::Failing, "it is never paused");
+        let healthy = step(Some(&later), &Verdict::delivered("ok"), 9).unwrap();
+        assert_eq!(
+            (healthy.state, &*healthy.last_error),
+            (HealthState::Healthy, "")
         );
     }
 }

@@ -14,10 +14,12 @@ use rand::rngs::StdRng;
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
-    delivery::{backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues},
+    delivery::{
+        backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues, rank::Ranks,
+    },
     destination::Report,
     domain::{
-        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId,
+        Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId, Severity,
         counter::{Subject, Tally},
         destination::RefusedRecipient,
     },
@@ -44,6 +46,7 @@ pub(crate) struct Ledger {
     under_way: usize,
     /// Dead digests, with their destinations first.
     dead_digests: Vec<(RecordId, RecordId)>,
+    ranks: Ranks,
 }
 
 /// A lease whose outcome is not recorded yet.
@@ -54,6 +57,8 @@ struct Unrecorded {
     /// The delivery as last read or written; `None` if it was deleted.
     delivery: Option<Arc<Stored<Delivery>>>,
     attempt: Option<Arc<Stored<Attempt>>>,
+    /// The original due time, if the attempt was made before it.
+    early_for_ms: Option<i64>,
     /// `None` while the attempt is in flight or has not begun.
     end: Option<LeaseEnd>,
 }
@@ -74,8 +79,8 @@ pub(crate) struct Plan {
     paused: Vec<Health>,
     /// Destinations whose set of rejected addresses changed, with the new set.
     refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
-    /// Dead deliveries: the destination, and the error of the last attempt.
-    dead: Vec<(RecordId, String)>,
+    /// Dead deliveries: the destination, the severity, and the error of the last attempt.
+    dead: Vec<(RecordId, Severity, String)>,
     /// Deliveries given up because they crash the service, with the events about that.
     poison: Vec<(RecordId, OwnEvent)>,
     /// Dead digests, with their destinations first.
@@ -92,6 +97,8 @@ pub(crate) struct Plan {
     touched: Vec<RecordId>,
     /// and those that no longer have a due time.
     waiting: Vec<RecordId>,
+    /// Destinations whose receiver has recovered: whether anything became due, and whether that is all.
+    released: Vec<(RecordId, bool, bool)>,
 }
 
 impl Plan {
@@ -112,7 +119,8 @@ impl Plan {
     fn note_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
-            self.dead.push((delivery.destination, error));
+            let severity = delivery.content.occurrence.severity;
+            self.dead.push((delivery.destination, severity, error));
             if delivery.content.digest.is_some() {
                 self.dead_digests.push((delivery.destination, delivery.id));
             }
@@ -146,6 +154,7 @@ impl Ledger {
             recorded: HashMap::new(),
             under_way: 0,
             dead_digests: Vec::new(),
+            ranks: Ranks::default(),
         }
     }
 
@@ -243,9 +252,11 @@ impl Ledger {
             held: Vec::new(),
             touched: Vec::new(),
             waiting: Vec::new(),
+            released: Vec::new(),
         };
         self.plan_ends(&mut plan, queues).await?;
         if leasing {
+            self.plan_release(&mut plan, queues).await?;
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
@@ -288,10 +299,16 @@ impl Ledger {
     ) {
         let now_ms = self.clock.now_ms();
         for left in plan.left {
-            if left.again
-                && let Some(queue) = queues.get_mut(left.destination)
-            {
-                queue.quick = false;
+            if let Some(queue) = queues.get_mut(left.destination) {
+                queue.quick &= !left.again;
+                if let Some(backlog) = left.backlog {
+                    queue.is_severe = backlog.is_severe;
+                    queue.sorted_ms = now_ms;
+                    queue.has_backlog = !backlog.is_over;
+                    if backlog.is_over {
+                        self.ranks.forget(left.destination, None);
+                    }
+                }
             }
             let cursor = (!left.is_full).then_some(left.cursor).flatten();
             queues.served(left.destination, left.due_ms, cursor);
@@ -303,10 +320,20 @@ impl Ledger {
             if let Some(applied) = applied {
                 self.recorded.insert(delivery, applied.position);
             }
+            self.ranks.forget(finished.destination, Some(delivery));
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;
                 if let Some(due_ms) = due_ms {
                     queue.expect(due_ms);
+                }
+            }
+        }
+        for (destination, is_any, is_whole) in plan.released {
+            if let Some(queue) = queues.get_mut(destination) {
+                queue.is_recovered = !is_whole;
+                if is_any {
+                    queue.has_backlog = true;
+                    queue.expect(now_ms);
                 }
             }
         }
@@ -321,9 +348,9 @@ impl Ledger {
                 notices.refused(&queue.name, &refused);
             }
         }
-        for (destination, last_error) in plan.dead {
+        for (destination, severity, last_error) in plan.dead {
             if let Some(queue) = queues.get(destination) {
-                notices.dead(destination, &queue.name, &last_error);
+                notices.dead(destination, &queue.name, severity, &last_error);
             }
         }
         for (delivery, said) in plan.poison {
@@ -331,6 +358,7 @@ impl Ledger {
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
+            let early_for_ms = leased.early_for_ms;
             // Leased deliveries are changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
             let lease = leased.stored(version, &self.store);
@@ -339,6 +367,7 @@ impl Ledger {
                 number: lease.delivery.value.attempts,
                 delivery: Some(Arc::clone(&lease.delivery)),
                 attempt: Some(Arc::clone(&lease.attempt)),
+                early_for_ms,
                 end: None,
             };
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);

@@ -1,8 +1,12 @@
 //! The events that the service reports about its destinations.
 
-use crate::domain::{
-    IncomingEvent, RecordId, Severity, Status,
-    destination::{RefusedRecipient, failing_event, pause_event},
+use crate::{
+    delivery::dead_letters::DeadSum,
+    domain::{
+        IncomingEvent, RecordId, Severity, Status,
+        destination::{RefusedRecipient, failing_event, pause_event},
+    },
+    message::domain_json::time,
 };
 
 /// Maximum summary length of an event about addresses, in characters.
@@ -30,16 +34,23 @@ pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
 /// The number of dead letters of a destination is growing.
 pub(crate) fn dead_letters(
     destination: &str,
-    count: u32,
+    sum: DeadSum,
     last_error: &str,
     now_ms: i64,
 ) -> IncomingEvent {
+    let summary = match sum.count {
+        1 => format!("1 message to {destination} became a dead letter"),
+        count => format!("{count} messages to {destination} became dead letters"),
+    };
+    let (first, last) = (time(sum.first_ms), time(sum.last_ms));
     IncomingEvent {
-        summary: format!("{count} messages to {destination} became dead letters"),
+        summary,
         body: format!(
-            "The last one: {last_error}\nThey are kept as dead letters and can be resent."
+            "Highest severity: {}. First: {first}. Last: {last}: {last_error}\nThey are kept as dead \
+             letters and can be resent.",
+            sum.worst.word()
         ),
-        severity: Some(Severity::Error),
+        severity: Some(sum.worst.max(Severity::Error)),
         status: Some(Status::Open),
         ..of_dead_letters(destination, now_ms)
     }

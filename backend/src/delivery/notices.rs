@@ -6,7 +6,7 @@ use crate::{
     clock::Clock,
     delivery::{dead_letters::DeadLetters, notice},
     destination::Sender,
-    domain::{IncomingEvent, OwnEvent, RecordId, destination::RefusedRecipient},
+    domain::{IncomingEvent, OwnEvent, RecordId, Severity, destination::RefusedRecipient},
 };
 
 /// The reporter, with the open reports that may have to be closed.
@@ -63,11 +63,18 @@ impl Notices {
         self.sender.report(event);
     }
 
-    /// Counts a dead letter; many of them are reported.
-    pub(crate) fn dead(&mut self, destination: RecordId, name: &str, last_error: &str) {
+    /// Counts a dead letter; a severe one, or many of them, are reported.
+    pub(crate) fn dead(
+        &mut self,
+        destination: RecordId,
+        name: &str,
+        severity: Severity,
+        last_error: &str,
+    ) {
         let now_ms = self.clock.now_ms();
-        if let Some(count) = self.dead_letters.note(destination, name, now_ms) {
-            let grown = notice::dead_letters(name, count, last_error, now_ms);
+        let letters = &mut self.dead_letters;
+        if let Some(sum) = letters.note(destination, name, severity, now_ms) {
+            let grown = notice::dead_letters(name, sum, last_error, now_ms);
             self.sender.report(grown);
         }
     }

@@ -1,6 +1,9 @@
 //! The waiting deliveries of one destination, and how many may begin.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use crate::{
     clock::millis,
@@ -8,6 +11,7 @@ use crate::{
         backoff::ASKED_WAIT_MAX,
         breaker::Breaker,
         concurrency::{Concurrency, QUICK},
+        pace::Pace,
         rate::Rate,
     },
     destination::{Advice, Report},
@@ -23,6 +27,9 @@ use crate::{
 /// commit.
 const LEASES_PER_PLACE: usize = 8;
 
+/// Time between two searches for a severe message that is not due, in milliseconds.
+const SORT_INTERVAL_MS: i64 = 1_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     This,
@@ -31,6 +38,10 @@ pub(crate) enum Owner {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a receiver"
+)]
 pub(crate) struct DestinationQueue {
     /// The destination's name, which is its key in the store.
     pub(crate) name: String,
@@ -47,6 +58,8 @@ pub(crate) struct DestinationQueue {
     pub(crate) ahead: VecDeque<Lease>,
     /// Number of attempts in flight.
     pub(crate) running: usize,
+    /// Start of each attempt in flight, in milliseconds since 1970.
+    starts: HashMap<RecordId, i64>,
     /// Number of leases whose outcomes are not recorded yet.
     pub(crate) unrecorded: usize,
     /// Number of waiting deliveries that cannot be read.
@@ -60,6 +73,15 @@ pub(crate) struct DestinationQueue {
     /// End of the pause requested by the receiver, in milliseconds since 1970.
     pub(crate) asked_until_ms: i64,
     pub(crate) rate: Rate,
+    pub(crate) pace: Pace,
+    /// Whether more deliveries wait than may be sent now, so that they are sent by severity.
+    pub(crate) has_backlog: bool,
+    /// Whether a severe message may be waiting.
+    pub(crate) is_severe: bool,
+    /// When the waiting deliveries were last sorted, in milliseconds since 1970.
+    pub(crate) sorted_ms: i64,
+    /// Whether the receiver has recovered, so that deliveries waiting for that are due.
+    pub(crate) is_recovered: bool,
     pub(crate) width: Concurrency,
     /// The index position before which nothing waits; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
@@ -81,6 +103,10 @@ pub(crate) struct Opening {
     pub(crate) from_ms: i64,
     /// Number of deliveries that may be leased then.
     pub(crate) allowance: usize,
+    /// Whether a severe delivery may be tried now though it is not due.
+    pub(crate) is_early: bool,
+    /// Whether all but severe ones must wait.
+    pub(crate) only_severe: bool,
 }
 
 impl DestinationQueue {
@@ -94,6 +120,7 @@ impl DestinationQueue {
             due_ms: i64::MAX,
             ahead: VecDeque::new(),
             running: 0,
+            starts: HashMap::new(),
             unrecorded: 0,
             set_aside: 0,
             quick: false,
@@ -102,6 +129,11 @@ impl DestinationQueue {
             wronged: Vec::new(),
             asked_until_ms: i64::MIN,
             rate: Rate::default(),
+            pace: Pace::default(),
+            has_backlog: failures > 0,
+            is_severe: true,
+            sorted_ms: i64::MIN,
+            is_recovered: false,
             width: Concurrency::default(),
             cursor: Vec::new(),
         }
@@ -115,6 +147,8 @@ impl DestinationQueue {
     /// Records a waiting delivery. Only an earlier due time is news.
     pub(crate) fn expect(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
+        // Its severity is only known when it is tried.
+        self.is_severe = true;
         if let Some(destination) = id_at(&self.cursor, 0) {
             let earliest = Key::new().id(destination).moment(due_ms).build();
             self.cursor = std::mem::take(&mut self.cursor).min(earliest);
@@ -129,26 +163,49 @@ impl DestinationQueue {
         }
         let settings = destination.delivery;
         let width = self.width(width_max);
-        let leases = if self.quick && settings.max_per_minute.is_none() {
+        let leases = if self.quick && !self.is_ranked() {
             width * LEASES_PER_PLACE
         } else {
             width
         };
         let held = self.held();
         let (permitted, closed_until_ms) = self.breaker.allowance(held);
-        let allowance = leases.saturating_sub(held).min(permitted);
+        let (paced, paced_until_ms) = self.pace.allowance(held);
+        let allowance = leases.saturating_sub(held).min(permitted).min(paced);
         if allowance == 0 {
             return None;
         }
         let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
+        let limited_until_ms = full_until_ms.max(paced_until_ms).max(self.asked_until_ms);
+        let from_ms = self.due_ms.max(closed_until_ms).max(limited_until_ms);
+        let early_ms = self.early_ms(held).map(|at_ms| at_ms.max(limited_until_ms));
+        let is_early = early_ms.is_some_and(|early_ms| early_ms < from_ms);
+        let allowance = allowance.min(allowed);
         Some(Opening {
-            from_ms: self
-                .due_ms
-                .max(closed_until_ms)
-                .max(full_until_ms)
-                .max(self.asked_until_ms),
-            allowance: allowance.min(allowed),
+            from_ms: early_ms.unwrap_or(from_ms).min(from_ms),
+            allowance: if is_early {
+                allowance.min(1)
+            } else {
+                allowance
+            },
+            is_early: early_ms.is_some_and(|early_ms| early_ms <= now_ms),
+            only_severe: from_ms > now_ms,
         })
+    }
+
+    /// Returns the time of the next attempt with a severe message that need not be due.
+    fn early_ms(&self, held: usize) -> Option<i64> {
+        // Keeps the dispatcher from being busy with a message that cannot be tried after all.
+        let sorted_ms = self.sorted_ms.saturating_add(SORT_INTERVAL_MS);
+        let at_ms = self.breaker.severe_probe_ms()?.max(sorted_ms);
+        (self.is_severe && held == 0).then_some(at_ms)
+    }
+
+    /// Whether waiting deliveries are sent by severity because not all of them can be sent now.
+    pub(crate) fn is_ranked(&self) -> bool {
+        let settings = self.destination.as_ref().map(|found| found.delivery);
+        let has_rate = settings.is_some_and(|it| it.max_per_minute.is_some());
+        self.has_backlog || has_rate || self.breaker.is_failing() || self.pace.is_limited()
     }
 
     /// Returns why due deliveries cannot be tried now.
@@ -163,8 +220,14 @@ impl DestinationQueue {
         }
         let (permitted, closed_until_ms) = self.breaker.allowance(self.held());
         if permitted == 0 || closed_until_ms > now_ms {
-            let probe_ms = closed_until_ms.max(now_ms);
+            let early_ms = self.early_ms(self.held()).unwrap_or(i64::MAX);
+            let probe_ms = closed_until_ms.min(early_ms).max(now_ms);
             return Some(Hold::Breaker { probe_ms });
+        }
+        let (_, paced_until_ms) = self.pace.allowance(self.held());
+        if paced_until_ms > now_ms {
+            let until_ms = paced_until_ms;
+            return Some(Hold::Limited { until_ms });
         }
         let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
         if let (0, Some(per_minute)) = (allowed, settings.max_per_minute) {
@@ -194,15 +257,20 @@ impl DestinationQueue {
     /// Whether leased deliveries must not begin.
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
-        let until_ms = closed_until_ms.max(self.asked_until_ms);
+        let (paced, paced_until_ms) = self.pace.allowance(self.running);
+        // A lease before the end of the pause is that of a severe message.
+        let early_ms = self.breaker.severe_probe_ms().filter(|_| self.running == 0);
+        let until_ms = closed_until_ms.min(early_ms.unwrap_or(i64::MAX));
+        let until_ms = until_ms.max(self.asked_until_ms).max(paced_until_ms);
         let is_stopped = self.paused || self.owner == Owner::Another || self.destination.is_none();
-        is_stopped || permitted == 0 || until_ms > now_ms
+        is_stopped || permitted.min(paced) == 0 || until_ms > now_ms
     }
 
     /// Forgets earlier failures of the destination.
     pub(crate) fn forgive(&mut self) {
         self.breaker = Breaker::default();
         self.refusals = AlikeRefusals::default();
+        self.pace = Pace::default();
         self.asked_until_ms = i64::MIN;
     }
 
@@ -210,18 +278,46 @@ impl DestinationQueue {
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.breaker.shift(by_ms);
         self.rate.shift(by_ms);
+        for start_ms in self.starts.values_mut() {
+            *start_ms = start_ms.saturating_add(by_ms);
+        }
+        self.pace.shift(by_ms);
+        self.sorted_ms = i64::MIN;
         self.asked_until_ms = self.asked_until_ms.saturating_add(by_ms);
         self.expect(i64::MIN);
+    }
+
+    /// Records the start of an attempt.
+    pub(crate) fn started(&mut self, delivery: RecordId, now_ms: i64) {
+        self.running += 1;
+        self.starts.insert(delivery, now_ms);
+        self.pace.started(now_ms);
     }
 
     pub(crate) fn note(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
         let delivered = report.verdict.outcome == Outcome::Delivered;
         self.running -= 1;
         self.quick = delivered && report.duration <= QUICK;
+        let advice = report.verdict.advice;
+        let was_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.breaker.note(delivery, &report.verdict, now_ms);
-        if let Advice::AgainAfter(wait) = report.verdict.advice {
-            let until_ms = now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX)));
+        let asked_wait = advice.asked_wait().map(|wait| wait.min(ASKED_WAIT_MAX));
+        if let (Some(wait), false) = (asked_wait, delivered) {
+            let until_ms = now_ms.saturating_add(millis(wait));
             self.asked_until_ms = self.asked_until_ms.max(until_ms);
+        }
+        let start_ms = self.starts.remove(&delivery).unwrap_or(now_ms);
+        if delivered {
+            self.pace.accepted(start_ms);
+        } else if let Advice::Limited(_) = advice {
+            self.pace.refused(start_ms, asked_wait, now_ms);
+        }
+        let is_failing = self.breaker.is_failing() || self.pace.is_refused();
+        self.has_backlog |= is_failing;
+        self.is_recovered |= was_failing && !is_failing;
+        if self.is_ranked() {
+            // Deliveries behind this one in its thread may be sent now.
+            self.due_ms = self.due_ms.min(now_ms);
         }
         let waiting = !self.ahead.is_empty() || self.due_ms <= now_ms;
         self.width.note(report, waiting);

@@ -10,10 +10,9 @@ use std::{
 use crate::{
     config::DeliveryConfig,
     delivery::{
-        backoff,
-        breaker::Probe,
-        decide,
+        backoff, decide,
         queue::{DestinationQueue, Lease},
+        rank::Wanted,
         refusals,
     },
     destination::Report,
@@ -43,7 +42,8 @@ pub(crate) struct Ready {
     pub(crate) ours: usize,
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    pub(crate) probe: Option<Probe>,
+    /// Which deliveries to take if more wait than may be sent; `None` for the first ones.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 pub(crate) enum Next {
@@ -145,7 +145,12 @@ impl Queues {
                     places: queue.width(width_max).saturating_sub(queue.held()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
-                    probe: queue.breaker.probe(),
+                    wanted: queue.is_ranked().then(|| Wanted {
+                        count: opening.allowance,
+                        probe: queue.breaker.probe(),
+                        early: opening.is_early,
+                        only_severe: opening.only_severe,
+                    }),
                 });
             }
         }
@@ -187,7 +192,7 @@ impl Queues {
         if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
-        queue.running += 1;
+        queue.started(lease.delivery.value.id, now_ms);
         Some(Next::Begin(lease, timeout))
     }
 

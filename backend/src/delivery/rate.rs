@@ -1,4 +1,4 @@
-//! A rate limit in attempts per minute.
+//! A rate limit in attempts per minute, spread over the minute.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,19 @@ const WINDOW_MS: i64 = 60_000;
 /// Length of a counter's slot; keeps the number of counters small.
 const SLOT_MS: i64 = 1_000;
 
+/// Attempts that follow each other by less than this may start early by as much, so that not each
+/// of them wakes the dispatcher.
+const AHEAD_US: i64 = 250_000;
+
 /// The attempts started in the last minute.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
     /// Start and count of each slot.
     slots: VecDeque<(i64, u32)>,
+    /// Microseconds from one start to the next, according to the last limit.
+    interval_us: i64,
+    /// Time of the next start if starts are spread evenly, in microseconds since the epoch.
+    next_us: i64,
 }
 
 impl Rate {
@@ -18,8 +26,29 @@ impl Rate {
     /// 1970.
     pub(crate) fn allowance(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
         let Some(limit) = per_minute.filter(|limit| *limit > 0) else {
+            self.interval_us = 0;
             return (usize::MAX, i64::MIN);
         };
+        self.interval_us = WINDOW_MS * 1_000 / i64::from(limit);
+        let spread = self.spread(now_ms);
+        let window = self.window(limit, now_ms);
+        (spread.0.min(window.0), spread.1.max(window.1))
+    }
+
+    /// Returns the number of starts due by an even spread, and the time of the next one if none is.
+    fn spread(&self, now_ms: i64) -> (usize, i64) {
+        let now_us = now_ms.saturating_mul(1_000);
+        let is_dense = self.interval_us < AHEAD_US;
+        let ahead_us = if is_dense { AHEAD_US } else { 0 };
+        let early_us = now_us + ahead_us - self.next_us.max(now_us);
+        if early_us < 0 {
+            return (0, (self.next_us - ahead_us + 999) / 1_000);
+        }
+        let due = early_us / self.interval_us.max(1) + 1;
+        (usize::try_from(due).unwrap_or(usize::MAX), i64::MIN)
+    }
+
+    fn window(&mut self, limit: u32, now_ms: i64) -> (usize, i64) {
         while self
             .slots
             .front()
@@ -37,6 +66,7 @@ impl Rate {
 
     /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
+        self.next_us = self.next_us.saturating_add(by_ms.saturating_mul(1_000));
         for (start_ms, _) in &mut self.slots {
             *start_ms = start_ms.saturating_add(by_ms);
         }
@@ -44,6 +74,8 @@ impl Rate {
 
     /// Records attempts started now.
     pub(crate) fn note(&mut self, count: u32, now_ms: i64) {
+        let from_us = self.next_us.max(now_ms.saturating_mul(1_000));
+        self.next_us = from_us.saturating_add(self.interval_us.saturating_mul(count.into()));
         let slot_ms = now_ms - now_ms.rem_euclid(SLOT_MS);
         match self.slots.back_mut() {
             Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
@@ -97,9 +129,21 @@ mod tests {
     #[test]
     fn full_window_returns_when_capacity_frees_up() {
         let mut rate = Rate::default();
+        // Started by the previous owner.
         rate.note(2, 500);
         assert_eq!(rate.allowance(Some(2), 600), (0, 61_000));
-        assert_eq!(rate.allowance(Some(2), 61_000), (2, i64::MIN));
+        assert_eq!(rate.allowance(Some(2), 61_000), (1, i64::MIN));
         assert_eq!(rate.allowance(None, 0), (usize::MAX, i64::MIN));
+    }
+
+    #[test]
+    fn starts_are_spread_over_the_minute() {
+        for (limit, first, gap_ms) in [(2, 1, 30_000), (60, 1, 1_000), (6_000, 26, 10)] {
+            let mut rate = Rate::default();
+            assert_eq!(rate.allowance(Some(limit), 0), (first, i64::MIN), "{limit}");
+            rate.note(u32::try_from(first).unwrap(), 0);
+            assert_eq!(rate.allowance(Some(limit), 0), (0, gap_ms), "{limit}");
+            assert_eq!(rate.allowance(Some(limit), gap_ms).0, 1, "{limit}");
+        }
     }
 }

@@ -230,6 +230,7 @@ mod tests {
             start_ms: 0,
             duration: None,
             outcome: None,
+            is_reduced: false,
             explanation: String::new(),
             transcript: Transcript::default(),
         }

@@ -1,8 +1,8 @@
-//! The message of a chat that a further one replies to: the first one of its thread.
+//! The first message of a thread: chat messages reply to it, and mails have its subject.
 
 use crate::{
     destination::{self, ChatThread},
-    domain::{Attempt, Delivery, DestinationKind, RecordId},
+    domain::{Attempt, Content, Delivery, DestinationKind, RecordId},
     ops::delivery::attempt::attempt_key,
     store::Store,
 };
@@ -23,4 +23,19 @@ pub(super) async fn thread(
     let key = attempt_key(opening, first.attempts);
     let attempt = store.get::<Attempt>(key).await.ok()??.value;
     destination::thread(kind, &attempt.transcript.response?.body)
+}
+
+/// Returns the content of the first message of a thread, if mail programs show further messages with
+/// its subject as one conversation.
+pub(super) async fn opening_content(
+    store: &Store,
+    opening: Option<RecordId>,
+    kind: &DestinationKind,
+) -> Option<Content> {
+    let opening = opening.filter(|_| matches!(kind, DestinationKind::Email(_)))?;
+    let first = store
+        .get::<Delivery>(opening.to_bytes().into())
+        .await
+        .ok()??;
+    Some(first.value.content)
 }

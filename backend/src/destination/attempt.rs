@@ -40,6 +40,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) thread: Option<&'a ChatThread>,
     /// Mail addresses that get no further attempt.
     pub(super) recipients: &'a Recipients,
+    /// Whether the message is in its reduced form.
+    pub(super) is_reduced: bool,
     /// Start of the attempt, in milliseconds since the epoch.
     pub(super) start_ms: i64,
     pub(super) begun: Instant,

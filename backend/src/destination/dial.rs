@@ -130,6 +130,11 @@ impl Dialer {
         Err(last_error)
     }
 
+    /// Resolves a name and returns all addresses, without the guard.
+    pub(crate) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        self.resolver.resolve(host, port).await
+    }
+
     /// Resolves a name and returns the addresses that the guard allows, at least one.
     pub(crate) async fn addresses(
         &self,

@@ -117,6 +117,10 @@ impl DestinationType for Email {
         message::mail(facts, self)
     }
 
+    fn reduced(&self, facts: &mut Facts<'_>) -> Mail {
+        message::reduced(facts, self)
+    }
+
     fn shown(mail: &Mail) -> Value {
         json!({"subject": mail.subject, "text": mail.text, "html": mail.html})
     }

@@ -46,6 +46,10 @@ impl DestinationType for EventTemplates {
         message::event(facts, self)
     }
 
+    fn reduced(&self, facts: &mut Facts<'_>) -> IncomingEvent {
+        message::event(facts, self)
+    }
+
     fn shown(event: &IncomingEvent) -> Value {
         json!({
             "name": event.name,

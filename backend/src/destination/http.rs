@@ -13,6 +13,7 @@ mod tunnel;
 
 use std::{
     io::Write as _,
+    net::SocketAddr,
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -37,7 +38,7 @@ use crate::destination::{
         body::{Outgoing, Sent},
         connector::GuardedConnector,
         fault::Lost,
-        line::Answered,
+        line::{Answered, Peer},
         origins::{Connections, Origins},
         route::Route,
     },
@@ -91,6 +92,8 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
     pub(crate) end: BodyEnd,
     pub(crate) times: ExchangeTimes,
+    /// The remote address; `None` if a proxy forwards.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,10 +213,19 @@ impl HttpClient {
         let is_repeatable = request.headers.contains_key("idempotency-key");
         let authorization = self.route.authorization(&url);
         let request = prepared(request, &url, authorization)?;
+        self.let_go_of_moved(&origins, &origin, &url).await;
         let (mut unprocessed, mut was_stale) = (0, false);
         loop {
             let (number, connections) = origins.connections(&origin);
-            let lost = match once(&connections, &request, deadline, timeout).await {
+            let sent = once(&connections, &request, deadline, timeout).await;
+            if let Ok(Answer {
+                address: Some(address),
+                ..
+            }) = &sent
+            {
+                origins.note_address(&origin, number, *address);
+            }
+            let lost = match sent {
                 Ok(answer) if answer.status != StatusCode::MISDIRECTED_REQUEST => {
                     return Ok(answer);
                 }
@@ -243,6 +255,34 @@ impl HttpClient {
                     return Err(failure);
                 }
             }
+        }
+    }
+}
+
+/// Timeout of an address check, for which a request waits.
+const ADDRESS_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+
+impl HttpClient {
+    /// Removes the connections to an origin from the pool if DNS no longer returns their addresses.
+    async fn let_go_of_moved(&self, origins: &Origins, origin: &str, url: &Url) {
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return;
+        };
+        let host = host.trim_matches(['[', ']']);
+        let is_direct = self
+            .route
+            .through(host, port, url.scheme() == "https")
+            .is_none();
+        let Some((number, used)) = origins.to_check(origin).filter(|_| is_direct) else {
+            return;
+        };
+        let found = self.dialer.resolve(host, port);
+        // Without a response, the connections are kept.
+        if let Ok(Ok(found)) = tokio::time::timeout(ADDRESS_CHECK_TIMEOUT, found).await
+            && !found.is_empty()
+            && used.iter().any(|address| !found.contains(address))
+        {
+            origins.let_go(origin, number);
         }
     }
 }
@@ -320,6 +360,7 @@ async fn once(
         ..ExchangeTimes::default()
     };
     let is_tls = request.uri().scheme_str() == Some("https");
+    let address = answer.extensions().get::<Peer>().map(|peer| peer.0);
     if let Some(answered) = answer.extensions().get::<Answered>() {
         if !answered.is_noted() {
             let dialed = answer.extensions().get().copied();
@@ -336,6 +377,7 @@ async fn once(
         body,
         end,
         times,
+        address,
     })
 }
 
@@ -431,10 +473,9 @@ impl Answer {
             format!("the receiver answered {status}: {said}")
         };
         let advice = self.advice(now_ms);
-        let wish = match advice {
-            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs_f64()),
-            _ => String::new(),
-        };
+        let wish = advice.asked_wait().map_or_else(String::new, |wait| {
+            format!(" (it asks to wait {} s)", wait.as_secs_f64())
+        });
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
         let explanation = masker.mask(&explanation, left_bytes);
         Verdict::rejected(explanation + &wish, advice)
@@ -443,9 +484,10 @@ impl Answer {
     /// Returns the advice for a response that means failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
         match self.status.as_u16() {
-            403 | 413 if retry_after(&self.headers, now_ms).is_some() => self.again(now_ms),
-            408 | 421 | 425 | 429 => self.again(now_ms),
-            400 | 413 | 415 | 422 => Advice::GiveUp,
+            403 | 413 | 503 if self.asked_wait(now_ms).is_some() => self.limited(now_ms),
+            429 => self.limited(now_ms),
+            408 | 421 | 425 => self.again(now_ms),
+            400 | 413 | 415 | 422 => Advice::Reduce,
             300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
             400..=499 => Advice::FewMore,
             _ => self.again(now_ms),
@@ -454,12 +496,20 @@ impl Answer {
 
     /// Returns the advice to retry, after the time that the receiver asks for.
     pub(crate) fn again(&self, now_ms: i64) -> Advice {
-        let in_body = || {
-            let is_limit = self.status == StatusCode::TOO_MANY_REQUESTS;
-            is_limit.then(|| retry_after_in_body(&self.body)).flatten()
-        };
-        let asked = retry_after(&self.headers, now_ms).or_else(in_body);
+        let asked = self.asked_wait(now_ms);
         asked.map_or(Advice::Again, Advice::AgainAfter)
+    }
+
+    /// Returns the advice to retry when the receiver says, without counting the attempt.
+    pub(crate) fn limited(&self, now_ms: i64) -> Advice {
+        Advice::Limited(self.asked_wait(now_ms))
+    }
+
+    /// Returns the delay that the receiver asks for, in a header or in the body.
+    fn asked_wait(&self, now_ms: i64) -> Option<Duration> {
+        let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
+        let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();
+        retry_after(&self.headers, now_ms).or_else(in_body)
     }
 
     fn first_line(&self) -> String {

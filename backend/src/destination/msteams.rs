@@ -33,6 +33,14 @@ impl DestinationType for MsTeams {
         message::body(facts)
     }
 
+    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced(facts)
+    }
+
+    fn size_bytes(body: &Value) -> usize {
+        message::size_bytes(body)
+    }
+
     fn shown(body: &Value) -> Value {
         body.clone()
     }

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::{
     AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
-    Report, Verdict, aside,
+    Advice, Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
     http::{HttpClient, HttpRequest, SendFailure, route::Route},
@@ -69,10 +69,14 @@ pub struct SendRequest<'a> {
     pub template_language: TemplateLanguage,
     /// The first delivery of the thread that this one updates, if it arrived.
     pub opening: Option<RecordId>,
+    /// The content of that delivery, for destinations that show both as one conversation.
+    pub opening_content: Option<&'a Content>,
     /// The chat message that this one replies to.
     pub thread: Option<&'a ChatThread>,
     /// Mail addresses that get no further attempt.
     pub recipients: &'a Recipients,
+    /// Whether to send the reduced form because the receiver rejected the full one.
+    pub is_reduced: bool,
     /// Timeout of the whole attempt, except for the reply to the text of a mail.
     pub timeout: Duration,
     /// Whether to use new connections, as in a test: a pooled connection may work although a new
@@ -156,7 +160,12 @@ impl Sender {
             request.content,
             &self.context(&request, &shared.tenant, false),
         );
-        let made = aside(&self.0.renderers, templates, content, made);
+        let made = aside(
+            &self.0.renderers,
+            templates,
+            content,
+            |templates, content, around| made(templates, content, around, false),
+        );
         Ok(Some(made.await?.message))
     }
 
@@ -173,6 +182,7 @@ impl Sender {
             delivery_id: request.delivery,
             destination_name: request.destination_name,
             tenant,
+            opening: request.opening_content,
             links: if leaves {
                 &self.0.links
             } else {
@@ -273,6 +283,10 @@ impl Sender {
         made.0
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one attempt from its beginning to its end"
+    )]
     async fn attempt<T: DestinationType>(
         &self,
         settings: &T,
@@ -296,7 +310,14 @@ impl Sender {
             };
         let shared = Arc::clone(&self.0.settings.borrow());
         let around = self.context(&request, &shared.tenant, sends);
-        let made = aside(&outlets.renderers, templates, (content, &around), made);
+        let is_reduced = request.is_reduced;
+        let content_of = (content, &around);
+        let made = aside(
+            &outlets.renderers,
+            templates,
+            content_of,
+            move |templates, content, around| made(templates, content, around, is_reduced),
+        );
         let Made {
             message, warnings, ..
         } = match made.await {
@@ -315,6 +336,7 @@ impl Sender {
             opening: request.opening,
             thread: request.thread,
             recipients: request.recipients,
+            is_reduced,
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,
@@ -338,6 +360,13 @@ impl Sender {
             transcript.request.is_some() && !matches!(request.kind, DestinationKind::Event(_));
         if request.is_fresh && is_sent {
             verdict.explanation.push_str(" (over a new connection)");
+        }
+        if is_reduced {
+            let explanation = &mut verdict.explanation;
+            explanation.push_str(" (reduced form of the message)");
+            if verdict.advice == Advice::Reduce {
+                verdict.advice = Advice::GiveUp;
+            }
         }
         // Make visible that a template was replaced by the default.
         if !warnings.is_empty() {

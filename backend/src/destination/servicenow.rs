@@ -49,6 +49,10 @@ impl DestinationType for ServiceNow {
         message::body(facts)
     }
 
+    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced(facts)
+    }
+
     fn shown(body: &Value) -> Value {
         body.clone()
     }

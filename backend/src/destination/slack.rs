@@ -50,6 +50,10 @@ impl DestinationType for Slack {
         message::body(facts, self)
     }
 
+    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced(facts)
+    }
+
     fn shown(body: &Value) -> Value {
         body.clone()
     }

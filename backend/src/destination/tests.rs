@@ -35,6 +35,7 @@ fn context() -> Context<'static> {
         destination_name: "pager",
         tenant: "acme",
         links: &LINKS,
+        opening: None,
     }
 }
 
@@ -386,7 +387,9 @@ fn mail_without_templates_lists_event_details() {
         update_ms: NOW_MS,
     });
     let (subject, text, html) = mail(&content);
-    assert_eq!(subject, "[acme] error: Sample: disk /var is 97.5 % full");
+    let entity = "(db-1.example.com, bellwether-test)";
+    let line = format!("[acme] error: Sample: disk /var is 97.5 % full {entity}");
+    assert_eq!(subject, line);
     for part in [
         "Severity: error",
         "host: db-1.example.com",
@@ -403,7 +406,7 @@ fn mail_without_templates_lists_event_details() {
 
     content.clear = true;
     content.occurrence.status = Status::Closed;
-    assert!(mail(&content).0.ends_with("full (closed)"));
+    assert_eq!(mail(&content).0, format!("{line} (closed)"));
 }
 
 #[test]
@@ -426,7 +429,10 @@ fn mail_uses_its_templates_and_the_rule_message() {
     content.destination_kind = email("{{nothing}}", "");
     content.rule.message = "{{event.summary}}\nsecond line".into();
     let (subject, text, html) = mail(&content);
-    assert_eq!(subject, "[acme] error: <script>");
+    assert_eq!(
+        subject,
+        "[acme] error: <script> (db-1.example.com, bellwether-test)"
+    );
     assert_eq!(text, "<script>\nsecond line");
     assert_eq!(html, "&lt;script&gt;<br>\nsecond line");
 

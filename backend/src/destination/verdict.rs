@@ -56,10 +56,16 @@ pub enum Advice {
     Later,
     /// Retry after the given time, which the receiver asks for on behalf of all messages.
     AgainAfter(Duration),
+    /// Retry without counting the attempt: the receiver limits the rate. Contains the requested delay
+    /// for all messages; `None` if the receiver states none.
+    Limited(Option<Duration>),
     /// Retry on schedule; the destination needs to be fixed.
     Mend,
     /// The receiver is unlikely to accept this message: give up after a few retries.
     FewMore,
+    /// Retry once in the reduced form: the receiver does not accept this content. Never about an
+    /// attempt in that form.
+    Reduce,
     /// Do not retry: the result would be the same.
     GiveUp,
 }
@@ -75,15 +81,29 @@ pub enum Fault {
     Message,
 }
 
+impl Advice {
+    /// Returns what an attempt that failed with this advice shows to be at fault.
+    pub(crate) fn fault(self) -> Fault {
+        match self {
+            Self::Again | Self::AgainAfter(_) | Self::Limited(_) => Fault::Receiver,
+            Self::Mend => Fault::Destination,
+            Self::FewMore | Self::Reduce | Self::GiveUp | Self::Later => Fault::Message,
+        }
+    }
+
+    /// Returns the delay that the receiver asks for, for all messages.
+    pub(crate) fn asked_wait(self) -> Option<Duration> {
+        match self {
+            Self::AgainAfter(wait) | Self::Limited(Some(wait)) => Some(wait),
+            _ => None,
+        }
+    }
+}
+
 impl Verdict {
     /// Returns the cause of the failure; `None` if the message was delivered.
     pub(crate) fn fault(&self) -> Option<Fault> {
-        match (self.outcome, self.advice) {
-            (Outcome::Delivered, _) => None,
-            (_, Advice::Again | Advice::AgainAfter(_)) => Some(Fault::Receiver),
-            (_, Advice::Mend) => Some(Fault::Destination),
-            (_, Advice::FewMore | Advice::GiveUp | Advice::Later) => Some(Fault::Message),
-        }
+        (self.outcome != Outcome::Delivered).then(|| self.advice.fault())
     }
 
     /// Whether the message arrived; for a mail, at one address at least.

@@ -35,6 +35,12 @@ pub(crate) struct Body {
     text: String,
 }
 
+impl Body {
+    fn is_json(&self) -> bool {
+        message::is_json(&self.content_type)
+    }
+}
+
 /// Variables by which receivers identify incidents.
 const KEYS: [&str; 3] = ["thread_id", "labels", "occurrence_id"];
 
@@ -110,7 +116,11 @@ impl DestinationType for Webhook {
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Body {
-        message::body(facts, self)
+        message::body(facts, self, false)
+    }
+
+    fn reduced(&self, facts: &mut Facts<'_>) -> Body {
+        message::body(facts, self, true)
     }
 
     fn shown(body: &Body) -> Value {

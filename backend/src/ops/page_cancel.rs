@@ -115,7 +115,6 @@ impl Receivers {
 
 /// Cancels the waiting pages of a response, and waiting reports to receivers that no page reached.
 /// Returns the receivers that no page reached.
-#[expect(clippy::too_many_lines, reason = "one commit")]
 async fn cancel_waiting(
     store: &Store,
     occurrence: &Occurrence,

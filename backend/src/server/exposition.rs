@@ -318,7 +318,13 @@ impl Exposition {
             match self.holds.of(destination.id) {
                 Some(Hold::Paused) => waiting.paused += 1,
                 Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
-                Some(Hold::Asked { .. } | Hold::Rate { .. } | Hold::Width { .. }) | None => {}
+                Some(
+                    Hold::Asked { .. }
+                    | Hold::Limited { .. }
+                    | Hold::Rate { .. }
+                    | Hold::Width { .. },
+                )
+                | None => {}
             }
         }
         Ok(by_name)

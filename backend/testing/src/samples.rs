@@ -100,8 +100,24 @@ pub fn reaching_webhook() -> Destination {
         webhook.expect = Some(Box::new(Expect {
             statuses: vec![200, 409],
             body: Some(Clause::Exists("ok".into())),
+            destination: None,
         }));
         webhook.compress = true;
+    }
+    destination
+}
+
+/// A webhook with a condition for responses that show a misconfigured destination.
+pub fn judging_webhook() -> Destination {
+    let mut destination = destinations().remove(0);
+    destination.id = id(61);
+    destination.name = name("judging");
+    if let DestinationKind::Webhook(webhook) = &mut destination.kind {
+        webhook.expect = Some(Box::new(Expect {
+            statuses: vec![204],
+            body: None,
+            destination: Some(Clause::Exists("code".into())),
+        }));
     }
     destination
 }

@@ -259,7 +259,7 @@ impl Stage {
         };
         let (rules, board) = Incidents::new(workflow, teams);
         let channel = ("msteams", StandIn::start(rules).await, board);
-        let (rules, board) = Incidents::new(Accepts(200), on_clear);
+        let (rules, board) = Incidents::new(Accepts(200, "{}"), on_clear);
         let hook = ("onClear", StandIn::start(rules).await, board);
         let mut settings =
             "[delivery]\nschedule = [\"0s\", \"100ms\", \"100ms\"]\n[providers]\n".to_owned();
@@ -276,9 +276,10 @@ impl Stage {
         }
         let mut receivers = vec![pager, now, chat, channel, hook];
         for (name, read) in PRESETS {
-            let (rules, board) = Incidents::new(Accepts(202), read);
-            let receiver = StandIn::start(rules).await;
             let rules = RULES.iter().find(|it| it.file == name).unwrap();
+            let (status, body) = rules.accepts;
+            let (incidents, board) = Incidents::new(Accepts(status, body), read);
+            let receiver = StandIn::start(incidents).await;
             store(&world, rules, |path| receiver.url(path));
             receivers.push((name, receiver, board));
         }

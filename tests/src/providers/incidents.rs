@@ -124,10 +124,12 @@ impl<R: Rules> Rules for Incidents<R> {
 pub struct Accepts(
     /// Status of the responses.
     pub u16,
+    /// The body of its answers.
+    pub &'static str,
 );
 
 impl Rules for Accepts {
     fn judge(&mut self, _: &Received) -> Answer {
-        Answer::taken(self.0, "{}")
+        Answer::taken(self.0, self.1)
     }
 }

@@ -412,6 +412,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Expect: body",
             FieldKind::Clause,
             "Condition on the JSON response, for APIs that return 200 for errors: `ok equals true`.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.expect.destinationClause",
+            "Expect: wrong",
+            FieldKind::Clause,
+            "Condition on a refusal by which this destination is wrong: `code equals 10003`.").only("webhook"),
         FieldSpec::section(
             "#limits",
             "Limits",

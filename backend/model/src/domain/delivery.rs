@@ -8,6 +8,10 @@ use crate::domain::{
 };
 
 /// One notification on its way to one destination.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each stored with the record"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// The identity, the same for all attempts; `webhook-id` of a webhook.
@@ -26,6 +30,13 @@ pub struct Delivery {
     pub test: bool,
     /// Number of attempts started, including those interrupted by a shutdown.
     pub attempts: u32,
+    /// Attempts that the receiver deferred, such as by its rate limit. They do not count.
+    pub deferrals: u32,
+    /// Whether the last attempt failed because of the receiver or the destination, so that the next one
+    /// is due as soon as another message is accepted.
+    pub awaits_receiver: bool,
+    /// Whether further attempts send the reduced form because the receiver rejected the full one.
+    pub is_reduced: bool,
     /// The error of the last failed attempt; empty if none failed.
     pub last_error: String,
     /// Time the notification was decided, in milliseconds since 1970.
@@ -89,6 +100,9 @@ impl Delivery {
             state: DeliveryState::Pending { due_ms: create_ms },
             test: false,
             attempts: 0,
+            deferrals: 0,
+            awaits_receiver: false,
+            is_reduced: false,
             last_error: String::new(),
             create_ms,
             end_ms: None,
@@ -333,6 +347,8 @@ pub struct Attempt {
     pub outcome: Option<Outcome>,
     /// The outcome as a sentence for people.
     pub explanation: String,
+    /// Whether the reduced form of the message was sent.
+    pub is_reduced: bool,
     /// The request and the response, with secrets masked.
     pub transcript: Transcript,
 }

@@ -95,7 +95,7 @@ impl<'a> Facts<'a> {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
         let mustache = TemplateLanguage::Mustache;
-        let link = facts.fill_in(mustache, "the setting link_template", own, Escape::Percent);
+        let link = facts.render(mustache, "the setting link_template", own, Escape::Percent);
         if let Some(link) = link {
             if let Some(variables) = &mut facts.variables {
                 let variables = variables.edit();
@@ -126,7 +126,7 @@ impl<'a> Facts<'a> {
         for (name, value) in values {
             let what = format!("the value `{name}`");
             let from = format!("{{{{{{{}}}}}}}", value.from);
-            let found = self.fill_in(TemplateLanguage::Mustache, &what, &from, Escape::None);
+            let found = self.render(TemplateLanguage::Mustache, &what, &from, Escape::None);
             let mapped = found.and_then(|found| value.map.get(&found));
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
@@ -226,12 +226,33 @@ impl<'a> Facts<'a> {
         Some(members::lines(group, &self.link, headline))
     }
 
-    /// Renders a template of the destination; `None` if it is empty or fails, which adds a warning.
+    /// Renders a template of the destination; `None` if it is empty, fails or renders blank for this
+    /// event. The latter two add a warning.
     pub fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
         self.fill_in(self.language, what, source, escape)
     }
 
+    /// Renders a part of a request like [`Self::fill`], except that it may be blank.
+    pub fn fill_part(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
+        self.render(self.language, what, source, escape)
+    }
+
     fn fill_in(
+        &mut self,
+        language: TemplateLanguage,
+        what: &str,
+        source: &str,
+        escape: Escape,
+    ) -> Option<String> {
+        let filled = self.render(language, what, source, escape)?;
+        if is_blank(&filled) {
+            self.warn(what, "it renders blank for this event; the default is used");
+            return None;
+        }
+        Some(filled)
+    }
+
+    fn render(
         &mut self,
         language: TemplateLanguage,
         what: &str,
@@ -274,6 +295,13 @@ impl<'a> Facts<'a> {
     pub fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
         let template = AnyTemplate::parse(self.language, source).ok()?;
         let mut json = self.make_variables();
+        // The receiver may have rejected the message because of a blank text.
+        for path in ["/event/body", "/event/summary", "/rule/message"] {
+            let text = json.pointer_mut(path);
+            if let Some(text) = text.filter(|it| it.as_str().is_some_and(is_blank)) {
+                *text = self.headline.as_str().into();
+            }
+        }
         simplify(&mut json);
         let variables = Variables::new(json);
         template
@@ -300,7 +328,7 @@ impl<'a> Facts<'a> {
         cut
     }
 
-    fn make_variables(&self) -> Value {
+    pub(super) fn make_variables(&self) -> Value {
         let Content {
             clear,
             occurrence,
@@ -370,8 +398,15 @@ fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Esca
     }
 }
 
+/// Whether a text has no visible characters.
+pub fn is_blank(text: &str) -> bool {
+    let is_invisible = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    text.chars()
+        .all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
+}
+
 /// Truncates texts and empties lists.
-fn simplify(variables: &mut Value) {
+pub fn simplify(variables: &mut Value) {
     match variables {
         Value::String(text) => *text = cut::characters(text, SIMPLE_CHARACTERS_MAX),
         Value::Array(entries) => entries.clear(),
@@ -415,6 +450,7 @@ fn event(occurrence: &Occurrence) -> Value {
         "count": occurrence.count,
         "timestamp": domain_json::time(occurrence.last_seen_ms),
         "start_time": domain_json::time(occurrence.start_ms),
+        "start_time_ms": occurrence.start_ms,
         "last_seen": domain_json::time(occurrence.last_seen_ms),
         "dimensions": occurrence.dimensions,
         "metadata": domain_json::object(&occurrence.metadata),

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::{Context, Facts, Links};
 use crate::domain::{
     Content, DestinationKind, EventId, GroupContent, Grouping, MemberChange, Occurrence, RecordId,
     Severity, Status, TemplateLanguage, Value, delivery::RuleContent,
     rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
 };
+use crate::template::Variables;
 
 /// Returns an open occurrence that is recognizably a sample.
 pub fn occurrence(now_ms: i64) -> Occurrence {
@@ -124,4 +126,19 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         digest: None,
         contact: None,
     }
+}
+
+/// Returns the variables of a sample event.
+pub fn variables() -> Variables {
+    let at_ms = 1_769_846_400_000;
+    let kind = DestinationKind::Email(crate::domain::destination::Email::default());
+    let content = content(occurrence(at_ms), kind, String::new());
+    let context = Context {
+        delivery_id: content.occurrence.key,
+        destination_name: "test",
+        tenant: "bellwether",
+        links: &Links::default(),
+        opening: None,
+    };
+    Variables::new(Facts::new(&content, &context).make_variables())
 }

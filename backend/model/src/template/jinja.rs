@@ -10,6 +10,7 @@ mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
+mod humanize;
 mod meter;
 mod replace;
 mod scan;
@@ -57,6 +58,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         environment.remove_global(global);
     }
     filters::add(&mut environment);
+    humanize::add(&mut environment);
     environment
 });
 

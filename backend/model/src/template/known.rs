@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// All variables other than the open ones.
-pub const VARIABLES: [&str; 82] = [
+pub const VARIABLES: [&str; 83] = [
     "acknowledged",
     "clear",
     "destination",
@@ -50,6 +50,7 @@ pub const VARIABLES: [&str; 82] = [
     "event.severity",
     "event.severity_number",
     "event.start_time",
+    "event.start_time_ms",
     "event.status",
     "event.summary",
     "event.timestamp",

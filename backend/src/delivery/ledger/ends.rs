@@ -55,9 +55,12 @@ impl Ledger {
                 now_ms,
                 random,
                 cut_off,
+                early_for_ms: unrecorded.early_for_ms,
                 settings,
             };
+            let dead = plan.dead.len();
             let due_ms = plan_end(plan, unrecorded, end, &around);
+            let died = plan.dead.len() > dead;
             plan.ends.push((id, due_ms));
             if let (LeaseEnd::Made(report), true) = (end, settings.is_some()) {
                 // Unreadable health is left unchanged.
@@ -66,7 +69,7 @@ impl Ledger {
                 };
                 let old = current.as_ref();
                 let pause_after = self.config.pause_after;
-                let mut next = health::after(old, destination, report, now_ms, pause_after);
+                let mut next = health::after(old, destination, report, died, now_ms, pause_after);
                 if let (Some(next), Some(found)) = (&mut next, queues.destination(destination))
                     && !next.refused.is_empty()
                 {
@@ -147,15 +150,12 @@ fn plan_end(
             if let Some(attempt) = attempt {
                 plan.changes.delete(attempt);
             }
-            Some(decide::given_back(&delivery.value, number, around.now_ms))
+            Some(decide::given_back(&delivery.value, number, around))
         }
         LeaseEnd::Made(report) => {
             let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
             let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
-            let ended = attempt::ended(&begun, report);
-            if let Some(attempt) = attempt {
-                plan.changes.update(attempt, &ended);
-            }
+            let ended = attempt::ended(&begun, report, delivery.value.is_reduced);
             if report.verdict.outcome != Outcome::Delivered {
                 plan.count_failure(&delivery.value, around.now_ms);
             }
@@ -165,6 +165,14 @@ fn plan_end(
                 recipients: report.verdict.settled(&next.recipients),
                 ..next
             });
+            if let Some(attempt) = attempt {
+                let is_kept = next.as_ref().is_none_or(|next| next.attempts >= number);
+                if is_kept {
+                    plan.changes.update(attempt, &ended);
+                } else {
+                    plan.changes.delete(attempt);
+                }
+            }
             if next.is_none() {
                 // Attempts are not logged; the change of their delivery stands for them.
                 plan.changes.touch(delivery);

@@ -12,10 +12,11 @@ use crate::{
         notice,
         notices::Notices,
         queues::{Queues, Ready},
+        rank::{self, Waiting, Wanted},
     },
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
-    limits::CUT_OFFS_MAX,
+    limits::{CUT_OFFS_MAX, RANKED_MAX},
     ops::{
         deciding::new_id,
         delivery::{
@@ -29,13 +30,15 @@ use crate::{
         engine::Range,
         record::{
             Ended,
-            bytes::{id_at, moment_at},
+            bytes::{Key, id_at, moment_at},
         },
     },
 };
 
-/// Number of newest messages considered for probing a misconfigured destination.
-const YOUNG_LOOKED_AT: usize = 64;
+/// Number of deliveries of a backlog that are read at a time.
+const READ_AT_ONCE: usize = 512;
+/// Number of deliveries that one commit makes due when their receiver has recovered.
+const RELEASED_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Leased {
@@ -43,6 +46,17 @@ pub(super) struct Leased {
     pub(super) attempt: Attempt,
     pub(super) destination: Arc<Destination>,
     pub(super) opening: Option<RecordId>,
+    /// The original due time, if that is later.
+    pub(super) early_for_ms: Option<i64>,
+}
+
+/// The state of a backlog after a commit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backlog {
+    /// Whether a severe message waits.
+    pub(super) is_severe: bool,
+    /// Whether nothing waits.
+    pub(super) is_over: bool,
 }
 
 /// The remaining work of a destination after a commit.
@@ -58,6 +72,8 @@ pub(super) struct Left {
     /// Whether a delivery with earlier attempts is due.
     pub(super) again: bool,
     pub(super) is_full: bool,
+    /// The state of the backlog; `None` if the first deliveries were taken.
+    pub(super) backlog: Option<Backlog>,
 }
 
 impl Left {
@@ -226,9 +242,12 @@ impl Ledger {
         }
         let backoff = self.backoff(&delivery.value);
         // While the total is below the limit, the interrupted ones need not be counted.
-        if backoff.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
+        let deferred = delivery.value.deferrals;
+        if backoff.is_used_up(Tried::of(attempts, 0, deferred), settings)
+            || attempts - deferred.min(attempts) >= CUT_OFFS_MAX
+        {
             let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
-            let tried = Tried::of(attempts, cut_off);
+            let tried = Tried::of(attempts, cut_off, deferred);
             if backoff.is_used_up(tried, settings) {
                 let dead = decide::used_up(&delivery.value, tried, now_ms);
                 plan.changes.update(delivery, &dead);
@@ -270,6 +289,11 @@ impl Ledger {
             attempt,
             destination: due.destination,
             opening: before.opening,
+            early_for_ms: delivery
+                .value
+                .state
+                .due_ms()
+                .filter(|due_ms| *due_ms > now_ms),
         });
         Ok(())
     }
@@ -295,6 +319,7 @@ impl Ledger {
             cut_off: self
                 .cut_offs(delivery.value.id, number.saturating_sub(1))
                 .await?,
+            early_for_ms: None,
             settings: Some(destination.delivery),
         };
         plan.count_failure(&delivery.value, around.now_ms);
@@ -313,7 +338,7 @@ impl Ledger {
         Ok(())
     }
 
-    async fn due(&self, plan: &mut Plan, queues: &mut Queues) -> Result<Vec<Due>, EngineError> {
+    async fn due(&mut self, plan: &mut Plan, queues: &mut Queues) -> Result<Vec<Due>, EngineError> {
         let now_ms = self.clock.now_ms();
         let paused: Vec<_> = plan.paused.iter().map(|it| it.destination).collect();
         let ready = queues.ready(&paused, now_ms);
@@ -324,11 +349,19 @@ impl Ledger {
             if free == 0 {
                 break;
             }
+            // Deliveries that become due in this commit may go first.
+            let mut released = plan.released.iter();
+            if released.any(|(id, is_any, _)| *is_any && *id == ready.destination.id) {
+                continue;
+            }
             let wanted = ready.allowance.min(share).min(free);
-            let (keys, left) = if ready.probe.is_some() {
-                self.probe(&ready, queues, now_ms).await?
-            } else {
-                self.first(&ready, queues, wanted, now_ms).await?
+            let (keys, left) = match ready.wanted {
+                Some(how) => {
+                    let count = wanted;
+                    let how = Wanted { count, ..how };
+                    self.ranked(&ready, how, queues, now_ms).await?
+                }
+                None => self.first(&ready, queues, wanted, now_ms).await?,
             };
             free -= keys.len();
             let at = plan.left.len();
@@ -373,58 +406,102 @@ impl Ledger {
         Ok((keys, left))
     }
 
-    /// Returns one due delivery for probing a failing destination: not the last one that failed,
-    /// unless it is the only one.
-    async fn probe(
-        &self,
+    /// Returns the deliveries of a backlog that go first, up to `wanted`, and what remains after them.
+    async fn ranked(
+        &mut self,
         ready: &Ready,
+        wanted: Wanted,
         queues: &Queues,
         now_ms: i64,
     ) -> Result<(Vec<Vec<u8>>, Left), EngineError> {
-        let Some(probe) = ready.probe else {
-            return Ok((Vec::new(), Left::of(ready)));
-        };
-        // Enough to see whether anything else is due.
-        let (mut due, mut left) = self.first(ready, queues, 2, now_ms).await?;
-        left.cursor = None;
-        let id_of = |key: &[u8]| id_at(key, 0);
-        if let Some(key) = due.first() {
-            left.due_ms = now_ms;
-            let is_last = id_of(key) == probe.not;
-            let other = due.get(1).filter(|_| is_last);
-            let mut chosen = other.unwrap_or(key).clone();
-            if probe.is_young
-                && let Some(young) = self.youngest(ready, probe.not, queues, now_ms).await?
-            {
-                chosen = young;
+        let destination = ready.destination.id;
+        let range = Range::under(&destination.to_bytes());
+        let entries = self
+            .entries(range, Direction::Ascending, RANKED_MAX)
+            .await?;
+        let mut found = Vec::with_capacity(entries.len());
+        for (entry, _) in &entries {
+            let (id, due_ms) = read(entry)?;
+            if !queues.is_set_aside(id) {
+                found.push((id, due_ms));
             }
-            due = vec![chosen];
         }
-        Ok((due, left))
+        let ids: Vec<_> = found.iter().map(|(id, _)| *id).collect();
+        self.ranks.retain(destination, &ids);
+        for ids in self.ranks.unknown(destination, &ids).chunks(READ_AT_ONCE) {
+            let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
+            let (read, _) = self.store.get_readable::<Delivery>(keys).await?;
+            for delivery in read.into_iter().flatten() {
+                self.ranks.insert(&delivery.value);
+            }
+        }
+        let mut left = Left::of(ready);
+        let mut unreadable = Vec::new();
+        let waiting = found.into_iter().filter_map(|(id, due_ms)| {
+            let Some(rank) = self.ranks.get(destination, id) else {
+                // It is set aside when it is leased.
+                unreadable.push((id, due_ms));
+                return None;
+            };
+            let is_leased = self.holds(id);
+            Some(Waiting {
+                id,
+                due_ms,
+                rank,
+                is_leased,
+            })
+        });
+        let waiting: Vec<_> = waiting.collect();
+        let chosen = rank::choose(&waiting, wanted, now_ms);
+        let unreadable = unreadable
+            .into_iter()
+            .filter(|(_, due_ms)| *due_ms <= now_ms);
+        let unreadable = unreadable.map(|(id, _)| id);
+        left.due_ms = chosen.next_ms;
+        left.backlog = Some(Backlog {
+            is_severe: chosen.is_severe,
+            is_over: chosen.next_ms == i64::MAX,
+        });
+        let ids = unreadable.chain(chosen.ids).take(wanted.count.max(1));
+        Ok((ids.map(|id| id.to_bytes().into()).collect(), left))
     }
 
-    /// Returns the due delivery with the fewest attempts among the newest ones to a destination.
-    async fn youngest(
+    /// Makes the deliveries due that wait for their receiver to recover.
+    pub(super) async fn plan_release(
         &self,
-        ready: &Ready,
-        not: Option<RecordId>,
+        plan: &mut Plan,
         queues: &Queues,
-        now_ms: i64,
-    ) -> Result<Option<Vec<u8>>, EngineError> {
-        let range = Range::under(&ready.destination.id.to_bytes());
-        let index = Index::NotificationByDestination;
-        let engine = self.store.engine();
-        let newest = engine.entries(index, range, Direction::Descending, YOUNG_LOOKED_AT);
-        let keys = newest.await?.into_iter().map(|(_, key)| key).collect();
-        let (newest, _) = self.store.get_readable::<Delivery>(keys).await?;
-        let newest = newest.into_iter().flatten().map(|stored| stored.value);
-        let due = newest.filter(|it| {
-            let is_free = !self.holds(it.id) && !queues.is_set_aside(it.id);
-            is_free && Some(it.id) != not && it.due_ms().is_some_and(|due| due <= now_ms)
-        });
-        // The first minimum is the newest.
-        let youngest = due.min_by_key(|it| it.attempts);
-        Ok(youngest.map(|it| it.id.to_bytes().into()))
+    ) -> Result<(), EngineError> {
+        let now_ms = self.clock.now_ms();
+        for id in queues.ids_where(|queue| queue.is_recovered) {
+            let mut range = Range::under(&id.to_bytes());
+            range.start = Key::new().id(id).moment(now_ms.saturating_add(1)).build();
+            let (mut count, mut is_whole) = (0, false);
+            while count < RELEASED_AT_ONCE && !is_whole {
+                let entries = self.entries(range.clone(), Direction::Ascending, READ_AT_ONCE);
+                let entries = entries.await?;
+                is_whole = entries.len() < READ_AT_ONCE;
+                if let Some((last, _)) = entries.last() {
+                    range.go_on_after(last);
+                }
+                let keys = entries.into_iter().map(|(_, key)| key).collect();
+                let (waiting, _) = self.store.get_readable::<Delivery>(keys).await?;
+                let waiting = waiting.iter().flatten().filter(|it| {
+                    let is_retry = matches!(it.value.state, DeliveryState::Retry { .. });
+                    is_retry && it.value.awaits_receiver && !self.holds(it.value.id)
+                });
+                for delivery in waiting {
+                    let due = Delivery {
+                        state: DeliveryState::Retry { due_ms: now_ms },
+                        ..delivery.value.clone()
+                    };
+                    plan.changes.update(delivery, &due);
+                    count += 1;
+                }
+            }
+            plan.released.push((id, count > 0, is_whole));
+        }
+        Ok(())
     }
 
     async fn entries(
@@ -449,6 +526,7 @@ impl Left {
             places: ready.places,
             again: false,
             is_full: false,
+            backlog: None,
         }
     }
 }

@@ -8,6 +8,16 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase)
     match broken {
         Broken::Dial(DialError::Blocked(_)) => Verdict::blocked(explanation),
         Broken::Refused(phase, reply) => Verdict::rejected(explanation, advice(*phase, reply)),
+        Broken::TooLarge(..) => Verdict::rejected(explanation, Advice::Reduce),
+        Broken::Late(limit) if phase == Phase::Answer => Verdict::unknown(format!(
+            "the mail was sent, and no answer came within {limit:?}"
+        )),
+        Broken::Late(limit) => {
+            let command = phase.command();
+            Verdict::unreachable(format!(
+                "the mail server did not end within {limit:?} ({command})"
+            ))
+        }
         Broken::NoUnicode | Broken::NoMechanism(_) => Verdict::rejected(explanation, Advice::Mend),
         Broken::Garbled(_) if phase == Phase::Answer => Verdict::unknown(attempt.explain(
             &format!("the mail was sent, and the answer is no reply of SMTP: {broken}"),
@@ -35,6 +45,13 @@ fn advice(phase: Phase, reply: &Reply) -> Advice {
     match (phase, reply.is_permanent()) {
         // The server closes the connection: it is shutting down or limits its load.
         _ if reply.code == 421 => Advice::Again,
+        // A quota of the sender applies to other mails too.
+        _ if reply.code >= 500 && reply.is_deferral() => Advice::Again,
+        (Phase::Sender | Phase::Data | Phase::Text | Phase::Answer, true)
+            if reply.is_about_content() =>
+        {
+            Advice::Reduce
+        }
         (Phase::Text | Phase::Answer, true) => Advice::FewMore,
         (Phase::Text | Phase::Answer, false) => Advice::Later,
         (_, true) => Advice::Mend,

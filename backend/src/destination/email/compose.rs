@@ -55,6 +55,11 @@ pub(super) fn compose(
     email: &Email,
     mail: Mail,
 ) -> Result<Composed, String> {
+    let mail = Mail {
+        subject: without_nul(mail.subject),
+        text: without_nul(mail.text),
+        html: without_nul(mail.html),
+    };
     let sender = match email.from.trim() {
         "" => smtp.from.clone(),
         from => mailbox(from)?,
@@ -100,6 +105,15 @@ pub(super) fn compose(
         mail,
     };
     Ok(Composed { envelope, request })
+}
+
+/// Replaces NUL, which no part of a mail may contain (RFC 5321, 4.5.2).
+fn without_nul(text: String) -> String {
+    if text.contains('\0') {
+        text.replace('\0', "\u{fffd}")
+    } else {
+        text
+    }
 }
 
 /// Returns the value of the `List-Id` header (RFC 2919); `None` if the text is not a valid list

@@ -22,6 +22,8 @@ use crate::{
 const CHALLENGES_MAX: usize = 4;
 /// Timeout for the reply to QUIT.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of bytes of a text that are sent at a time.
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// The part of a conversation that a reply belongs to, which determines what a refusal concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,6 +61,28 @@ impl Phase {
     }
 }
 
+/// Timeouts of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timeouts {
+    /// Maximum for any command.
+    pub(super) command: Duration,
+    /// Timeout for the response to the text.
+    pub(super) answer: Duration,
+}
+
+impl Timeouts {
+    /// Returns the timeout for a reply, or for a block of the text (RFC 5321, 4.5.3.2).
+    pub(super) fn of(self, phase: Phase) -> Duration {
+        let minutes = match phase {
+            Phase::Data => 2,
+            Phase::Text => 3,
+            Phase::Answer => return self.answer,
+            _ => 5,
+        };
+        self.command.min(Duration::from_secs(minutes * 60))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
     /// Three digits, 200 to 599.
@@ -72,8 +96,67 @@ impl Reply {
         self.code < 300
     }
 
+    /// Whether the refusal is permanent, according to its code unless the enhanced code or the text
+    /// says otherwise.
     pub(super) fn is_permanent(&self) -> bool {
-        self.code >= 500
+        self.code >= 500 && !self.is_deferral()
+    }
+
+    /// Returns the enhanced status code (RFC 3463), without the class.
+    fn enhanced(&self) -> Option<(u16, u16)> {
+        let first = self.text.split_whitespace().next()?;
+        let mut numbers = first.trim_matches(|c: char| !c.is_ascii_digit()).split('.');
+        let class: u16 = numbers.next()?.parse().ok()?;
+        let (subject, detail) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        (matches!(class, 2 | 4 | 5) && numbers.next().is_none()).then_some((subject, detail))
+    }
+
+    fn says(&self, words: &[&str]) -> bool {
+        let text = self.line().to_ascii_lowercase();
+        words.iter().any(|word| text.contains(word))
+    }
+
+    /// Whether a later attempt may succeed even if the code is permanent: the sender's quota is used up,
+    /// or the server asks to try later.
+    pub(super) fn is_deferral(&self) -> bool {
+        let is_quota = match self.enhanced() {
+            // Gmail's daily limits.
+            Some((4, 5) | (7, 28)) => true,
+            // Exchange's submission quota, and others that do not concern the mailbox.
+            Some((2, 0)) => self.says(&["quota", "limit", "rate"]),
+            _ => false,
+        };
+        is_quota
+            || self.says(&[
+                "try again",
+                "try later",
+                "retry later",
+                "rate limit",
+                "sending limit",
+                "sending quota",
+                "submission quota",
+                "submissionquota",
+                "too many messages",
+                "throttl",
+                "temporarily deferred",
+            ])
+    }
+
+    /// Whether the mail is refused because of its size or content; its reduced form has less of both.
+    pub(super) fn is_about_content(&self) -> bool {
+        let is_size = self.says(&[
+            "too big",
+            "too large",
+            "size limit",
+            "maximum size",
+            "exceeds size",
+        ]);
+        match self.enhanced() {
+            Some((3, 4) | (2, 3) | (6, _)) => true,
+            Some((2, 2)) => false,
+            Some(_) => is_size,
+            None => self.code == 552 || is_size,
+        }
     }
 
     /// Whether the address was refused because the mail has more recipients than the server
@@ -108,6 +191,10 @@ pub(super) enum Broken {
     NoMechanism(&'static str),
     #[error("the mail server does not support a sender with letters beyond ASCII")]
     NoUnicode,
+    #[error("the mail has {0} bytes; the mail server accepts at most {1}")]
+    TooLarge(usize, usize),
+    #[error("the mail server did not reply within {0:?}")]
+    Late(Duration),
 }
 
 #[derive(Clone, Copy)]
@@ -127,6 +214,7 @@ pub(super) struct Conversation<'a> {
     extensions: Vec<String>,
     /// The current phase; readable by the caller even after a timeout.
     phase: &'a mut Phase,
+    timeouts: Timeouts,
 }
 
 impl<'a> Conversation<'a> {
@@ -135,11 +223,13 @@ impl<'a> Conversation<'a> {
         stream: Box<dyn Stream>,
         name: &str,
         phase: &'a mut Phase,
+        timeouts: Timeouts,
     ) -> Result<Self, Broken> {
         let mut conversation = Self {
             stream: BufReader::new(stream),
             extensions: Vec::new(),
             phase,
+            timeouts,
         };
         conversation.expect(Phase::Greeting, 2).await?;
         conversation.hello(name).await?;
@@ -161,7 +251,10 @@ impl<'a> Conversation<'a> {
             // Text received before TLS is not authenticated.
             return Err(Broken::Garbled("text before TLS".into()));
         }
-        let stream = secured(self.stream.into_inner(), tls, host).await?;
+        let limit = self.timeouts.of(Phase::StartTls);
+        let secured = secured(self.stream.into_inner(), tls, host);
+        let stream = timeout(limit, secured).await;
+        let stream = stream.map_err(|_elapsed| Broken::Late(limit))??;
         let mut conversation = Self {
             stream: BufReader::new(stream),
             ..self
@@ -189,6 +282,16 @@ impl<'a> Conversation<'a> {
     pub(super) fn offers(&self, keyword: &str) -> bool {
         let mut offered = self.extensions.iter();
         offered.any(|line| line.split_whitespace().next() == Some(keyword))
+    }
+
+    /// Returns the maximum size of a mail in bytes (`SIZE`, RFC 1870); `None` if the server states none.
+    pub(super) fn size_max(&self) -> Option<usize> {
+        let mut offered = self.extensions.iter().map(|line| line.split_whitespace());
+        let mut size = offered.find_map(|mut words| {
+            let is_size = words.next() == Some("SIZE");
+            is_size.then_some(words)
+        })?;
+        size.next()?.parse().ok().filter(|size| *size > 0)
     }
 
     pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), Broken> {
@@ -253,18 +356,24 @@ impl<'a> Conversation<'a> {
     pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), Broken> {
         self.command(Phase::Data, "DATA").await?;
         *self.phase = Phase::Text;
-        let sent = async {
-            self.stream.write_all(&stuffed(text)).await?;
-            self.stream.flush().await
-        };
-        let Err(error) = sent.await else {
-            return Ok(());
+        let error = match self.blocks(&stuffed(text)).await {
+            Err(Broken::Io(error)) => error,
+            other => return other,
         };
         // A server that rejects the text early may send the reason before it closes.
         match self.reply().await {
             Ok(reply) if !reply.is_positive() => Err(Broken::Refused(Phase::Text, reply)),
             _ => Err(error.into()),
         }
+    }
+
+    async fn blocks(&mut self, text: &[u8]) -> Result<(), Broken> {
+        let limit = self.timeouts.of(Phase::Text);
+        for block in text.chunks(BLOCK_BYTES) {
+            let written = timeout(limit, self.stream.write_all(block)).await;
+            written.map_err(|_elapsed| Broken::Late(limit))??;
+        }
+        Ok(self.stream.flush().await?)
     }
 
     /// Ends the text; from here on the mail may be delivered.
@@ -303,7 +412,14 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Reads a reply within the timeout of the phase.
     async fn reply(&mut self) -> Result<Reply, Broken> {
+        let limit = self.timeouts.of(*self.phase);
+        let read = timeout(limit, self.read_reply()).await;
+        read.map_err(|_elapsed| Broken::Late(limit))?
+    }
+
+    async fn read_reply(&mut self) -> Result<Reply, Broken> {
         let mut text = String::new();
         loop {
             let mut line = Vec::new();
@@ -380,5 +496,60 @@ mod tests {
         ] {
             assert_eq!(stuffed(text.as_bytes()), sent.as_bytes(), "{text:?}");
         }
+    }
+    #[test]
+    fn enhanced_code_and_text_decide_over_the_code() {
+        let reply = |line: &str| Reply {
+            code: line[..3].parse().unwrap(),
+            text: line[4..].into(),
+        };
+        let deferrals = [
+            "550 5.4.5 Daily user sending limit exceeded. For more information, go to https://…",
+            "550 5.7.0 Mail rejected, try again later",
+            "554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException",
+            "550 5.7.28 Our system has detected an unusual rate of mail",
+            "554 Throttling failure: Daily message quota exceeded, try later",
+        ];
+        for line in deferrals {
+            assert!(!reply(line).is_permanent(), "{line}");
+        }
+        let permanent = [
+            "550 5.1.1 no such user",
+            "550 5.7.1 blocked",
+            "552 5.2.2 mailbox full",
+            "554 5.7.0 not allowed",
+            "550 5.4.1 Recipient address rejected: Access denied",
+        ];
+        for line in permanent {
+            assert!(reply(line).is_permanent(), "{line}");
+        }
+        let about_content = [
+            "552 5.3.4 Error: message file too big",
+            "552 message size exceeds fixed maximum",
+            "554 5.6.0 invalid content",
+            "552 5.2.3 Message exceeds administrative limit",
+            "554 message too large",
+        ];
+        for line in about_content {
+            assert!(reply(line).is_about_content(), "{line}");
+        }
+        for line in permanent {
+            assert!(!reply(line).is_about_content(), "{line}");
+        }
+    }
+
+    #[test]
+    fn timeouts_are_those_of_the_standard_unless_shorter_ones_are_set() {
+        let timeouts = |command| Timeouts {
+            command: Duration::from_secs(command),
+            answer: Duration::from_secs(7),
+        };
+        let seconds = |command, phase| timeouts(command).of(phase).as_secs();
+        assert_eq!(seconds(900, Phase::Greeting), 300);
+        assert_eq!(seconds(900, Phase::Recipient), 300);
+        assert_eq!(seconds(900, Phase::Data), 120);
+        assert_eq!(seconds(900, Phase::Text), 180);
+        assert_eq!(seconds(30, Phase::Greeting), 30);
+        assert_eq!(seconds(900, Phase::Answer), 7);
     }
 }

@@ -5,22 +5,31 @@ use std::fmt::Write as _;
 use super::{Mail, html};
 use crate::{
     domain::destination::Email,
-    message::{Facts, cut, domain_json},
+    message::{Facts, cut, domain_json, is_blank},
     template::{self, Escape},
 };
 
 const SUBJECT_CHARACTERS_MAX: usize = 250;
+/// Maximum number of characters of the entity in a default subject.
+const ENTITY_CHARACTERS_MAX: usize = 100;
 /// Maximum bytes of one value in the default body.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
-    let (subject, body) = (own(facts, &email.subject), own(facts, &email.body));
-    let subject = facts
-        .fill("the mail's subject", subject, Escape::None)
-        .map(|text| cut::one_line(&text, SUBJECT_CHARACTERS_MAX))
-        .filter(|line| !line.is_empty())
-        .unwrap_or_else(|| default_subject(facts));
+    let subject = subject(facts, email);
+    let body = own(facts, &email.body);
     let custom = facts.fill("the mail's body", body, Escape::Html);
+    let is_shown = |html: &str| html.contains("<img") || !is_blank(&html::to_text(html));
+    let (custom, blank): (Option<String>, _) = match custom {
+        Some(filled) if is_shown(&filled) => (Some(filled), false),
+        other => (None, other.is_some()),
+    };
+    if blank {
+        facts.warn(
+            "the mail's body",
+            "it shows nothing for this event; the default is used",
+        );
+    }
     let (text, html) = match (custom, &facts.message) {
         (Some(filled), _) if body.contains('<') => (html::to_text(&filled), filled),
         // A template without tags is plain text with escaped values. Unescaped values may contain
@@ -44,16 +53,59 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     }
 }
 
+/// Builds a mail of a few lines.
+pub(super) fn reduced(facts: &mut Facts<'_>, email: &Email) -> Mail {
+    let mut text = facts.headline.clone();
+    if let Some(change) = facts.change() {
+        let _infallible = write!(text, " ({change})");
+    }
+    for (label, value) in facts.fields() {
+        let _infallible = write!(text, "\n{label}: {value}");
+    }
+    let _infallible = write!(text, "\n{}", facts.link);
+    Mail {
+        subject: subject(facts, email),
+        html: html::from_text(&text),
+        text,
+    }
+}
+
 /// Returns the author's template, or an empty one for a digest that the template does not support.
 fn own<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     if is_left_out { "" } else { template }
 }
 
+/// Returns the subject of the first message of the thread, so that mail programs show one conversation.
+fn subject(facts: &mut Facts<'_>, email: &Email) -> String {
+    let Some(opening) = facts.context.opening else {
+        return own_subject(facts, email);
+    };
+    let mut first = Facts::new(opening, facts.context);
+    first.language = facts.language;
+    let subject = own_subject(&mut first, email);
+    format!("Re: {subject}")
+}
+
+fn own_subject(facts: &mut Facts<'_>, email: &Email) -> String {
+    let template = own(facts, &email.subject);
+    facts
+        .fill("the mail's subject", template, Escape::None)
+        .map(|text| cut::one_line(&text, SUBJECT_CHARACTERS_MAX))
+        .filter(|line| !line.is_empty())
+        .unwrap_or_else(|| default_subject(facts))
+}
+
 fn default_subject(facts: &Facts<'_>) -> String {
     let tenant = facts.context.tenant;
     let severity = facts.occurrence().severity.word();
     let mut subject = format!("[{tenant}] {severity}: {}", facts.headline);
+    // Two hosts with the same problem are two conversations.
+    let is_single = facts.content.digest.is_none() && facts.content.group.is_none();
+    if is_single && !facts.entity.is_empty() && !facts.headline.contains(&facts.entity) {
+        let entity = cut::characters(&facts.entity, ENTITY_CHARACTERS_MAX);
+        let _infallible = write!(subject, " ({entity})");
+    }
     if let Some(change) = facts.change() {
         let _infallible = write!(subject, " ({change})");
     }

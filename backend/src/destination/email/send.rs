@@ -1,6 +1,6 @@
 //! Sends a mail in one SMTP conversation, behind the egress guard.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr};
 
 use lettre::message::Mailbox;
 use tokio::{
@@ -11,7 +11,7 @@ use tokio::{
 use super::{
     Mail, classify,
     compose::{Envelope, compose},
-    conversation::{Broken, Conversation, Login, Phase, Reply, secured},
+    conversation::{Broken, Conversation, Login, Phase, Reply, Timeouts, secured},
 };
 use crate::{
     config::{SmtpConfig, SmtpLogin, SmtpSecurity},
@@ -71,12 +71,15 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
     }
     let mut course = Course::default();
     let deadline = attempt.begun + attempt.timeout;
-    let answer_timeout = attempt.outlets.mail_answer_timeout;
+    let timeouts = Timeouts {
+        command: attempt.timeout,
+        answer: attempt.outlets.mail_answer_timeout,
+    };
     let made = converse(
         (&attempt.outlets.dialer, server, login),
         &composed.envelope,
         &mut course,
-        (deadline, answer_timeout),
+        (deadline, timeouts),
     );
     let result = made.await;
     if let (Err(Ended::Broken(Broken::Refused(Phase::Auth, _))), Some(grant)) =
@@ -88,7 +91,10 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
     let verdict = match &result {
         Ok(_) => course.judge(attempt),
         Err(Ended::Broken(broken)) => classify::judge(attempt, broken, course.phase),
-        Err(Ended::Late) => late(course.phase, attempt.timeout, answer_timeout),
+        Err(Ended::Late) => {
+            let late = Broken::Late(attempt.timeout);
+            classify::judge(attempt, &late, course.phase)
+        }
     };
     let transcript = Transcript {
         request,
@@ -205,7 +211,7 @@ async fn converse(
     (dialer, server, login): (&Dialer, &MailServer, Option<Login<'_>>),
     envelope: &Envelope,
     course: &mut Course,
-    (deadline, answer_timeout): (Instant, Duration),
+    (deadline, timeouts): (Instant, Timeouts),
 ) -> Result<Option<Reply>, Ended> {
     let Course {
         met,
@@ -214,7 +220,7 @@ async fn converse(
         refused,
     } = course;
     let beginning = async {
-        let mut conversation = connect(dialer, server, met, phase).await?;
+        let mut conversation = connect((dialer, timeouts), server, met, phase).await?;
         if let Some(login) = login {
             conversation.authenticate(login).await?;
         }
@@ -235,10 +241,7 @@ async fn converse(
         if named.accepted.is_empty() {
             break;
         }
-        answer = match timeout(answer_timeout, conversation.end()).await {
-            Ok(answer) => Some(answer?),
-            Err(_elapsed) => return Err(Ended::Late),
-        };
+        answer = Some(conversation.end().await?);
         taken.extend(named.accepted);
         waiting = named.next;
     }
@@ -273,7 +276,14 @@ async fn name(
     } else {
         ""
     };
-    let line = format!("MAIL FROM:<{from}>{option}");
+    let is_shown = |it: &Mailbox| is_international || it.email.to_string().is_ascii();
+    let text = envelope.text(is_shown);
+    let size = match conversation.size_max() {
+        Some(most) if text.len() > most => return Err(Broken::TooLarge(text.len(), most)),
+        _ if conversation.offers("SIZE") => format!(" SIZE={}", text.len()),
+        _ => String::new(),
+    };
+    let line = format!("MAIL FROM:<{from}>{size}{option}");
     conversation.command(Phase::Sender, &line).await?;
     let mut named = Named::default();
     for (at, address) in addresses.iter().enumerate() {
@@ -295,27 +305,14 @@ async fn name(
         }
     }
     if !named.accepted.is_empty() {
-        let is_shown = |it: &Mailbox| is_international || it.email.to_string().is_ascii();
-        conversation.text(&envelope.text(is_shown)).await?;
+        conversation.text(&text).await?;
     }
     Ok(named)
 }
 
-fn late(phase: Phase, limit: Duration, answer_timeout: Duration) -> Verdict {
-    let command = phase.command();
-    match phase {
-        Phase::Answer => Verdict::unknown(format!(
-            "the mail was sent, and no answer came within {answer_timeout:?}"
-        )),
-        _ => Verdict::unreachable(format!(
-            "the mail server did not end within {limit:?} ({command})"
-        )),
-    }
-}
-
 /// Connects to the host, starts TLS if configured, and sends EHLO.
 async fn connect<'a>(
-    dialer: &Dialer,
+    (dialer, timeouts): (&Dialer, Timeouts),
     server: &MailServer,
     met: &mut bool,
     phase: &'a mut Phase,
@@ -328,13 +325,15 @@ async fn connect<'a>(
     let name = hello_name(&config.hello, &stream);
     let stream = Box::new(stream);
     let conversation = match config.security {
-        SmtpSecurity::None => Conversation::begin(stream, &name, phase).await?,
+        SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
         SmtpSecurity::Tls => {
-            let stream = secured(stream, tls, host).await?;
-            Conversation::begin(stream, &name, phase).await?
+            let limit = timeouts.of(Phase::Greeting);
+            let stream = timeout(limit, secured(stream, tls, host)).await;
+            let stream = stream.map_err(|_elapsed| Broken::Late(limit))??;
+            Conversation::begin(stream, &name, phase, timeouts).await?
         }
         SmtpSecurity::StartTls => {
-            let conversation = Conversation::begin(stream, &name, phase).await?;
+            let conversation = Conversation::begin(stream, &name, phase, timeouts).await?;
             conversation.start_tls(tls, host, &name).await?
         }
     };

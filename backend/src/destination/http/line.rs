@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IoSlice},
+    net::SocketAddr,
     pin::Pin,
     sync::{
         Arc,
@@ -33,6 +34,10 @@ impl Answered {
     }
 }
 
+/// The remote address of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
 /// A connection below TLS.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -57,7 +62,11 @@ impl Line {
 impl Connection for Line {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.is_forwarded);
-        connected.extra(self.answered.clone()).extra(self.dialed)
+        let connected = connected.extra(self.answered.clone()).extra(self.dialed);
+        match self.stream.inner().peer_addr() {
+            Ok(address) => connected.extra(Peer(address)),
+            Err(_closed) => connected,
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //! together.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,12 +13,17 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
+use tokio::time::Instant;
 
 use super::{body::Outgoing, connector::GuardedConnector};
 
 const ORIGINS_MAX: usize = 1_024;
 const IDLE_CONNECTIONS_MAX: usize = 64;
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
+/// Maximum age of the connections to an origin; requests in flight on them continue.
+const AGE_MAX: Duration = Duration::from_secs(180);
+/// Time between two checks whether DNS still returns the addresses of the connections.
+const ADDRESS_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Silence on an HTTP/2 connection after which it is pinged, while a request is waiting.
 const PING_AFTER: Duration = Duration::from_secs(5);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +38,7 @@ pub(super) type Connections = Client<Connector, Outgoing>;
 pub(super) struct Origins {
     connector: Connector,
     kept: Arc<Mutex<OriginPool>>,
+    age_max: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +52,11 @@ struct OriginPool {
 struct Origin {
     number: u64,
     last_use: u64,
+    opened: Instant,
+    /// Time of the last check of its addresses.
+    checked: Instant,
+    /// The remote addresses of its connections.
+    addresses: HashSet<SocketAddr>,
     connections: Connections,
 }
 
@@ -53,6 +65,7 @@ impl Origins {
         Self {
             connector,
             kept: Arc::default(),
+            age_max: AGE_MAX,
         }
     }
 
@@ -66,6 +79,10 @@ impl Origins {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count += 1;
         let now = kept.count;
+        let is_old = |it: &Origin| it.opened.elapsed() > self.age_max;
+        if kept.by_origin.get(origin).is_some_and(is_old) {
+            kept.by_origin.remove(origin);
+        }
         if let Some(known) = kept.by_origin.get_mut(origin) {
             known.last_use = now;
             return (known.number, known.connections.clone());
@@ -79,10 +96,34 @@ impl Origins {
         let new = Origin {
             number: now,
             last_use: now,
+            opened: Instant::now(),
+            checked: Instant::now(),
+            addresses: HashSet::new(),
             connections: connections.clone(),
         };
         kept.by_origin.insert(origin.to_owned(), new);
         (now, connections)
+    }
+
+    /// Records the address of a connection to an origin.
+    pub(super) fn note_address(&self, origin: &str, number: u64, address: SocketAddr) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.by_origin.get_mut(origin);
+        if let Some(known) = known.filter(|known| known.number == number) {
+            known.addresses.insert(address);
+        }
+    }
+
+    /// Returns the number of the connections to an origin, and their addresses, if these are due for
+    /// a check.
+    pub(super) fn to_check(&self, origin: &str) -> Option<(u64, HashSet<SocketAddr>)> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.by_origin.get_mut(origin)?;
+        if known.addresses.is_empty() || known.checked.elapsed() < ADDRESS_CHECK_INTERVAL {
+            return None;
+        }
+        known.checked = Instant::now();
+        Some((known.number, known.addresses.clone()))
     }
 
     /// Removes the connections with this number from the pool. Requests in flight on them continue.
@@ -111,4 +152,32 @@ fn connections(connector: Connector) -> Connections {
         .http2_keep_alive_interval(PING_AFTER)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .build(connector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::EgressConfig,
+        destination::{
+            dial::{Dialer, SystemResolver},
+            egress::Guard,
+            http::{self, route::Route},
+            tls,
+        },
+    };
+
+    #[tokio::test]
+    async fn connections_above_the_maximum_age_are_replaced() {
+        let guard = Arc::new(Guard::new(&EgressConfig::default(), Vec::new()));
+        let dialer = Dialer::new(guard, Arc::new(SystemResolver), Duration::from_secs(1));
+        let config = tls::client_config(&tls::Trust::new(&[]));
+        let mut origins = http::origins(config, dialer, Arc::new(Route::default()));
+        let number = |origins: &Origins| origins.connections("http://a.example").0;
+        assert_eq!(number(&origins), 1);
+        assert_eq!(number(&origins), 1);
+        origins.age_max = Duration::ZERO;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(number(&origins), 3);
+    }
 }

@@ -82,7 +82,7 @@ async fn every_outcome_maps_to_its_verdict() {
             Reply::Answer(400, Vec::new(), "\n no such hook\nmore".into()),
             Rejected,
             "400 Bad Request: no such hook",
-            Advice::GiveUp,
+            Advice::Reduce,
         ),
         (Reply::status(401), Rejected, "401", Advice::Mend),
         (Reply::status(402), Rejected, "402", Advice::Mend),
@@ -91,7 +91,7 @@ async fn every_outcome_maps_to_its_verdict() {
             Reply::Answer(403, header("retry-after", "0.5"), String::new()),
             Rejected,
             "403 Forbidden (it asks to wait 0.5 s)",
-            Advice::AgainAfter(Duration::from_millis(500)),
+            Advice::Limited(Some(Duration::from_millis(500))),
         ),
         (Reply::status(404), Rejected, "404", Advice::Mend),
         (Reply::status(405), Rejected, "405", Advice::Mend),
@@ -105,26 +105,34 @@ async fn every_outcome_maps_to_its_verdict() {
             ),
             Rejected,
             "(it asks to wait 35 s)",
-            Advice::AgainAfter(Duration::from_secs(35)),
+            Advice::Limited(Some(Duration::from_secs(35))),
         ),
         (Reply::status(409), Rejected, "409", Advice::FewMore),
-        (Reply::status(413), Rejected, "413", Advice::GiveUp),
-        (Reply::status(415), Rejected, "415", Advice::GiveUp),
-        (Reply::status(422), Rejected, "422", Advice::GiveUp),
+        (Reply::status(413), Rejected, "413", Advice::Reduce),
+        (Reply::status(415), Rejected, "415", Advice::Reduce),
+        (Reply::status(422), Rejected, "422", Advice::Reduce),
         (Reply::status(408), Rejected, "408", Advice::Again),
         (Reply::status(410), Rejected, "410", Advice::Mend),
         (
             Reply::Answer(429, header("retry-after", "7"), String::new()),
             Rejected,
             "429 Too Many Requests (it asks to wait 7 s)",
-            Advice::AgainAfter(Duration::from_secs(7)),
+            Advice::Limited(Some(Duration::from_secs(7))),
         ),
+        (Reply::status(429), Rejected, "429", Advice::Limited(None)),
         (Reply::status(500), Rejected, "500", Advice::Again),
+        (
+            Reply::Answer(500, header("retry-after", "3"), String::new()),
+            Rejected,
+            "(it asks to wait 3 s)",
+            Advice::AgainAfter(Duration::from_secs(3)),
+        ),
+        (Reply::status(503), Rejected, "503", Advice::Again),
         (
             Reply::Answer(503, header("retry-after", "60"), String::new()),
             Rejected,
             "503",
-            Advice::AgainAfter(Duration::from_secs(60)),
+            Advice::Limited(Some(Duration::from_secs(60))),
         ),
         (
             Reply::Answer(302, header("location", "http://elsewhere/"), String::new()),
@@ -329,4 +337,30 @@ impl Resolve for Turning {
     async fn resolve(&self, _host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])
     }
+}
+
+/// Resolves every name to the current address.
+#[derive(Debug)]
+struct Moving(std::sync::Mutex<SocketAddr>);
+
+#[async_trait]
+impl Resolve for Moving {
+    async fn resolve(&self, _host: &str, _port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(vec![*self.0.lock().unwrap()])
+    }
+}
+
+#[tokio::test]
+async fn connection_is_closed_when_dns_no_longer_returns_its_address() {
+    let old = Receiver::start(|_| Reply::status(200)).await;
+    let new = Receiver::start(|_| Reply::status(200)).await;
+    let moving = Arc::new(Moving(std::sync::Mutex::new(old.addr)));
+    let client = client_with("127.0.0.0/8", Arc::clone(&moving) as _);
+    let url = format!("http://moving.example:{}/", old.addr.port());
+    post(&client, &url, TIMEOUT).await.unwrap();
+    *moving.0.lock().unwrap() = new.addr;
+    // Longer than the time between two checks.
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
+    post(&client, &url, TIMEOUT).await.unwrap();
+    assert_eq!((old.count(), new.count()), (1, 1));
 }

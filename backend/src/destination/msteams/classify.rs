@@ -57,8 +57,9 @@ fn advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
     let status = said.split(FAILED).nth(1).unwrap_or_default();
     let status = status.split(|c: char| !c.is_ascii_digit()).next();
     match status.unwrap_or_default() {
-        "400" | "413" | "415" | "422" => Advice::GiveUp,
+        "400" | "413" | "415" | "422" => Advice::Reduce,
         "401" | "403" | "404" | "410" => Advice::Mend,
+        "429" => answer.limited(attempt.start_ms),
         _ => answer.again(attempt.start_ms),
     }
 }

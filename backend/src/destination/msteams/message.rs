@@ -10,8 +10,21 @@ use crate::{
 
 /// Teams rejects messages over 28 KB, conservatively taken as thousands.
 pub(super) const BODY_BYTES_MAX: usize = 28_000;
-/// Room for the truncation mark and doubled escapes of line breaks.
-const SPARE_BYTES: usize = 16;
+
+/// Returns the size of a card as Teams counts it: a workflow forwards it as a string inside JSON.
+pub(super) fn size_bytes(card: &Value) -> usize {
+    Value::from(card.to_string()).to_string().len()
+}
+
+/// Returns the bytes of a character in a string of JSON that is itself a string of JSON.
+fn cost(letter: char) -> usize {
+    match letter {
+        '"' | '\\' => 4,
+        '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 3,
+        letter if letter < ' ' => 7,
+        letter => letter.len_utf8(),
+    }
+}
 
 /// Builds a card with the rule's message, or with the summary, severity, status and
 /// acknowledgement. A message that is too long is cut to fit.
@@ -21,29 +34,35 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         None => (default_text(facts), true),
     };
     let whole = card(facts, &text, with_facts);
-    let size = whole.to_string().len();
-    if size <= BODY_BYTES_MAX {
+    if size_bytes(&whole) <= BODY_BYTES_MAX {
         return whole;
     }
-    let around = card(facts, "", with_facts).to_string().len();
-    let room = BODY_BYTES_MAX.saturating_sub(around + SPARE_BYTES);
-    let start = cut::json_bytes(&text, room);
+    let around = size_bytes(&card(facts, "", with_facts));
+    let start = cut::cut(&text, BODY_BYTES_MAX.saturating_sub(around), cost);
     let limit = format!("{BODY_BYTES_MAX} bytes in all");
     let start = facts.note_cut(&text, start, "Teams", &limit);
     card(facts, &start, with_facts)
 }
 
-fn default_text(facts: &Facts<'_>) -> String {
+/// Builds a card with one line and the links.
+pub(super) fn reduced(facts: &Facts<'_>) -> Value {
+    card(facts, &headline(facts), false)
+}
+
+fn headline(facts: &Facts<'_>) -> String {
     // Events must not disguise the target of a link or mention anyone.
-    let text_of = |text: &str| template::escaped(text, Escape::Card).into_owned();
-    let headline = text_of(&facts.headline);
-    let mut text = match facts.change() {
+    let headline = template::escaped(&facts.headline, Escape::Card);
+    match facts.change() {
         Some(change) => format!("{headline} ({change})"),
-        None => headline,
-    };
+        None => headline.into_owned(),
+    }
+}
+
+fn default_text(facts: &Facts<'_>) -> String {
+    let mut text = headline(facts);
     for line in facts.members().into_iter().flatten() {
         text.push_str("\n\n");
-        text.push_str(&text_of(&line));
+        text.push_str(&template::escaped(&line, Escape::Card));
     }
     text
 }

@@ -13,10 +13,17 @@ use crate::{
 /// PagerDuty rejects events over 512 KB.
 pub(super) const BODY_BYTES_MAX: usize = 512 * 1024;
 const SUMMARY_CHARACTERS_MAX: usize = 1_024;
+/// Maximum bytes of a URL; longer ones are left out.
+const URL_BYTES_MAX: usize = 2_048;
 /// Maximum number of links, and of images, per event.
 const ENTRIES_MAX: usize = 50;
 /// Maximum bytes of one long value in the details, as JSON.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
+
+/// Maximum number of characters of the summary in the reduced form.
+const REDUCED_CHARACTERS_MAX: usize = 200;
+/// The members of a payload that PagerDuty requires.
+const PAYLOAD_REQUIRED: [&str; 3] = ["summary", "source", "severity"];
 
 /// Builds an event that opens, acknowledges or resolves an alert; the thread identifies the alert.
 #[expect(clippy::too_many_lines, reason = "a member after the other")]
@@ -96,6 +103,22 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     body
 }
 
+/// Builds an event with only what PagerDuty requires.
+pub(super) fn reduced(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
+    let mut reduced = body(facts, pagerduty);
+    if let Some(event) = reduced.as_object_mut() {
+        for member in ["images", "links", "client_url"] {
+            event.remove(member);
+        }
+    }
+    if let Some(payload) = reduced["payload"].as_object_mut() {
+        payload.retain(|member, _| PAYLOAD_REQUIRED.contains(&member.as_str()));
+    }
+    let summary = cut::one_line(&facts.headline, REDUCED_CHARACTERS_MAX);
+    reduced["payload"]["summary"] = summary.into();
+    reduced
+}
+
 /// Returns a single-line field: the rendered template, or the default.
 fn line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
     let filled = facts.fill(what, template, Escape::None);
@@ -139,14 +162,17 @@ fn entries(
     };
     let found = list.len();
     let kept = list.into_iter().take(ENTRIES_MAX).filter_map(|entry| {
-        let url = Url::parse(entry[address].as_str()?).ok()?;
-        if !url.has_host() || !url.scheme().starts_with(scheme) {
-            return None;
-        }
-        let mut kept = json!({address: url.as_str()});
+        let url = whole_url(&entry[address], scheme)?;
+        let mut kept = json!({address: url});
         for name in texts {
-            if let Some(text) = entry[*name].as_str().filter(|text| !text.is_empty()) {
-                kept[*name] = cut::characters(text, SUMMARY_CHARACTERS_MAX).into();
+            let text = match *name {
+                "href" => whole_url(&entry[*name], "http"),
+                name => entry[name]
+                    .as_str()
+                    .map(|text| cut::characters(text, SUMMARY_CHARACTERS_MAX)),
+            };
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                kept[*name] = text.into();
             }
         }
         Some(kept)
@@ -160,6 +186,15 @@ fn entries(
         facts.warn(what, &wrong);
     }
     kept
+}
+
+/// Returns a URL with this scheme, unless it is too long for PagerDuty: a truncated one would lead
+/// elsewhere.
+fn whole_url(value: &Value, scheme: &str) -> Option<String> {
+    let url = Url::parse(value.as_str()?).ok()?;
+    let is_fit = url.has_host() && url.scheme().starts_with(scheme);
+    let url = String::from(url);
+    (is_fit && url.len() <= URL_BYTES_MAX).then_some(url)
 }
 
 /// An alert must exist before it can be acknowledged, so only updates acknowledge.

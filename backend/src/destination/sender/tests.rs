@@ -110,8 +110,10 @@ fn request<'a>(
         kind,
         template_language: TemplateLanguage::Mustache,
         opening: None,
+        opening_content: None,
         thread: None,
         recipients: &NO_RECIPIENTS,
+        is_reduced: false,
         timeout: Duration::from_millis(500),
         is_fresh: false,
     }
@@ -289,7 +291,13 @@ async fn slack_outcome_follows_the_response_body() {
             json!({"ok": false, "error": "ratelimited"}),
             Outcome::Rejected,
             "ratelimited",
-            Advice::AgainAfter(Duration::from_secs(30)),
+            Advice::Limited(Some(Duration::from_secs(30))),
+        ),
+        (
+            json!({"ok": false, "error": "invalid_blocks"}),
+            Outcome::Rejected,
+            "invalid_blocks",
+            Advice::Reduce,
         ),
         (
             json!("hello"),
@@ -366,7 +374,13 @@ async fn pagerduty_receives_routing_key_and_errors_are_reported() {
             "Event object is invalid: 'routing_key' is missing; 'payload' is missing",
             Advice::Mend,
         ),
-        (429, json!(null), Outcome::Rejected, "429", Advice::Again),
+        (
+            429,
+            json!(null),
+            Outcome::Rejected,
+            "429",
+            Advice::Limited(None),
+        ),
         (500, json!(null), Outcome::Rejected, "500", Advice::Again),
     ];
     for (status, said, outcome, text, advice) in cases {

@@ -11,6 +11,8 @@ use crate::{
 /// Maximum characters of `event_class`, `node`, `resource` and `type`.
 const NAME_CHARACTERS_MAX: usize = 100;
 const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
+/// Maximum number of characters of `description` in the reduced form.
+const REDUCED_CHARACTERS_MAX: usize = 500;
 /// Dimensions that may name a node, in order of preference.
 const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];
 
@@ -40,6 +42,16 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         // A JSON document as text.
         "additional_info": additional_info(facts).to_string(),
     })
+}
+
+/// Builds a record without the fields that instances may have rules for.
+pub(super) fn reduced(facts: &mut Facts<'_>) -> Value {
+    let mut record = body(facts);
+    if let Some(record) = record.as_object_mut() {
+        record.remove("additional_info");
+    }
+    record["description"] = cut::characters(&facts.headline, REDUCED_CHARACTERS_MAX).into();
+    record
 }
 
 /// 1 critical, 2 major, 3 minor, 4 warning, 5 information.

@@ -7,13 +7,13 @@ use crate::destination::{
     http::{Answer, BodyEnd},
 };
 
+/// Errors due to a rate limit.
+const LIMITED: [&str; 3] = ["message_limit_exceeded", "rate_limited", "ratelimited"];
+
 /// Temporary errors.
-const PASSING: [&str; 7] = [
+const PASSING: [&str; 4] = [
     "fatal_error",
     "internal_error",
-    "message_limit_exceeded",
-    "rate_limited",
-    "ratelimited",
     "request_timeout",
     "service_unavailable",
 ];
@@ -44,6 +44,22 @@ const WRONG_DESTINATION: [&str; 24] = [
     "token_expired",
     "token_revoked",
     "two_factor_setup_required",
+];
+
+/// Errors about the content of a message, which the reduced form avoids.
+const WRONG_CONTENT: [&str; 12] = [
+    "attachment_payload_limit_exceeded",
+    "block_mismatch",
+    "duplicate_block_id",
+    "invalid_attachments",
+    "invalid_blocks",
+    "invalid_blocks_format",
+    "markdown_text_conflict",
+    "metadata_too_large",
+    "msg_blocks_too_long",
+    "msg_too_long",
+    "no_text",
+    "too_many_attachments",
 ];
 
 /// Errors about the message replied to, in addition to those that contain `thread`.
@@ -85,8 +101,12 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         .filter_map(Value::as_str)
         .flat_map(|detail| ["; ", detail])
         .collect();
-    let advice = if PASSING.contains(&error) {
+    let advice = if LIMITED.contains(&error) {
+        answer.limited(attempt.start_ms)
+    } else if PASSING.contains(&error) {
         answer.again(attempt.start_ms)
+    } else if WRONG_CONTENT.contains(&error) {
+        Advice::Reduce
     } else if WRONG_DESTINATION.contains(&error) {
         Advice::Mend
     } else {

@@ -11,6 +11,9 @@ use crate::{
 /// Slack truncates texts beyond this many characters.
 const TEXT_CHARACTERS_MAX: usize = 40_000;
 
+/// Maximum number of characters of a text that `chat.update` accepts.
+const UPDATE_CHARACTERS_MAX: usize = 4_000;
+
 const BLOCKS_MAX: usize = 50;
 const BLOCKS: &str = "the blocks";
 
@@ -70,6 +73,29 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
     body
 }
 
+/// Builds a plain text of one line and the link.
+pub(super) fn reduced(facts: &Facts<'_>) -> Value {
+    let text = with_change(escaped(&facts.headline), facts);
+    let text = format!("{text} {}", facts.link);
+    json!({"unfurl_links": false, "unfurl_media": false, "text": text.trim_end()})
+}
+
+/// Truncates a text to what `chat.update` accepts; links and entities are whole or absent.
+pub(super) fn start(text: &str) -> String {
+    let mut start = cut::characters(text, UPDATE_CHARACTERS_MAX);
+    if start == text {
+        return start;
+    }
+    for (open, close) in [('&', ';'), ('<', '>')] {
+        let last = start.rfind(open);
+        if let Some(at) = last.filter(|at| !start[*at..].contains(close)) {
+            start.truncate(at);
+            start.push('\u{2026}');
+        }
+    }
+    start
+}
+
 fn with_change(text: String, facts: &Facts<'_>) -> String {
     match facts.change() {
         Some(change) => format!("{text} ({change})"),
@@ -125,5 +151,30 @@ fn color(facts: &Facts<'_>) -> &'static str {
         Severity::Warning => "#f2c037",
         Severity::Info => "#3b82c4",
         Severity::Debug => "#8a8f98",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_of_a_text_has_no_broken_link_or_entity() {
+        let fill = "x".repeat(UPDATE_CHARACTERS_MAX - 10);
+        for end in [
+            "&amp;&amp;&amp;&amp;",
+            "<https://example.com/long|text>",
+            "yyyyyyyyyyyyyyyyy",
+        ] {
+            let start = start(&format!("{fill}{end}"));
+            assert!(start.chars().count() <= UPDATE_CHARACTERS_MAX);
+            assert!(start.ends_with('\u{2026}'), "{start}");
+            assert!(
+                !start.contains('<') && !start.ends_with("&am\u{2026}"),
+                "{start}"
+            );
+        }
+        let short = "a &amp; b <https://example.com|c>";
+        assert_eq!(start(short), short);
     }
 }

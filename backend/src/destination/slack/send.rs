@@ -3,7 +3,10 @@
 use http::{HeaderValue, header};
 use serde_json::Value;
 
-use super::classify::{judge, refuses_thread};
+use super::{
+    classify::{judge, refuses_thread},
+    message,
+};
 use crate::{
     destination::{AttemptContext, Ending, Verdict},
     domain::{Outcome, Transcript, destination::Slack},
@@ -12,6 +15,7 @@ use crate::{
 const POST: &str = "chat.postMessage";
 const UPDATE: &str = "chat.update";
 
+#[expect(clippy::too_many_lines, reason = "one conversation")]
 pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: Value) -> Ending {
     body["channel"] = slack.channel.as_str().into();
     if let Some(thread) = attempt.thread {
@@ -63,6 +67,9 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
             "unfurl_media",
         ] {
             body.as_object_mut().map(|message| message.remove(member));
+        }
+        if let Some(text) = body["text"].as_str() {
+            body["text"] = message::start(text).into();
         }
         body["channel"] = first.channel.as_str().into();
         body["ts"] = first.ts.as_str().into();

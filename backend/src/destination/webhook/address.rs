@@ -7,11 +7,13 @@ use crate::{
     destination::{Checks, whole_address},
     domain::{TemplateLanguage, destination::ValueMap},
     limits::URL_CHARACTERS_MAX,
-    message::Facts,
+    message::{Facts, cut, sample},
     template::{AnyTemplate, Budget, Escape, Variables},
 };
 
 const WHAT: &str = "the webhook's url";
+/// Maximum number of characters of a URL that an error quotes.
+const QUOTED_CHARACTERS_MAX: usize = 200;
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
 /// Returns everything that determines the target of a URL: the URL, and the custom variables that
@@ -53,13 +55,32 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     let Ok(template) = AnyTemplate::parse(checks.language, url) else {
         return;
     };
+    let quoted = match field {
+        "secretUrl" => String::new(),
+        _ => format!(
+            " (a sample event for `{}`)",
+            cut::characters(url, QUOTED_CHARACTERS_MAX)
+        ),
+    };
     if template.has_raw() {
         checks.add(
             field,
             "holds `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
         );
     }
-    checks.url(field, &blank(&template));
+    let sample = template.render(
+        &sample::variables(),
+        Escape::Percent,
+        &mut Budget::of_message(),
+    );
+    let found = checks.found.len();
+    match sample {
+        Ok(filled) => checks.url(field, &filled),
+        Err(error) => checks.add(field, format!("cannot be rendered: {error}")),
+    }
+    for violation in &mut checks.found[found..] {
+        violation.description.push_str(&quoted);
+    }
 }
 
 /// Returns host and port of a URL template, if they precede any template syntax: template comments
@@ -83,7 +104,7 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     }
     // Reject URLs stored before this check existed.
     fixed_host(url)?;
-    let filled = facts.fill(WHAT, url, Escape::Percent);
+    let filled = facts.fill_part(WHAT, url, Escape::Percent);
     if let Some(filled) = filled {
         if filled.len() <= FILLED_BYTES_MAX {
             return Some(filled);

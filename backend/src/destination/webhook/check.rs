@@ -271,13 +271,19 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
             "contains an invalid HTTP status; expected 100 to 599",
         );
     }
-    let faults = expect.body.as_ref().map(DocumentQuery::compile);
-    for fault in faults.and_then(Result::err).into_iter().flatten() {
-        let path = match fault.field.as_str() {
-            "" => "expect.bodyClause".to_owned(),
-            inside => format!("expect.bodyClause.{inside}"),
-        };
-        checks.add(&path, fault.description);
+    let clauses = [
+        ("expect.bodyClause", &expect.body),
+        ("expect.destinationClause", &expect.destination),
+    ];
+    for (field, clause) in clauses {
+        let faults = clause.as_ref().map(DocumentQuery::compile);
+        for fault in faults.and_then(Result::err).into_iter().flatten() {
+            let path = match fault.field.as_str() {
+                "" => field.to_owned(),
+                inside => format!("{field}.{inside}"),
+            };
+            checks.add(&path, fault.description);
+        }
     }
 }
 

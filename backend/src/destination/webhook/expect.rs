@@ -1,46 +1,109 @@
 //! Checks a response against the expectations of a webhook.
 
-use serde_json::Value;
+use http::{HeaderValue, header};
+use serde_json::{Value, json};
 
 use crate::{
     destination::{Advice, AttemptContext, Verdict, http::Answer},
-    domain::destination::Expect,
+    domain::{Clause, destination::Expect},
     matching::{Document, DocumentQuery},
 };
 
-pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Verdict {
-    let status = answer.status;
-    let is_expected = match &*expect.statuses {
-        [] => status.is_success(),
-        expected => expected.contains(&status.as_u16()),
+/// Number of bytes of a body in which the start of a web page is looked for.
+const PAGE_START_BYTES: usize = 1024;
+
+/// Judges the response to a request; `is_json` is about the body of the request.
+pub(super) fn judge(
+    expect: Option<&Expect>,
+    answer: &Answer,
+    attempt: &AttemptContext<'_>,
+    is_json: bool,
+) -> Verdict {
+    let verdict = judge_accepted(expect, answer, attempt, is_json);
+    let clause = expect.and_then(|it| it.destination.as_ref());
+    let is_wrong = match (verdict.fault(), verdict.advice) {
+        (None, _) | (_, Advice::Limited(_)) => false,
+        _ => clause.is_some_and(|it| matches(it, answer, attempt) == Some(true)),
     };
-    if !is_expected {
-        // For error statuses, the status determines the advice.
-        if !status.is_success() {
-            return answer.verdict(&attempt.masker, attempt.start_ms);
-        }
-        let explanation = format!("the receiver answered {status}, which is not expected");
-        return Verdict::rejected(explanation, Advice::FewMore);
-    }
-    match fault(expect, answer, attempt) {
-        None => Verdict::delivered(format!("the receiver answered {status}, as expected")),
-        Some(fault) => {
-            let explanation = format!("the receiver answered {status}, but {fault}");
-            Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
-        }
+    Verdict {
+        advice: if is_wrong {
+            Advice::Mend
+        } else {
+            verdict.advice
+        },
+        ..verdict
     }
 }
 
-/// Returns the problem with the body of a response.
-fn fault(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<String> {
-    let clause = expect.body.as_ref()?;
-    let Ok(said) = serde_json::from_slice::<Value>(&answer.body) else {
-        return Some("its body is not JSON".into());
+/// Judges a response without the condition for a misconfigured destination.
+fn judge_accepted(
+    expect: Option<&Expect>,
+    answer: &Answer,
+    attempt: &AttemptContext<'_>,
+    is_json: bool,
+) -> Verdict {
+    let status = answer.status;
+    let is_expected = match expect.map_or(&[][..], |it| &it.statuses) {
+        [] => status.is_success(),
+        expected => expected.contains(&status.as_u16()),
     };
-    let Ok(query) = DocumentQuery::compile(clause) else {
-        return Some("the condition on its body cannot be evaluated".into());
+    let clause = expect.and_then(|it| it.body.as_ref());
+    let is_met = clause.map(|it| matches(it, answer, attempt));
+    if !status.is_success() && !is_expected {
+        // For error statuses, the status determines the advice.
+        return answer.verdict(&attempt.masker, attempt.start_ms);
+    }
+    let is_checked = expect.is_some() || is_json;
+    if status.is_success() && is_checked && is_met != Some(Some(true)) && is_page(answer) {
+        let explanation = format!(
+            "the receiver answered {status} with a web page, such as a sign-in page: another server \
+             uses this address"
+        );
+        return Verdict::rejected(explanation, Advice::Mend);
+    }
+    if !is_expected {
+        let explanation = format!("the receiver answered {status}, which is not expected");
+        return Verdict::rejected(explanation, Advice::FewMore);
+    }
+    let fault = match is_met {
+        Some(None) => "the condition on its body cannot be evaluated".to_owned(),
+        Some(Some(false)) => {
+            let body = String::from_utf8_lossy(&answer.body);
+            format!("its body is not as expected: {}", body.trim())
+        }
+        None if expect.is_none() => {
+            return answer.verdict(&attempt.masker, attempt.start_ms);
+        }
+        None | Some(Some(true)) => {
+            let explanation = format!("the receiver answered {status}, as expected");
+            return Verdict::delivered(explanation);
+        }
+    };
+    let explanation = format!("the receiver answered {status}, but {fault}");
+    Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
+}
+
+/// Whether a response meets a condition; `None` if it cannot be evaluated.
+fn matches(clause: &Clause, answer: &Answer, attempt: &AttemptContext<'_>) -> Option<bool> {
+    let query = DocumentQuery::compile(clause).ok()?;
+    let said = if let Ok(said @ Value::Object(_)) = serde_json::from_slice(&answer.body) {
+        said
+    } else {
+        let body = String::from_utf8_lossy(&answer.body);
+        json!({"status": answer.status.as_u16(), "body": body.trim()})
     };
     let document = Document::new(&said, attempt.content.occurrence.clone());
-    let is_met = query.matches(&document);
-    (!is_met).then(|| format!("its body is not as expected: {said}"))
+    Some(query.matches(&document))
+}
+
+/// Whether a response is a web page.
+fn is_page(answer: &Answer) -> bool {
+    let content_type = answer.headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
+    let start = &answer.body[..answer.body.len().min(PAGE_START_BYTES)];
+    let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+    let start = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let is_html = content_type.to_ascii_lowercase().starts_with(b"text/html");
+    let is_markup = is_html && start.starts_with('<');
+    is_markup || start.starts_with("<!doctype html") || start.starts_with("<html")
 }

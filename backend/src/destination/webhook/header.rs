@@ -46,7 +46,7 @@ pub(super) fn fill(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
         return None;
     }
     let what = format!("the webhook's header `{}`", header.name);
-    let filled = facts.fill(&what, text, Escape::Header);
+    let filled = facts.fill_part(&what, text, Escape::Header);
     let filled = filled.unwrap_or_else(|| blank(facts.language, text));
     // Line breaks can only come from values.
     let line = filled.replace(char::is_control, " ");

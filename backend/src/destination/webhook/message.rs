@@ -8,14 +8,14 @@ use crate::{
         TemplateLanguage,
         destination::{HeaderValue, Webhook},
     },
-    message::Facts,
+    message::{Facts, is_blank, simplify},
     template::Escape,
 };
 
 const JSON: &str = "application/json";
 const WHAT: &str = "the webhook's payload";
 
-pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
+pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -> Body {
     facts.define(&webhook.values);
     let (url, payload) = match webhook.on_clear.as_ref().filter(|_| facts.is_closing()) {
         None => (&webhook.url, &webhook.payload),
@@ -29,7 +29,7 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
     let headers = headers
         .map(|(it, filled)| (it.name.clone(), filled))
         .collect();
-    let (content_type, text) = content(facts, webhook, payload);
+    let (content_type, text) = content(facts, webhook, payload, is_reduced);
     Body {
         url,
         content_type,
@@ -39,27 +39,42 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
 }
 
 /// Returns the content type and the body.
-fn content(facts: &mut Facts<'_>, webhook: &Webhook, payload: &str) -> (String, String) {
-    let standard = |document: Value| (JSON.to_owned(), document.to_string());
+fn content(
+    facts: &mut Facts<'_>,
+    webhook: &Webhook,
+    payload: &str,
+    is_reduced: bool,
+) -> (String, String) {
+    let standard = |mut document: Value| {
+        if is_reduced {
+            simplify(&mut document);
+        }
+        (JSON.to_owned(), document.to_string())
+    };
     if payload.is_empty() {
         return standard(document(facts));
     }
     let content_type = content_type(webhook);
     let warned = facts.warnings.len();
     let place = escape(&content_type, facts.language);
-    match facts.fill(WHAT, payload, place) {
-        Some(text) => match fault(&content_type, &text) {
-            None => return (content_type, text),
-            Some(fault) => facts.warn(WHAT, &fault),
-        },
-        None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
+    if !is_reduced {
+        match facts.fill(WHAT, payload, place) {
+            Some(text) => match fault(&content_type, &text) {
+                None => return (content_type, text),
+                Some(fault) => facts.warn(WHAT, &fault),
+            },
+            None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
+        }
     }
     let simple = facts.fill_simply(payload, place);
-    if let Some(text) = simple.filter(|it| fault(&content_type, it).is_none()) {
-        facts.warn(
-            WHAT,
-            "it is sent in its simplest form, with short texts and without lists",
-        );
+    let simple = simple.filter(|it| !is_blank(it) && fault(&content_type, it).is_none());
+    if let Some(text) = simple {
+        if !is_reduced {
+            facts.warn(
+                WHAT,
+                "it is sent in its simplest form, with short texts and without lists",
+            );
+        }
         return (content_type, text);
     }
     let mut safe = document(facts);
@@ -98,10 +113,15 @@ fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     }
 }
 
+/// Whether a content type is JSON.
+pub(super) fn is_json(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    essence == JSON || essence == "text/json" || essence.ends_with("+json")
+}
+
 /// Returns the problem with a body that claims to be JSON.
 fn fault(content_type: &str, body: &str) -> Option<String> {
-    let essence = essence(content_type);
-    if essence != JSON && essence != "text/json" && !essence.ends_with("+json") {
+    if !is_json(content_type) {
         return None;
     }
     let parsed: Result<Value, _> = serde_json::from_str(body);

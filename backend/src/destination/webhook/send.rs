@@ -36,6 +36,7 @@ pub(super) async fn send(
         Ok(target) => target,
         Err(error) => return unsendable(error.to_string()),
     };
+    let is_json = body.is_json();
     let body = Bytes::from(body.text);
     // The content type comes from the message, which may not use the author's template.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
@@ -74,16 +75,16 @@ pub(super) async fn send(
         url: target.url,
         headers,
         body,
-        compress: webhook.compress,
+        compress: webhook.compress && !attempt.is_reduced,
         identity: None,
     };
     let (result, transcript) = match with_auth(webhook.auth.as_deref(), attempt, request).await {
         Ok(made) => made,
         Err(ending) => return *ending,
     };
-    let verdict = match (&webhook.expect, &result) {
-        (Some(expect), Ok(answer)) => expect::judge(expect, answer, attempt),
-        _ => attempt.judge(&result),
+    let verdict = match &result {
+        Ok(answer) => expect::judge(webhook.expect.as_deref(), answer, attempt, is_json),
+        Err(_) => attempt.judge(&result),
     };
     (verdict, transcript)
 }

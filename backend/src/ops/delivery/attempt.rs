@@ -15,13 +15,29 @@ use crate::{
 /// Time by which a lease outlasts its attempt, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
+/// Timeout of a conversation with a mail server up to the response to the text; the greeting alone
+/// may take 5 min (RFC 5321, 4.5.3.2).
+const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Returns the timeout of an attempt, except for the response to the text of a mail.
+pub(crate) fn timeout(
+    config: &DeliveryConfig,
+    settings: DeliverySettings,
+    kind: &DestinationKind,
+) -> Duration {
+    match kind {
+        DestinationKind::Email(_) => MAIL_TIMEOUT,
+        _ => settings.timeout.unwrap_or(config.timeout),
+    }
+}
+
 /// Returns the timeout of an attempt. Mail servers may be slow to respond to the body of a mail.
 pub(crate) fn longest(
     config: &DeliveryConfig,
     settings: DeliverySettings,
     kind: &DestinationKind,
 ) -> Duration {
-    let timeout = settings.timeout.unwrap_or(config.timeout);
+    let timeout = timeout(config, settings, kind);
     match kind {
         DestinationKind::Email(_) => timeout + config.mail_answer_timeout,
         _ => timeout,
@@ -49,15 +65,18 @@ pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt
         duration: None,
         outcome: None,
         explanation: String::new(),
+        is_reduced: false,
         transcript: Transcript::default(),
     }
 }
 
-pub(crate) fn ended(attempt: &Attempt, report: &Report) -> Attempt {
+/// Returns an attempt that has ended; `is_reduced` tells which form of the message was sent.
+pub(crate) fn ended(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
     Attempt {
         duration: Some(report.duration),
         outcome: Some(report.verdict.outcome),
         explanation: report.verdict.explanation.clone(),
+        is_reduced,
         transcript: report.transcript.clone(),
         ..attempt.clone()
     }

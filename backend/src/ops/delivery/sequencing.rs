@@ -221,6 +221,7 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
     Ok(found)
 }
 
-fn waits_for_all(delivery: &Delivery) -> bool {
+/// Whether a delivery waits for every earlier one of its thread, not only for closings.
+pub(crate) fn waits_for_all(delivery: &Delivery) -> bool {
     delivery.content.clear || delivery.content.group.is_some()
 }

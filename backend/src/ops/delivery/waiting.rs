@@ -24,6 +24,9 @@ use crate::{
 /// Maximum number of deliveries counted ahead of a waiting one.
 const COUNTED_MAX: usize = 10_000;
 
+/// Reason for waiting while the receiver limits the rate.
+const LIMITED: &str = "the receiver limits the rate of messages (429)";
+
 /// Reason for waiting until the time requested by the receiver.
 const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
 
@@ -40,6 +43,11 @@ pub enum Hold {
     /// The receiver requested a pause.
     Asked {
         /// End of the pause, in milliseconds since the epoch.
+        until_ms: i64,
+    },
+    /// The receiver limits the rate.
+    Limited {
+        /// Time of the next attempt, in milliseconds since the epoch.
         until_ms: i64,
     },
     /// The rate limit of attempts is reached.
@@ -146,6 +154,10 @@ impl WaitReasons<'_> {
     ///
     /// # Errors
     /// Returns an error if the store fails.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one reason after the other, in the order in which they apply"
+    )]
     pub async fn of(&mut self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
         let all = self.deliveries;
         let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
@@ -190,6 +202,9 @@ impl WaitReasons<'_> {
             Some(Hold::Asked { until_ms }) => {
                 waiting(ASKED.into(), Some(until_ms.max(due_ms).max(now_ms)))
             }
+            Some(Hold::Limited { until_ms }) => {
+                waiting(LIMITED.into(), Some(until_ms.max(due_ms).max(now_ms)))
+            }
             // A delivery that is due later is not blocked by this hold.
             Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
             Some(Hold::Rate {
@@ -200,11 +215,12 @@ impl WaitReasons<'_> {
                     return waiting(format!("rate {per_minute}/min"), Some(until_ms));
                 }
                 let before = all.before(delivery, due_ms).await?;
-                let minutes =
-                    i64::try_from(before).unwrap_or(i64::MAX) / i64::from(per_minute.max(1));
+                let before_ms = i64::try_from(before)
+                    .unwrap_or(i64::MAX)
+                    .saturating_mul(MINUTE_MS);
                 waiting(
                     format!("rate {per_minute}/min: {} before it", shown(before)),
-                    Some(until_ms.saturating_add(minutes.saturating_mul(MINUTE_MS))),
+                    Some(until_ms.saturating_add(before_ms / i64::from(per_minute.max(1)))),
                 )
             }
             Some(Hold::Width { running }) => {

@@ -203,7 +203,10 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
 }
 
 fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
-    let path = "type.webhook.expect.bodyClause";
+    let mut clause = |wire: Option<v1::Clause>, name: &str| {
+        let path = format!("type.webhook.expect.{name}");
+        wire.map(|it| query::clause(it, &path, faults))
+    };
     Expect {
         // Maps out-of-range values to an invalid status, which validation rejects.
         statuses: wire
@@ -211,7 +214,8 @@ fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
             .into_iter()
             .map(|it| u16::try_from(it).unwrap_or(0))
             .collect(),
-        body: wire.body_clause.map(|it| query::clause(it, path, faults)),
+        body: clause(wire.body_clause, "bodyClause"),
+        destination: clause(wire.destination_clause, "destinationClause"),
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn shown(kind: DestinationKind) -> Type {
             expect: webhook.expect.map(|it| v1::WebhookExpect {
                 status: it.statuses.into_iter().map(i32::from).collect(),
                 body_clause: it.body.as_ref().map(Into::into),
+                destination_clause: it.destination.as_ref().map(Into::into),
             }),
             compress: webhook.compress,
             plain_headers: plain_headers(&webhook.headers),

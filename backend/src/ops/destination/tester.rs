@@ -230,7 +230,7 @@ impl Works {
         (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
         let report = self.sender.send(request).await;
         let times = report.times;
-        let attempt = attempt::ended(&attempt, &report);
+        let attempt = attempt::ended(&attempt, &report, false);
         let ended = self.ended(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
             // The response contains the result in any case.
@@ -298,8 +298,10 @@ impl Works {
             kind,
             template_language: planned.content.template_language,
             opening: None,
+            opening_content: None,
             thread: None,
             recipients: &planned.recipients,
+            is_reduced: false,
             timeout: settings.timeout.unwrap_or(self.config.timeout),
             is_fresh: true,
         }

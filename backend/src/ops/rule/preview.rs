@@ -153,6 +153,7 @@ impl Rules {
                     destination_name: name.as_str(),
                     tenant: &settings.tenant,
                     links: &ours.links,
+                    opening: None,
                 };
                 (destination::render(&content, &around), name)
             });

@@ -141,6 +141,7 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
         explanation: attempt.explanation,
         request: attempt.transcript.request.map(request),
         response: attempt.transcript.response.map(response),
+        reduced: attempt.is_reduced,
     }
 }
 

@@ -210,6 +210,7 @@ async fn webhook_auth_values_and_expectations_are_validated() {
             it.expect = Some(v1::WebhookExpect {
                 status: vec![status],
                 body_clause: clause,
+                destination_clause: None,
             });
         })
     };

@@ -279,6 +279,10 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("mail destination", &samples::mail_destination(), false);
     differences.record("refusing health", &samples::refusing_health(), false);
     differences.record("partial delivery", &samples::partial_delivery(), false);
+    differences.record("deferred delivery", &samples::deferred_delivery(), false);
+    differences.record("reduced attempt", &samples::reduced_attempt(), false);
+    let judging = samples::judging_webhook();
+    differences.record("destination that judges", &judging, true);
     differences.record("asking health", &samples::asking_health(), false);
     let alternating = samples::alternating_health();
     differences.record("alternating health", &alternating, false);

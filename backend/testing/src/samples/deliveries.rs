@@ -35,6 +35,9 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
         state,
         test: false,
         attempts: 1,
+        deferrals: 0,
+        awaits_receiver: false,
+        is_reduced: false,
         last_error: "answered 500".into(),
         create_ms: AT_MS + 1,
         end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
@@ -72,6 +75,17 @@ pub fn partial_delivery() -> Delivery {
     }
 }
 
+/// A delivery that its receiver deferred, and whose full form was rejected.
+pub fn deferred_delivery() -> Delivery {
+    Delivery {
+        attempts: 4,
+        deferrals: 2,
+        awaits_receiver: true,
+        is_reduced: true,
+        ..delivery(6, DeliveryState::Retry { due_ms: 4 })
+    }
+}
+
 /// A delivery that was sent again.
 pub fn retried_delivery() -> Delivery {
     Delivery {
@@ -90,6 +104,7 @@ pub fn attempt(delivery: u64, number: u32) -> Attempt {
         duration: Some(Duration::from_micros(1_234)),
         outcome: Some(Outcome::Rejected),
         explanation: "answered 500".into(),
+        is_reduced: false,
         transcript: Transcript {
             request: Some(Request {
                 method: "POST".into(),
@@ -103,6 +118,14 @@ pub fn attempt(delivery: u64, number: u32) -> Attempt {
                 body: "came back".into(),
             }),
         },
+    }
+}
+
+/// An attempt with the reduced form of its message.
+pub fn reduced_attempt() -> Attempt {
+    Attempt {
+        is_reduced: true,
+        ..attempt(6, 4)
     }
 }
 

@@ -265,8 +265,8 @@ impl World {
     /// Waits until both messages of each event are sent, the given number of others waits, and the
     /// service has reported its own events.
     async fn settle(&mut self, events: usize, waiting: usize) {
-        // A silence and a pause, plus the growing number of dead deliveries after the third.
-        let own = if events < 3 { 2 } else { 3 };
+        // A silence and a pause, and dead deliveries from the first severe one on.
+        let own = if events == 0 { 2 } else { 3 };
         let wanted = (2 * events, waiting, json!(36 + events + own));
         let end = Instant::now() + PATIENCE;
         loop {

@@ -86,4 +86,6 @@ pub struct Expect {
     pub statuses: Vec<u16>,
     /// A condition on the body of the response.
     pub body: Option<Clause>,
+    /// A condition on the body of an error response that shows a misconfigured destination.
+    pub destination: Option<Clause>,
 }

@@ -22,7 +22,7 @@ const TRUNCATE_CHARACTERS: usize = 255;
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
 /// The available filters, in alphabetical order.
-pub const FILTERS: [&str; 59] = [
+pub const FILTERS: [&str; 63] = [
     "abs",
     "ago",
     "attr",
@@ -44,6 +44,10 @@ pub const FILTERS: [&str; 59] = [
     "format",
     "groupby",
     "html",
+    "humanize",
+    "humanizeBytes",
+    "humanizeDuration",
+    "humanizePercentage",
     "indent",
     "int",
     "items",
@@ -310,7 +314,7 @@ fn duration(value: &Value) -> Result<String, Error> {
     Ok(format!("{sign}{}", spelled(whole)))
 }
 
-fn spelled(seconds: u64) -> String {
+pub(super) fn spelled(seconds: u64) -> String {
     let units = [
         (seconds / 86_400, "d"),
         (seconds / 3_600 % 24, "h"),

@@ -76,10 +76,10 @@ async fn rate_limit_and_breaker_survive_backward_clock_steps() {
     world.notify(&limited, 30).await;
     world.start();
     world.live(SECOND).await;
-    assert_eq!(receiver.count(), 10);
+    assert_eq!(receiver.count(), 1);
     world.set_clock(-HOUR_MS).await;
     world.live(30 * SECOND).await;
-    assert_eq!(receiver.count(), 10, "the minute is not over");
+    assert_eq!(receiver.count(), 6, "one every six seconds");
     world.live(3 * MINUTE).await;
     assert_eq!(receiver.count(), 30);
 

@@ -45,7 +45,9 @@ async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
         ..DeliverySettings::default()
     };
     let destination = world.destination("hook", receiver.url("/"), settings).await;
-    world.notify(&destination, count).await;
+    for _ in 0..count {
+        world.notify_of(&destination, Severity::Warning).await;
+    }
     world.start();
     world.live(10 * MINUTE).await;
     destination
@@ -59,7 +61,9 @@ async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
     let mut seen = 0;
     let destination = dead(&mut world, 2).await;
     assert_eq!(told(&world, &mut seen), [], "a few are no growth");
-    world.notify(&destination, 4).await;
+    for _ in 0..4 {
+        world.notify_of(&destination, Severity::Warning).await;
+    }
     world.live(10 * MINUTE).await;
     assert_eq!(told(&world, &mut seen), [grow(), grow()]);
     let (last, _) = world.sink.events().pop().unwrap();

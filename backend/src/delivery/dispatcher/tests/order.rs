@@ -38,6 +38,7 @@ async fn notify(
     let mut changes = world.store().changes();
     for says in messages {
         let mut occurrence = sample::occurrence(now_ms);
+        occurrence.severity = Severity::Warning;
         occurrence.key = RecordId::from_parts(START_MS.try_into().unwrap(), thread.into());
         occurrence.number = thread;
         if *says == Says::Closed {
@@ -343,6 +344,9 @@ async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
         let words = [Says::Opened, Says::Changed, Says::Closed];
         let ids = notify(&mut world, &hook, 1, &words).await;
         world.start();
+        world.settled().await;
+        // After the search for a severe message.
+        world.live(15 * SECOND).await;
         let wakes_ms = world.settled().await;
         let first = world.delivery(ids[0]).await;
         assert_eq!(first.due_ms(), Some(wakes_ms), "{end:?}");
@@ -351,11 +355,11 @@ async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
         assert_eq!(behind(2).await, Some(ids[1]));
         // Nothing is written or due until the preceding message ends.
         let head = world.store().engine().log_head().await.unwrap();
-        world.live(30 * MINUTE).await;
+        world.live(25 * MINUTE).await;
         assert_eq!(world.store().engine().log_head().await.unwrap(), head);
         assert_eq!(world.settled().await, wakes_ms);
         match end {
-            End::Delivered | End::Dead => world.live(30 * MINUTE).await,
+            End::Delivered | End::Dead => world.live(35 * MINUTE).await,
             End::CancelledByAnother => {
                 deliveries(&world).cancel(ids[0]).await.unwrap();
                 world.settled().await;

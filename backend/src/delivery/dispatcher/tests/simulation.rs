@@ -80,7 +80,8 @@ async fn misbehaving_destinations_match_the_model() {
         let (state, attempts) = match mood {
             Mood::Good => (DeliveryState::Delivered, 1),
             Mood::Late(failures) => (DeliveryState::Delivered, failures + 1),
-            Mood::Refusing => (DeliveryState::Dead, 1),
+            // In full, and reduced.
+            Mood::Refusing => (DeliveryState::Dead, 2),
             Mood::Dead | Mood::Closing => (DeliveryState::Dead, steps.len()),
         };
         for &id in &told[which] {

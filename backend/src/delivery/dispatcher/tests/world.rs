@@ -1,6 +1,7 @@
 //! A test environment with a store, a clock, a dispatcher, and receivers.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -18,8 +19,8 @@ use crate::{
         receiver::{Received, Receiver, RecordingSink, Reply},
     },
     domain::{
-        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, Health, Name, RecordId,
-        Secret,
+        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health, Name,
+        RecordId, Secret, Severity,
         destination::{Webhook, WebhookMethod},
     },
     message::{Links, sample},
@@ -215,7 +216,7 @@ impl World {
                 secret_url: Secret::default(),
                 auth: None,
                 on_clear: None,
-                values: std::collections::BTreeMap::default(),
+                values: BTreeMap::default(),
                 expect: None,
                 compress: false,
                 url,
@@ -263,18 +264,19 @@ impl World {
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
 
-    /// Decides several notifications in one commit.
+    /// Decides several mild notifications in one commit; these are tried only on schedule.
     pub(super) async fn notify(
         &mut self,
         destination: &Destination,
         count: usize,
     ) -> Vec<RecordId> {
         let now_ms = self.clock.now_ms();
-        let content = sample::content(
+        let mut content = sample::content(
             sample::occurrence(now_ms),
             destination.kind.clone(),
             String::new(),
         );
+        content.occurrence.severity = Severity::Warning;
         let ids: Vec<_> = (0..count).map(|_| self.id()).collect();
         let mut changes = self.store.changes();
         for &id in &ids {
@@ -290,6 +292,33 @@ impl World {
         }
         self.store.apply(Lane::Bulk, changes).await.unwrap();
         ids
+    }
+
+    /// Decides a notification of a severity about a separate event.
+    pub(super) async fn notify_of(
+        &mut self,
+        destination: &Destination,
+        severity: Severity,
+    ) -> RecordId {
+        let (id, now_ms) = (self.id(), self.clock.now_ms());
+        let kind = destination.kind.clone();
+        let mut content = sample::content(sample::occurrence(now_ms), kind, String::new());
+        content.occurrence.severity = severity;
+        content.occurrence.key = id;
+        content.occurrence.event = EventId::derive(&id.to_string(), &BTreeMap::new());
+        let delivery = Delivery {
+            event: Some(content.occurrence.event),
+            ..Delivery::new(
+                id,
+                (destination.id, destination.name.to_string()),
+                content,
+                now_ms,
+            )
+        };
+        let mut changes = self.store().changes();
+        changes.insert(&delivery);
+        self.store().apply(Lane::Bulk, changes).await.unwrap();
+        id
     }
 
     pub(super) async fn delivery(&self, id: RecordId) -> Delivery {

@@ -19,7 +19,7 @@ use crate::{
         smtp_receiver::SmtpReceiver,
     },
     domain::{
-        DestinationKind, Outcome, RecordId, Secret,
+        DestinationKind, Outcome, RecordId, Secret, Severity,
         delivery::Recipients,
         destination::{Email, MailPriority},
     },
@@ -110,7 +110,7 @@ async fn update_mail_replies_to_the_first_mail() {
 /// the greeting; an empty reply closes the connection, `...` never replies.
 #[rustfmt::skip]
 const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
-    use Advice::{Again, FewMore, Later, Mend};
+    use Advice::{Again, FewMore, Later, Mend, Reduce};
     use Outcome::{Delivered, Rejected, Unknown, Unreachable};
     &[
     // Before the text, any refusal concerns the destination.
@@ -166,7 +166,15 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     // After the text, it concerns this mail.
     (".", "554 5.7.1 Message rejected as spam by Content Filtering.", Rejected, FewMore),
     (".", "550-5.7.1 [192.0.2.1] Our system has detected that this message is likely unsolicited mail.\r\n550 5.7.1 https://support.google.com/mail/?p=UnsolicitedMessageError", Rejected, FewMore),
-    (".", "552 5.3.4 Error: message file too big", Rejected, FewMore),
+    (".", "552 5.3.4 Error: message file too big", Rejected, Reduce),
+    (".", "552 message size exceeds fixed maximum message size", Rejected, Reduce),
+    (".", "554 5.6.0 Message content not acceptable", Rejected, Reduce),
+    (".", "550 5.4.5 Daily user sending limit exceeded.", Rejected, Again),
+    (".", "550 5.7.0 Mail sending limit reached, try again later", Rejected, Again),
+    (".", "554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException", Rejected, Again),
+    ("MAIL", "550 5.4.5 Daily sending quota exceeded", Rejected, Again),
+    ("MAIL", "552 5.3.4 message size exceeds fixed limit", Rejected, Reduce),
+    ("RCPT", "550 5.4.5 Daily sending quota exceeded", Rejected, Again),
     (".", "550 High probability of spam", Rejected, FewMore),
     (".", "451 4.7.650 The mail server has been temporarily rate limited due to IP reputation.", Rejected, Later),
     (".", "452 4.3.1 Out of memory", Rejected, Later),
@@ -584,4 +592,69 @@ async fn unsendable_mail_reports_the_cause() {
     let report = world.send(&email()).await;
     assert_eq!(report.verdict.outcome, Outcome::Blocked, "{report:?}");
     assert_eq!(report.transcript.request, None);
+}
+
+#[tokio::test]
+async fn mail_above_the_size_of_the_server_is_reduced() {
+    let refuse = Box::leak(Box::new([(
+        "EHLO",
+        "250-hello\r\n250-SIZE 4000\r\n250 AUTH PLAIN",
+    )]));
+    let receiver = SmtpReceiver::start(refuse).await;
+    let mut world = World::new();
+    world.config.smtp = Some(smtp(&receiver));
+    let kind = email();
+    let mut content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    content.occurrence.body = "x".repeat(9_000);
+    let full = request(&kind, &content, None);
+    let report = world.sender().send(full).await;
+    assert_eq!(report.verdict.advice, Advice::Reduce, "{report:?}");
+    assert!(
+        report.verdict.explanation.contains("at most 4000"),
+        "{report:?}"
+    );
+    let reduced = SendRequest {
+        is_reduced: true,
+        ..full
+    };
+    let report = world.sender().send(reduced).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let sent = receiver
+        .mails()
+        .into_iter()
+        .filter(|it| !it.data.is_empty());
+    let [mail] = sent.collect::<Vec<_>>().try_into().unwrap();
+    let from = mail.commands.iter().find(|it| it.starts_with("MAIL"));
+    assert!(from.unwrap().contains("> SIZE="), "{from:?}");
+}
+
+#[tokio::test]
+async fn thread_has_one_subject_that_names_its_host() {
+    let receiver = SmtpReceiver::start(&[]).await;
+    let mut world = World::new();
+    world.config.smtp = Some(smtp(&receiver));
+    let kind = email();
+    let first = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let mut change = first.clone();
+    change.clear = true;
+    change.occurrence.summary = "Sample: disk /var is 99 % full\0".into();
+    change.occurrence.severity = Severity::Critical;
+    for (content, opening) in [(&first, None), (&change, Some(&first))] {
+        let request = SendRequest {
+            opening: opening.map(|_| RecordId::from_parts(7, 7)),
+            opening_content: opening,
+            ..request(&kind, content, None)
+        };
+        let report = world.sender().send(request).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    }
+    let subjects = receiver.mails().into_iter().map(|mail| {
+        assert!(!mail.data.contains('\0'), "{}", mail.data);
+        let data = mail.data.replace("\r\n", "\n").replace("\n ", " ");
+        let line = data.lines().find_map(|line| line.strip_prefix("Subject: "));
+        line.unwrap().trim_end().to_owned()
+    });
+    let [first, change]: [String; 2] = subjects.collect::<Vec<_>>().try_into().unwrap();
+    assert!(first.contains("(db-1.example.com"), "{first}");
+    assert_eq!(change, format!("Re: {first}"));
 }

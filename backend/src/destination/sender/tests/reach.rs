@@ -4,20 +4,23 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
 
-use super::{CANARY, World, send_content, send_with};
+use super::{CANARY, World, request, send_content, send_with};
 use crate::{
     destination::{
-        Advice,
+        Advice, SendRequest,
         receiver::{Receiver, Reply},
     },
     domain::{
         Clause, DestinationKind, Literal, Outcome, Secret, Status,
-        destination::{Auth, Expect, OnClear, ValueMap, Webhook, WebhookMethod},
+        destination::{
+            Auth, Expect, Header, HeaderValue, OnClear, ValueMap, Webhook, WebhookMethod,
+        },
     },
     message::sample,
 };
@@ -226,6 +229,10 @@ async fn success_requires_the_expected_status_and_body() {
     let expect = |statuses: &[u16], body: Option<&Clause>| Expect {
         statuses: statuses.to_vec(),
         body: body.cloned(),
+        destination: Some(Clause::In(
+            "code".into(),
+            vec![Literal::Number(10003.0), Literal::Number(21211.0)],
+        )),
     };
     let answer = |status, body: &str| Reply::Answer(status, Vec::new(), body.into());
     let table = [
@@ -248,6 +255,31 @@ async fn success_requires_the_expected_status_and_body() {
         (expect(&[409, 200], None), answer(409, ""), None),
         (expect(&[201], None), answer(200, ""), Some(Advice::FewMore)),
         (expect(&[201], None), answer(404, ""), Some(Advice::Mend)),
+        (
+            expect(&[201], None),
+            answer(400, "{\"code\": 21211}"),
+            Some(Advice::Mend),
+        ),
+        (
+            expect(&[], Some(&ok)),
+            answer(200, "{\"ok\": false, \"code\": 10003}"),
+            Some(Advice::Mend),
+        ),
+        (
+            expect(&[201], None),
+            answer(400, "{\"code\": 21617}"),
+            Some(Advice::Reduce),
+        ),
+        (
+            expect(&[201], None),
+            answer(429, "{\"code\": 10003, \"retry_after\": 2}"),
+            Some(Advice::Limited(Some(Duration::from_secs(2)))),
+        ),
+        (
+            expect(&[], None),
+            answer(200, " <!DOCTYPE html><title>Sign in</title>"),
+            Some(Advice::Mend),
+        ),
     ];
     for (expect, reply, advice) in table {
         let answered = reply.clone();
@@ -276,4 +308,96 @@ async fn large_bodies_are_compressed_when_enabled() {
         let shown = report.transcript.request.unwrap().body;
         assert!(shown.contains("yyyyyyyyyy"), "{shown}");
     }
+}
+
+#[tokio::test]
+async fn web_page_in_response_to_json_is_a_failure() {
+    let html = |content_type: &str, body: &str| {
+        let headers = vec![("content-type", content_type.to_owned())];
+        Reply::Answer(200, headers, body.into())
+    };
+    let cases = [
+        (
+            html("text/html; charset=utf-8", "<p>Sign in</p>"),
+            "application/json",
+            false,
+        ),
+        (
+            html("text/plain", "\u{feff}\n<!doctype HTML>\n<body>"),
+            "application/json",
+            false,
+        ),
+        (
+            html("", "<html lang=\"en\">"),
+            "application/cloudevents+json",
+            false,
+        ),
+        (html("text/html", "ok"), "application/json", true),
+        (html("application/json", "{}"), "application/json", true),
+        (
+            html("text/xml", "<?xml version=\"1.0\"?>"),
+            "application/json",
+            true,
+        ),
+        (html("text/html", "<p>thanks</p>"), "text/plain", true),
+    ];
+    for (reply, content_type, is_accepted) in cases {
+        let answered = reply.clone();
+        let receiver = Receiver::start(move |_| answered.clone()).await;
+        let kind = webhook(receiver.url("/"), |it| {
+            it.payload = "{}".into();
+            it.headers = vec![Header {
+                name: "content-type".into(),
+                value: HeaderValue::Plain(content_type.into()),
+            }];
+        });
+        let verdict = World::new().send(&kind).await.verdict;
+        let is_delivered = verdict.outcome == Outcome::Delivered;
+        assert_eq!(is_delivered, is_accepted, "{reply:?}: {verdict:?}");
+        if !is_accepted {
+            assert_eq!(verdict.advice, Advice::Mend, "{verdict:?}");
+            assert!(verdict.explanation.contains("web page"), "{verdict:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn reduced_form_is_short_and_not_compressed() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let long = "x".repeat(5_000);
+    let payload = "{\"text\": \"{{event.body}}\"}";
+    for payload in ["", payload] {
+        let kind = webhook(receiver.url("/"), |it| {
+            it.compress = true;
+            it.payload = payload.into();
+        });
+        let mut content = sample::content(sample::occurrence(0), kind.clone(), String::new());
+        content.occurrence.body.clone_from(&long);
+        let request = SendRequest {
+            is_reduced: true,
+            ..request(&kind, &content, None)
+        };
+        let report = World::new().sender().send(request).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+        let explanation = &report.verdict.explanation;
+        assert!(explanation.contains("reduced form"), "{explanation}");
+        let got = receiver.received().pop().unwrap();
+        assert_eq!(got.header("content-encoding"), "");
+        assert!(
+            got.json().is_object() && got.body.len() < 2_500,
+            "{}",
+            got.body
+        );
+    }
+    // The receiver may have rejected the message because of a blank text.
+    let kind = webhook(receiver.url("/"), |it| it.payload = payload.into());
+    let mut content = sample::content(sample::occurrence(0), kind.clone(), String::new());
+    content.occurrence.body.clear();
+    let request = SendRequest {
+        is_reduced: true,
+        ..request(&kind, &content, None)
+    };
+    World::new().sender().send(request).await;
+    let got = receiver.received().pop().unwrap().json();
+    assert_eq!(got["text"], "Sample: disk /var is 97.5 % full");
 }

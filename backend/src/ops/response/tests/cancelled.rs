@@ -49,6 +49,7 @@ async fn attempt(world: &World, outcome: Outcome) {
             start_ms: now_ms,
             duration: Some(Duration::from_millis(1)),
             outcome: Some(outcome),
+            is_reduced: false,
             explanation: String::new(),
             transcript: Transcript::default(),
         });

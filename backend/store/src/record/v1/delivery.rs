@@ -22,8 +22,8 @@ record! {
         18 origin,
         19 reached = it.recipients.reached,
         20 refused = it.recipients.refused,
-        // 22 to 24 are used by records of development builds.
-        21 in_thread, 25 behind, 26 may_have_arrived,
+        21 in_thread, 22 deferrals, 23 awaits_receiver, 24 is_reduced,
+        25 behind, 26 may_have_arrived,
     } with {
         state: state(number, due_ms)?,
         folding: folding(folded_into, alone),
@@ -72,6 +72,7 @@ record! {
         6 explanation,
         7 request = it.transcript.request,
         8 response = it.transcript.response,
+        9 is_reduced,
     } with {
         duration: Option::map(duration_us, Duration::from_micros),
         transcript: Transcript { request, response },

@@ -29,7 +29,7 @@ record! { ValueMap { 1 from, 2 map, 3 default } }
 record! {
     Expect as it {
         1 statuses as Packed = it.statuses.iter().copied().map(u32::from).collect::<Vec<_>>(),
-        2 body,
+        2 body, 3 destination,
     } with { statuses: numbers_of(statuses)? }
 }
 

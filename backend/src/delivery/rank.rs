@@ -1,0 +1,347 @@
+//! The order in which a backlog is sent: the most severe messages first, then the oldest, in order within each
+//! thread.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+
+use crate::{
+    delivery::breaker::{self, Probe},
+    domain::{Delivery, DeliveryState, RecordId, Severity},
+    ops::delivery::sequencing::waits_for_all,
+};
+
+/// Deferrals of a message after which others of its severity go first.
+const DEFERRALS: u32 = 2;
+
+/// The messages of a rule to a destination that belong together.
+pub(crate) type ThreadKey = (Option<RecordId>, RecordId);
+
+/// The properties that determine the place of a delivery in a backlog.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rank {
+    severity: Severity,
+    place: (RecordId, RecordId),
+    /// `None` if it waits for no other delivery.
+    thread: Option<ThreadKey>,
+    is_closing: bool,
+    waits_for_all: bool,
+    awaits_receiver: bool,
+    attempts: u32,
+    deferrals: u32,
+}
+
+impl Rank {
+    pub(crate) fn of(delivery: &Delivery) -> Self {
+        let thread = (delivery.rule, delivery.thread());
+        let is_retry = matches!(delivery.state, DeliveryState::Retry { .. });
+        Self {
+            severity: delivery.content.occurrence.severity,
+            place: delivery.place(),
+            thread: delivery.thread_standing().map(|_| thread),
+            is_closing: delivery.is_closing(),
+            waits_for_all: waits_for_all(delivery),
+            awaits_receiver: is_retry && delivery.awaits_receiver,
+            attempts: delivery.attempts,
+            deferrals: delivery.deferrals,
+        }
+    }
+}
+
+/// A delivery of a backlog.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    pub(crate) id: RecordId,
+    pub(crate) due_ms: i64,
+    pub(crate) rank: Rank,
+    /// Whether it is being sent.
+    pub(crate) is_leased: bool,
+}
+
+/// Which deliveries of a backlog may be chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) count: usize,
+    /// The choice of the probe while the destination is failing.
+    pub(crate) probe: Option<Probe>,
+    /// Whether severe ones are tried before they are due.
+    pub(crate) early: bool,
+    /// Whether only severe ones are tried.
+    pub(crate) only_severe: bool,
+}
+
+/// The deliveries to send now.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen {
+    pub(crate) ids: Vec<RecordId>,
+    /// Time at which the first of the others may be sent, in milliseconds since the epoch; `i64::MAX` if there are
+    /// none.
+    pub(crate) next_ms: i64,
+    /// Whether a severe one waits that may be tried before it is due.
+    pub(crate) is_severe: bool,
+}
+
+/// Time to wait for a message behind another one of its thread, in milliseconds.
+const BEHIND_MS: i64 = 1_000;
+
+/// The first places of a thread.
+struct ThreadStart {
+    severity: Severity,
+    any: (RecordId, RecordId),
+    closing: Option<(RecordId, RecordId)>,
+}
+
+/// Chooses the deliveries to send now.
+#[expect(clippy::too_many_lines, reason = "one pass over what waits")]
+pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
+    let mut threads: HashMap<ThreadKey, ThreadStart> = HashMap::new();
+    for it in all {
+        let Some(thread) = it.rank.thread else {
+            continue;
+        };
+        let start = threads.entry(thread).or_insert(ThreadStart {
+            severity: it.rank.severity,
+            any: it.rank.place,
+            closing: None,
+        });
+        start.severity = start.severity.max(it.rank.severity);
+        start.any = start.any.min(it.rank.place);
+        if it.rank.is_closing {
+            let closing = start.closing.get_or_insert(it.rank.place);
+            *closing = (*closing).min(it.rank.place);
+        }
+    }
+    let mut chosen = Chosen {
+        next_ms: i64::MAX,
+        ..Chosen::default()
+    };
+    let mut free = Vec::new();
+    for it in all.iter().filter(|it| !it.is_leased) {
+        let start = it.rank.thread.and_then(|thread| threads.get(&thread));
+        let severity = start.map_or(it.rank.severity, |start| start.severity);
+        let is_severe = breaker::is_severe(severity);
+        let is_behind = start.is_some_and(|start| {
+            let is_first = !it.rank.waits_for_all || start.any >= it.rank.place;
+            !is_first || start.closing.is_some_and(|closing| closing < it.rank.place)
+        });
+        let may_be_early = is_severe && it.rank.awaits_receiver;
+        chosen.is_severe |= !is_behind && (may_be_early || is_severe && it.due_ms <= now_ms);
+        let is_early = wanted.early && may_be_early;
+        let is_due = it.due_ms <= now_ms || is_early;
+        if is_behind && is_due {
+            chosen.next_ms = chosen.next_ms.min(now_ms.saturating_add(BEHIND_MS));
+        } else if !is_due {
+            chosen.next_ms = chosen.next_ms.min(it.due_ms);
+        } else if is_severe || !wanted.only_severe {
+            free.push((severity, it));
+        } else {
+            chosen.next_ms = chosen.next_ms.min(it.due_ms);
+        }
+    }
+    let not = wanted.probe.and_then(|probe| probe.not);
+    let is_young = wanted.probe.is_some_and(|probe| probe.is_young);
+    let (oldest, newest) = (
+        |it: &Waiting| it.rank.place,
+        |it: &Waiting| Reverse(it.rank.place),
+    );
+    free.sort_by_key(|(severity, it)| {
+        // A message that the receiver cannot process must not hide its recovery.
+        let is_last = Some(it.id) == not;
+        let attempts = if is_young { it.rank.attempts } else { 0 };
+        let deferred = it.rank.deferrals >= DEFERRALS;
+        let young = is_young.then(|| newest(it));
+        (
+            is_last,
+            Reverse(*severity),
+            deferred,
+            attempts,
+            young,
+            oldest(it),
+        )
+    });
+    for (at, (_, it)) in free.iter().enumerate() {
+        if at < wanted.count {
+            chosen.ids.push(it.id);
+        } else {
+            chosen.next_ms = chosen.next_ms.min(it.due_ms);
+        }
+    }
+    chosen
+}
+
+/// The ranks of waiting deliveries by destination, each read once.
+#[derive(Debug, Default)]
+pub(crate) struct Ranks(HashMap<RecordId, HashMap<RecordId, Rank>>);
+
+impl Ranks {
+    /// Returns the deliveries whose ranks are not known.
+    pub(crate) fn unknown(&self, destination: RecordId, ids: &[RecordId]) -> Vec<RecordId> {
+        let known = self.0.get(&destination);
+        let is_known = |id: &RecordId| known.is_some_and(|known| known.contains_key(id));
+        ids.iter().copied().filter(|id| !is_known(id)).collect()
+    }
+
+    pub(crate) fn insert(&mut self, delivery: &Delivery) {
+        let known = self.0.entry(delivery.destination).or_default();
+        known.insert(delivery.id, Rank::of(delivery));
+    }
+
+    pub(crate) fn get(&self, destination: RecordId, id: RecordId) -> Option<Rank> {
+        self.0.get(&destination)?.get(&id).copied()
+    }
+
+    /// Forgets all but these.
+    pub(crate) fn retain(&mut self, destination: RecordId, ids: &[RecordId]) {
+        let ids: HashSet<_> = ids.iter().collect();
+        if let Some(known) = self.0.get_mut(&destination) {
+            known.retain(|id, _| ids.contains(id));
+        }
+    }
+
+    /// Forgets a delivery that changes, or all of a destination.
+    pub(crate) fn forget(&mut self, destination: RecordId, id: Option<RecordId>) {
+        match id {
+            None => drop(self.0.remove(&destination)),
+            Some(id) => {
+                if let Some(known) = self.0.get_mut(&destination) {
+                    known.remove(&id);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> RecordId {
+        RecordId::from_parts(number, 1)
+    }
+
+    fn waiting(number: u64, severity: Severity, due_ms: i64) -> Waiting {
+        Waiting {
+            id: id(number),
+            due_ms,
+            rank: Rank {
+                severity,
+                place: (id(number), id(number)),
+                thread: None,
+                is_closing: false,
+                waits_for_all: false,
+                awaits_receiver: false,
+                attempts: 0,
+                deferrals: 0,
+            },
+            is_leased: false,
+        }
+    }
+
+    fn in_thread(number: u64, severity: Severity, thread: u64, waits_for_all: bool) -> Waiting {
+        let mut it = waiting(number, severity, 0);
+        it.rank.thread = Some((None, id(thread)));
+        it.rank.waits_for_all = waits_for_all;
+        it
+    }
+
+    const ALL: Wanted = Wanted {
+        count: 100,
+        probe: None,
+        early: false,
+        only_severe: false,
+    };
+
+    fn numbers(all: &[Waiting], wanted: Wanted) -> Vec<u64> {
+        let chosen = choose(all, wanted, 10).ids;
+        chosen.into_iter().map(RecordId::time_ms).collect()
+    }
+
+    #[test]
+    fn most_severe_goes_first_then_the_oldest() {
+        use Severity::{Critical, Info, Warning};
+        let all = [
+            waiting(1, Info, 0),
+            waiting(2, Warning, 9),
+            waiting(3, Critical, 10),
+            waiting(4, Critical, 11),
+            waiting(5, Critical, 5),
+        ];
+        assert_eq!(numbers(&all, ALL), [3, 5, 2, 1]);
+        let chosen = choose(&all, Wanted { count: 2, ..ALL }, 10);
+        assert_eq!(chosen.ids, [id(3), id(5)]);
+        assert_eq!((chosen.next_ms, chosen.is_severe), (0, true));
+        assert_eq!(choose(&all, ALL, 10).next_ms, 11);
+    }
+
+    #[test]
+    fn thread_is_sent_in_order_and_as_urgently_as_its_most_severe_message() {
+        use Severity::{Critical, Error, Info};
+        let opening = in_thread(2, Info, 7, false);
+        let change = in_thread(3, Critical, 7, true);
+        let other = waiting(1, Error, 0);
+        assert_eq!(numbers(&[other, opening, change], ALL), [2, 1]);
+        let sent = Waiting {
+            is_leased: true,
+            ..opening
+        };
+        assert_eq!(numbers(&[other, sent, change], ALL), [1]);
+        assert_eq!(choose(&[sent, change], ALL, 10).next_ms, 1_010);
+        assert_eq!(numbers(&[other, change], ALL), [3, 1]);
+        // What opens again waits for an earlier closing alone.
+        let mut closing = in_thread(4, Info, 7, true);
+        closing.rank.is_closing = true;
+        let reopening = in_thread(5, Info, 7, false);
+        assert_eq!(numbers(&[opening, reopening], ALL), [2, 5]);
+        assert_eq!(numbers(&[closing, reopening], ALL), [4]);
+    }
+
+    #[test]
+    fn failing_destination_is_probed_with_another_message() {
+        use Severity::{Critical, Warning};
+        let probe = |not, is_young| Wanted {
+            count: 1,
+            probe: Some(Probe { not, is_young }),
+            ..ALL
+        };
+        let all = [
+            waiting(1, Critical, 0),
+            waiting(2, Critical, 0),
+            waiting(3, Critical, 0),
+            waiting(4, Warning, 0),
+        ];
+        assert_eq!(numbers(&all, probe(None, false)), [1]);
+        assert_eq!(numbers(&all, probe(Some(id(1)), false)), [2]);
+        assert_eq!(numbers(&all, probe(Some(id(2)), true)), [3]);
+        assert_eq!(numbers(&all[..1], probe(Some(id(1)), false)), [1]);
+    }
+
+    #[test]
+    fn only_severe_messages_that_the_receiver_failed_are_tried_early() {
+        use Severity::{Error, Warning};
+        let early = Wanted {
+            early: true,
+            only_severe: true,
+            ..ALL
+        };
+        let mut failed = waiting(1, Error, 99);
+        failed.rank.awaits_receiver = true;
+        let mut mild = waiting(2, Warning, 99);
+        mild.rank.awaits_receiver = true;
+        let all = [failed, mild, waiting(3, Error, 99), waiting(4, Warning, 0)];
+        assert_eq!(numbers(&all, early), [1]);
+        assert_eq!(numbers(&all, ALL), [4]);
+    }
+
+    #[test]
+    fn twice_deferred_message_lets_others_of_its_severity_go_first() {
+        let mut deferred = waiting(1, Severity::Error, 0);
+        deferred.rank.deferrals = 2;
+        let all = [
+            deferred,
+            waiting(2, Severity::Error, 0),
+            waiting(3, Severity::Info, 0),
+        ];
+        assert_eq!(numbers(&all, ALL), [2, 1, 3]);
+    }
+}
