@@ -163,7 +163,7 @@ impl DestinationQueue {
         }
         let settings = destination.delivery;
         let width = self.width(width_max);
-        let leases = if self.quick && !self.is_ranked() {
+        let leases = if self.quick && !self.is_slowed() {
             width * LEASES_PER_PLACE
         } else {
             width
@@ -203,9 +203,14 @@ impl DestinationQueue {
 
     /// Whether waiting deliveries are sent by severity because not all of them can be sent now.
     pub(crate) fn is_ranked(&self) -> bool {
+        self.has_backlog || self.is_slowed()
+    }
+
+    /// Whether the receiver is failing or limits the rate.
+    fn is_slowed(&self) -> bool {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let has_rate = settings.is_some_and(|it| it.max_per_minute.is_some());
-        self.has_backlog || has_rate || self.breaker.is_failing() || self.pace.is_limited()
+        has_rate || self.breaker.is_failing() || self.pace.is_limited()
     }
 
     /// Returns why due deliveries cannot be tried now.

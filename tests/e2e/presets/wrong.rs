@@ -28,7 +28,7 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
         vec![("content-type", "text/html".to_owned())],
         "<!DOCTYPE html><title>Sign in</title>".to_owned(),
     );
-    let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"100ms\", \"100ms\"]\n");
+    let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1h\"]\n");
     let rest = world.rest();
     let query = json!({"clause": {"equals": {"field": "name", "stringVal": "disk"}}});
     let trigger = json!({"name": "disk", "type": {"event": {"query": query}}});
