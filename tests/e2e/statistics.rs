@@ -111,9 +111,9 @@ async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
         of_severity.map(|one| sum(&one["counts"])).sum::<i64>()
     };
     let critical = i64::try_from(events.div_ceil(3)).unwrap();
-    assert_eq!(events_of("SEVERITY_CRITICAL"), critical);
     let error = i64::try_from(events).unwrap() - critical;
     // Includes the service's own events about failed deliveries.
+    assert!(events_of("SEVERITY_CRITICAL") >= critical, "{found}");
     assert!(events_of("SEVERITY_ERROR") >= error, "{found}");
     let overview = rest.get("/v1/overview").await.ok();
     let rows = overview["destinations"].as_array().unwrap();
