@@ -4,7 +4,7 @@
 #     -v ./tls.crt:/tls.crt:ro -v ./tls.key:/tls.key:ro bellwether serve --tls-cert /tls.crt --tls-key /tls.key
 FROM rust:1.95-slim-trixie AS build
 WORKDIR /src
-# Given by who builds it, as the context has no history: --build-arg VERGEN_GIT_SHA=$(git rev-parse HEAD)
+# Set these when building, as the build context has no Git history: --build-arg VERGEN_GIT_SHA=$(git rev-parse HEAD)
 ARG VERGEN_GIT_SHA
 ARG VERGEN_GIT_COMMIT_DATE
 COPY . .
@@ -14,7 +14,7 @@ RUN cargo build --release --locked --bin bellwether \
 FROM gcr.io/distroless/cc-debian13:nonroot
 COPY --from=build /src/target/release/bellwether /usr/bin/bellwether
 COPY --from=build --chown=nonroot:nonroot /data /data
-# Where keys are made that nodes over a database share.
+# The folder for keys that nodes over a database share.
 COPY --from=build --chown=nonroot:nonroot /data /keys
 ENV BELLWETHER_DATA_DIR=/data \
     BELLWETHER_GRPC_LISTEN=0.0.0.0:8481 \

@@ -10,7 +10,7 @@ app.kubernetes.io/name: bellwether
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* What the service and the job that raises the layout have in common. */}}
+{{/* Parts shared by the service and the migration job. */}}
 {{- define "bellwether.container" -}}
 image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
 imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -41,7 +41,7 @@ securityContext:
 
 {{- define "bellwether.pod" -}}
 automountServiceAccountToken: false
-# The variables of Services are not settings.
+# Without this, Kubernetes sets variables for Services, which are not settings.
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
@@ -61,7 +61,7 @@ tolerations: {{- toYaml . | nindent 2 }}
 volumes:
   - name: secrets
     secret: {secretName: {{ .Values.store.secret }}, defaultMode: 0440}
-  # Nothing is kept here but a note of where the service answers.
+  # Holds only a file with the service's address.
   - name: data
     emptyDir: {sizeLimit: 16Mi}
   {{- if .Values.config }}

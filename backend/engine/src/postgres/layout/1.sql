@@ -1,4 +1,4 @@
--- Layout 1. It stands as it is: what comes after it is a file of its own.
+-- Layout 1. Do not change its statements: each later layout is in a separate file.
 
 CREATE TABLE meta (
   key bytea PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Layout 2: budgets of destinations, and the deliveries that a digest tells of.
+-- Layout 2: budgets of destinations, and the deliveries in a digest.
 
 CREATE TABLE budget (
   key bytea PRIMARY KEY,

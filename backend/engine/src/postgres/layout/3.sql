@@ -1,4 +1,4 @@
--- Layout 3: several nodes over one store, of which one leads.
+-- Layout 3: several nodes over one store, one of which is the leader.
 
 CREATE TABLE node (
   id bytea PRIMARY KEY,

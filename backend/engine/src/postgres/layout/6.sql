@@ -1,5 +1,5 @@
--- Layout 6: what each writer adds to counters, in rows of its own. The table `counter` keeps what was
--- counted before, and what rows that rest are folded into.
+-- Layout 6: the increments of each writer, in separate rows. The table `counter` has the earlier counts, into
+-- which the rows of inactive writers are folded.
 
 CREATE TABLE counter_part (
   key bytea NOT NULL,
@@ -14,5 +14,5 @@ CREATE TABLE counter_part (
   PRIMARY KEY (key, writer)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
--- What heartbeats expect, by their last beat.
+-- Expectations of heartbeats, by their last beat.
 CREATE TABLE expectation_by_beat (entry bytea PRIMARY KEY, record bytea NOT NULL) WITH (fillfactor = 90);

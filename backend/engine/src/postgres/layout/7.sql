@@ -1,4 +1,4 @@
--- Layout 7: contacts, schedules and escalation policies, what leads back from what they name, and
+-- Layout 7: contacts, schedules and escalation policies, indexes from the names they refer to, and
 -- occurrences by their responses.
 
 CREATE TABLE rule_by_policy (entry bytea PRIMARY KEY, record bytea NOT NULL);
