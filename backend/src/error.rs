@@ -68,7 +68,7 @@ pub enum Error {
     #[error("{0}")]
     Unimplemented(String),
     /// An internal error; the chain of sources is logged and not sent to the caller.
-    #[error("the service has an internal fault")]
+    #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -109,7 +109,7 @@ impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Conflict(_) => {
-                Self::Aborted("it was changed concurrently; try again".into())
+                Self::Aborted("the resource was changed concurrently; try again".into())
             }
             EngineError::Unavailable(_) | EngineError::Full(_) => {
                 Self::Unavailable(error.to_string())

@@ -24,7 +24,7 @@ pub(crate) fn read(
         if at == limits::QUERY_PAIRS {
             let (count, limit) = (pairs().count(), limits::QUERY_PAIRS);
             violations.add(format!(
-                "the query has {count} parameters; at most {limit} are taken"
+                "the query has {count} parameters; the limit is {limit}"
             ));
             break;
         }

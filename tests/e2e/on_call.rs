@@ -201,7 +201,11 @@ async fn resources_in_use_are_not_deleted_and_drafts_are_simulated() {
         .collect();
     let expected = [
         ("0s", "ana", ""),
-        ("300s", "", "everyone was notified in this round already"),
+        (
+            "300s",
+            "",
+            "everyone has already been notified in this round",
+        ),
         ("300s", "ben", ""),
     ];
     assert_eq!(shown, expected);

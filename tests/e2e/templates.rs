@@ -240,7 +240,7 @@ async fn invalid_header_templates_are_rejected_on_save() {
         ("https://user{{tenant}}@example.com/", "before its path"),
         (
             "https://example.com/{{{event.name}}}",
-            "every value is escaped",
+            "unescaped variables are not allowed",
         ),
     ] {
         for field in ["url", "secretUrl"] {
@@ -326,7 +326,7 @@ async fn invalid_jinja_template_is_rejected_with_line_and_column() {
             ),
             (
                 "{% set x = [1] %}",
-                "line 1, column 12: a name is set to a text",
+                "line 1, column 12: a variable can be set to a string",
             ),
             (
                 "{% for x in range(101) %}{% endfor %}",

@@ -363,7 +363,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/a.key\"\ntls_key = \"$/a.key\"",
         "tls_cert: ",
-        "holds no certificate",
+        "contains no certificate",
     ),
     (
         "tls_cert = \"$/a.crt\"\ntls_key = \"$/a.crt\"",

@@ -111,7 +111,7 @@ pub(crate) enum SendFailure {
     #[error("{0}")]
     Unreachable(String),
     /// The request was sent, but no response arrived in time.
-    #[error("no answer within {0:?}; the request was sent")]
+    #[error("no response within {0:?}; the request was sent")]
     NoAnswer(Duration),
     /// The timeout elapsed before the request was sent.
     #[error("the request could not be sent within {0:?}")]
@@ -120,7 +120,7 @@ pub(crate) enum SendFailure {
     #[error("{0}")]
     Unknown(String),
     /// The request was not supposed to be sent.
-    #[error("the request was rendered and not sent")]
+    #[error("the request was rendered but not sent")]
     OnlyRendered,
 }
 
@@ -273,7 +273,7 @@ fn prepared(
         }
     }
     head.body(body)
-        .map_err(|error| SendFailure::Unreachable(format!("the request cannot be made: {error}")))
+        .map_err(|error| SendFailure::Unreachable(format!("failed to build the request: {error}")))
 }
 
 /// Sends a request over one connection and reads the response.
@@ -416,7 +416,7 @@ impl Answer {
     pub(crate) fn verdict(&self, masker: &Masker, now_ms: i64) -> Verdict {
         let status = self.status;
         if status.is_success() {
-            return Verdict::delivered(format!("the receiver answered {status}"));
+            return Verdict::delivered(format!("the receiver returned {status}"));
         }
         let said = self.first_line();
         let explanation = if status.is_redirection() {
@@ -424,15 +424,15 @@ impl Answer {
             let to = to
                 .and_then(|to| to.to_str().ok())
                 .unwrap_or("another address");
-            format!("the receiver answered {status} and points to {to}; redirects are not followed")
+            format!("the receiver returned {status} with a redirect to {to}; redirects are not followed")
         } else if said.is_empty() {
-            format!("the receiver answered {status}")
+            format!("the receiver returned {status}")
         } else {
-            format!("the receiver answered {status}: {said}")
+            format!("the receiver returned {status}: {said}")
         };
         let advice = self.advice(now_ms);
         let wish = match advice {
-            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs_f64()),
+            Advice::AgainAfter(wait) => format!(" (retry after {} s)", wait.as_secs_f64()),
             _ => String::new(),
         };
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());

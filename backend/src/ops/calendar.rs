@@ -71,7 +71,7 @@ impl Drafted for Calendar {
         let asked = &draft.except_calendar_names;
         if asked.len() > CALENDAR_EXCEPT_MAX {
             let count = asked.len();
-            let fault = format!("holds {count} names; at most {CALENDAR_EXCEPT_MAX} are kept");
+            let fault = format!("has {count} names; the limit is {CALENDAR_EXCEPT_MAX}");
             faults.add(EXCEPT_PATH, fault);
         } else {
             let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
@@ -82,7 +82,7 @@ impl Drafted for Calendar {
             if name.as_ref() == Some(&other.value.name) {
                 faults.add(field, "is the calendar itself");
             } else if !other.value.except.is_empty() {
-                let fault = "excludes other calendars; an excluded calendar cannot";
+                let fault = "excludes other calendars, which an excluded calendar must not";
                 faults.add(field, fault);
             }
         }
@@ -173,7 +173,7 @@ impl Calendars {
         let found = prepared(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
-            Error::FailedPrecondition(format!("its time zone `{zone}` is not known here any more"))
+            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
         };
         self.expanded(found.ok_or_else(missing)?, asked)
     }

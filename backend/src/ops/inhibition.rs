@@ -135,7 +135,7 @@ fn equal(wire: &[v1::EqualFields], faults: &mut Faults) -> Vec<EqualFields> {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
         let count = wire.len();
         let fault = format!(
-            "has {count} fields; give 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
+            "has {count} fields; expected 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
         );
         faults.add("equal", fault);
         return Vec::new();

@@ -196,7 +196,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     if draft.by.len() > GROUP_BY_MAX {
         let count = draft.by.len();
-        let fault = format!("holds {count} fields; at most {GROUP_BY_MAX} are taken");
+        let fault = format!("has {count} fields; the limit is {GROUP_BY_MAX}");
         faults.add("group.by", fault);
     }
     for (at, name) in draft.by.iter().enumerate() {

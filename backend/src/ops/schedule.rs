@@ -192,7 +192,7 @@ async fn loaded(store: &Store, schedule: Schedule) -> Result<Option<LoadedSchedu
 }
 
 fn missing_zone(zone: &str) -> Error {
-    Error::FailedPrecondition(format!("its time zone `{zone}` is not known here any more"))
+    Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
 }
 
 fn texts(names: &[Name]) -> Vec<String> {

@@ -123,7 +123,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
                 delivery_retention_seconds = delivery_retention.as_secs(),
                 audit_retention_seconds = audit_retention.as_secs(),
                 together_from,
-                "the settings that all nodes share are stored"
+                "stored the settings shared by all nodes"
             );
         }
         Some(before) if position.is_some() => {
@@ -245,7 +245,7 @@ impl Drafted for Settings {
     ) -> Result<(Self, Changes), Error> {
         let mut faults = Faults::default();
         if Described::name(draft) != Self::NAME {
-            let fault = format!("is not `{}`, the name of the only settings", Self::NAME);
+            let fault = format!("must be `{}`, the only settings", Self::NAME);
             faults.add("name", fault);
         }
         let mut values = values(draft, &mut faults);
@@ -325,8 +325,7 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     };
     let characters = tenant.chars().count();
     if characters > TENANT_CHARACTERS_MAX {
-        let fault =
-            format!("has {characters} characters; at most {TENANT_CHARACTERS_MAX} are kept");
+        let fault = format!("has {characters} characters; the limit is {TENANT_CHARACTERS_MAX}");
         faults.add("tenant", fault);
     }
     let together_from = draft

@@ -94,15 +94,13 @@ impl Faults {
         if characters > DESCRIPTION_CHARACTERS_MAX {
             self.add(
                 "description",
-                format!(
-                    "has {characters} characters; at most {DESCRIPTION_CHARACTERS_MAX} are kept"
-                ),
+                format!("has {characters} characters; the limit is {DESCRIPTION_CHARACTERS_MAX}"),
             );
         }
         if tags.len() > TAGS_MAX {
             self.add(
                 "tags",
-                format!("holds {} tags; at most {TAGS_MAX} are kept", tags.len()),
+                format!("has {} tags; the limit is {TAGS_MAX}", tags.len()),
             );
         }
         for (at, tag) in tags.iter().enumerate().take(TAGS_MAX) {

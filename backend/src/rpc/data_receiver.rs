@@ -119,7 +119,7 @@ impl DataReceiver {
             _ => DIALECT_EVENTS_MAX,
         };
         if total > most {
-            let fault = format!("has {total} entries; at most {most} are taken");
+            let fault = format!("has {total} entries; the limit is {most}");
             return Err(Error::invalid("events", fault).into());
         }
         let now_ms = self.clock.now_ms();

@@ -119,7 +119,7 @@ fn error_and_code(error: Error) -> (String, i32) {
 
 fn check_count(field: &str, count: usize) -> Result<(), Error> {
     if count > ITEMS_PER_REQUEST_MAX {
-        let fault = format!("has {count} entries; at most {ITEMS_PER_REQUEST_MAX} are taken");
+        let fault = format!("has {count} entries; the limit is {ITEMS_PER_REQUEST_MAX}");
         return Err(Error::invalid(field, fault));
     }
     Ok(())

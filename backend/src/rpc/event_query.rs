@@ -96,7 +96,7 @@ impl EventQueries {
         }
         if ids.len() > OCCURRENCES_PER_REQUEST_MAX {
             let fault = format!(
-                "has {} entries; at most {OCCURRENCES_PER_REQUEST_MAX} are taken",
+                "has {} entries; the limit is {OCCURRENCES_PER_REQUEST_MAX}",
                 ids.len()
             );
             return Err(Error::invalid("occurrenceIds", fault));
@@ -200,7 +200,7 @@ impl EventQueryService for EventQueries {
         let ids = request.into_inner().occurrence_ids;
         if ids.len() > ROUTES_PER_REQUEST_MAX {
             let fault = format!(
-                "has {} entries; at most {ROUTES_PER_REQUEST_MAX} are taken",
+                "has {} entries; the limit is {ROUTES_PER_REQUEST_MAX}",
                 ids.len()
             );
             return Err(Error::invalid("occurrenceIds", fault).into());

@@ -70,7 +70,7 @@ impl IntakeMappingService for IntakeMappingApi {
         let request = request.into_inner();
         if request.body.len() > MAPPING_TEST_BYTES_MAX {
             let bytes = request.body.len();
-            let fault = format!("has {bytes} bytes; at most {MAPPING_TEST_BYTES_MAX} are taken");
+            let fault = format!("has {bytes} bytes; the limit is {MAPPING_TEST_BYTES_MAX}");
             return Err(Error::invalid("body", fault).into());
         }
         let mapping = match request.mapping {

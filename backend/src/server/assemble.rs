@@ -252,7 +252,7 @@ impl Modules {
         if !store.engine().is_shared() {
             // The clock may have been set while no process ran.
             if let Err(error) = clock_watch.apply(&store).await {
-                log_failure("failed to apply a step of the clock", &error);
+                log_failure("failed to apply a clock change", &error);
             }
         }
         let clock: Arc<dyn Clock> = clock_watch.clock();

@@ -520,7 +520,9 @@ impl Store {
             })
         });
         let claims: Option<Vec<_>> = claims.collect();
-        claims.ok_or_else(|| EngineError::Unavailable("another node owns what is changed".into()))
+        claims.ok_or_else(|| {
+            EngineError::Unavailable("another node owns the record to be changed".into())
+        })
     }
 
     async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {

@@ -260,9 +260,7 @@ pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<
         .collect::<Result<_, _>>()?;
     if matchers.len() > limits::MATCHERS {
         let limit = limits::MATCHERS;
-        return Err(format!(
-            "there are too many matchers; at most {limit} are taken"
-        ));
+        return Err(format!("there are too many matchers; the limit is {limit}"));
     }
     Ok(matchers)
 }

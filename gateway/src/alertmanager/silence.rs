@@ -68,7 +68,7 @@ impl Posted {
         if posted.matchers.len() > limits::MATCHERS {
             let (found, limit) = (posted.matchers.len(), limits::MATCHERS);
             return Err(format!(
-                "`matchers` has {found} entries; at most {limit} are taken"
+                "`matchers` has {found} entries; the limit is {limit}"
             ));
         }
         if posted.comment.trim().is_empty() {

@@ -165,7 +165,7 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.key",
         "own.key",
-        "tls_client_cert: $/own.key holds no certificate in PEM",
+        "tls_client_cert: $/own.key contains no certificate in PEM format",
     ),
     (
         "own.crt",

@@ -138,7 +138,7 @@ pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
         v1::HoldKind::AutoPause => format!("rule {name} waits whether it closes{until}"),
         v1::HoldKind::Flapping => format!("it flaps: {detail}{until}"),
         v1::HoldKind::Group => {
-            format!("it waits for the next message of its group{until}: {detail}")
+            format!("the rule waits for the next message of the group{until}: {detail}")
         }
         v1::HoldKind::Delay => format!("rule {name} waits{until}"),
         v1::HoldKind::Budget => format!("by the budget of {name}: {detail}{until}"),

@@ -25,7 +25,7 @@ async fn testing_a_stored_destination_shows_the_whole_exchange() {
     let screen = press(&mut console, "4t").await;
     for wanted in [
         "REJECTED in ",
-        "the receiver answered 403 Forbidden",
+        "the receiver returned 403 Forbidden",
         &format!("POST {}/pager", service.receivers),
         "status 403",
         "no such hook",

@@ -170,7 +170,7 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
             "sslrootcert" => authorities = Some(value.into_owned()),
             _ => {
                 return Err(format!(
-                    "{name:?} is not understood; it may say sslmode and sslrootcert"
+                    "unknown parameter {name:?}; expected sslmode or sslrootcert"
                 ));
             }
         }
@@ -195,7 +195,7 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
         }
         Some(other) => {
             return Err(format!(
-                "sslmode={other} is not understood; use verify-full or verify-ca"
+                "unknown value sslmode={other}; use verify-full or verify-ca"
             ));
         }
     };
@@ -235,7 +235,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
         roots.add(certificate).map_err(|error| fault(&error))?;
     }
     if roots.is_empty() {
-        return Err(fault(&"it holds no certificate"));
+        return Err(fault(&"it contains no certificate"));
     }
     Ok(roots)
 }
@@ -265,8 +265,8 @@ mod tests {
                 "verify-full",
             ),
             ("postgres://u@127.0.0.1/b?sslmode=prefer", "disable on this"),
-            ("postgres://u@db1/b?sslmode=wrong", "not understood"),
-            ("postgres://u@db1/b?connect_timeout=1", "not understood"),
+            ("postgres://u@db1/b?sslmode=wrong", "unknown value"),
+            ("postgres://u@db1/b?connect_timeout=1", "unknown parameter"),
             ("postgres://u@db1/b?sslrootcert=/none/at/all", "sslrootcert"),
             ("postgres://u@localhost/b?sslrootcert=/none", "sslrootcert"),
             ("postgres://u:p@db1/b", "BELLWETHER_STORE_PASSWORD"),

@@ -53,7 +53,7 @@ impl DatabaseClock {
         let step_ms = offset_ms.saturating_sub(current_ms);
         let is_step = step_ms.saturating_abs() >= STEP_MIN_MS + millis(took);
         if is_step && !readings.is_empty() {
-            tracing::warn!(step_ms, "the database's clock was set");
+            tracing::warn!(step_ms, "the database's clock was changed");
         }
         if is_step {
             // Earlier readings are worthless after a step.

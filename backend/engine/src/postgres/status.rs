@@ -85,7 +85,7 @@ impl Status {
     pub fn check_server(&self) -> Result<(), String> {
         if self.server_number < SERVER_MIN {
             return Err(format!(
-                "it is PostgreSQL {}; 15 or newer is needed",
+                "PostgreSQL {} is too old; 15 or newer is required",
                 self.server
             ));
         }

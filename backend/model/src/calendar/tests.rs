@@ -251,7 +251,7 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
         ),
         ("FREQ=WEEKLY;BYDAY=MO", "dtstart", "2027-01-11T08:00:00"),
         ("FREQ=WEEKLY;BYDAY=2TU", "rrule", "MONTHLY"),
-        ("FREQ=DAILY;COUNT=3;UNTIL=20280101", "rrule", "give one"),
+        ("FREQ=DAILY;COUNT=3;UNTIL=20280101", "rrule", "use one"),
         ("FREQ=DAILY;UNTIL=20260101", "rrule", "before `dtstart`"),
         ("FREQ=DAILY;BYHOUR=3", "rrule", "`BYHOUR`"),
         ("FREQ=DAILY;BYSETPOS=1", "rrule", "another"),

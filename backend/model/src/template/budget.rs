@@ -20,7 +20,7 @@ pub enum RenderError {
     #[error(transparent)]
     Failed(#[from] TemplateError),
     /// The text would exceed this limit.
-    #[error("the text has more than the {0} bytes that one template may write")]
+    #[error("the output exceeds the limit of {0} bytes per template")]
     TooLong(usize),
     /// The limit of steps was exceeded.
     #[error(
@@ -29,7 +29,7 @@ pub enum RenderError {
     )]
     TooManySteps(usize),
     /// The time limit passed, or the caller is gone.
-    #[error("it takes longer than rendering may take")]
+    #[error("rendering takes too long")]
     TooSlow,
 }
 

@@ -66,7 +66,7 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         }
     };
     if composed.envelope.to.is_empty() {
-        let verdict = Verdict::delivered("every address has the mail already");
+        let verdict = Verdict::delivered("the mail was already sent to every address");
         return (verdict, Transcript::default());
     }
     let mut course = Course::default();
@@ -305,10 +305,10 @@ fn late(phase: Phase, limit: Duration, answer_timeout: Duration) -> Verdict {
     let command = phase.command();
     match phase {
         Phase::Answer => Verdict::unknown(format!(
-            "the mail was sent, and no answer came within {answer_timeout:?}"
+            "the mail was sent, but no reply arrived within {answer_timeout:?}"
         )),
         _ => Verdict::unreachable(format!(
-            "the mail server did not end within {limit:?} ({command})"
+            "the mail server did not finish within {limit:?} ({command})"
         )),
     }
 }

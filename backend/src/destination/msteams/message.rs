@@ -28,7 +28,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     let around = card(facts, "", with_facts).to_string().len();
     let room = BODY_BYTES_MAX.saturating_sub(around + SPARE_BYTES);
     let start = cut::json_bytes(&text, room);
-    let limit = format!("{BODY_BYTES_MAX} bytes in all");
+    let limit = format!("{BODY_BYTES_MAX} bytes in total");
     let start = facts.note_cut(&text, start, "Teams", &limit);
     card(facts, &start, with_facts)
 }

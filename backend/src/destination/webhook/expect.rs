@@ -19,13 +19,13 @@ pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'
         if !status.is_success() {
             return answer.verdict(&attempt.masker, attempt.start_ms);
         }
-        let explanation = format!("the receiver answered {status}, which is not expected");
+        let explanation = format!("the receiver returned {status}, which is not expected");
         return Verdict::rejected(explanation, Advice::FewMore);
     }
     match fault(expect, answer, attempt) {
-        None => Verdict::delivered(format!("the receiver answered {status}, as expected")),
+        None => Verdict::delivered(format!("the receiver returned {status}, as expected")),
         Some(fault) => {
-            let explanation = format!("the receiver answered {status}, but {fault}");
+            let explanation = format!("the receiver returned {status}, but {fault}");
             Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
         }
     }

@@ -101,7 +101,7 @@ impl Condition {
         if let (Some(start_ms), Some(end_ms)) = (reader.narrow.start_ms, reader.narrow.end_ms)
             && start_ms >= end_ms
         {
-            reader.fault("clause", "`since` has to be earlier than `until`".into());
+            reader.fault("clause", "`since` must be earlier than `until`".into());
         }
         if !reader.faults.is_empty() {
             let placed = reader.faults.into_iter().map(|(path, message)| Fault {

@@ -25,7 +25,7 @@ use crate::{
 const COUNTED_MAX: usize = 10_000;
 
 /// Reason for waiting until the time requested by the receiver.
-const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
+const ASKED: &str = "the receiver asked to retry then (`Retry-After`)";
 
 /// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,9 +161,9 @@ impl WaitReasons<'_> {
         let now_ms = all.clock.now_ms();
         if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
             let reason = if delivery.content.digest.is_some() {
-                "a digest: it collects messages above the budget of its destination until then"
+                "a digest, collecting messages above the budget of its destination until then"
             } else {
-                "above the budget of its destination: it is sent at that time, in a digest if there are more"
+                "above the budget of its destination: sent at that time, in a digest if there are more"
             };
             return waiting(reason.into(), Some(due_ms));
         }
@@ -203,15 +203,15 @@ impl WaitReasons<'_> {
                 let minutes =
                     i64::try_from(before).unwrap_or(i64::MAX) / i64::from(per_minute.max(1));
                 waiting(
-                    format!("rate {per_minute}/min: {} before it", shown(before)),
+                    format!("rate {per_minute}/min: {} ahead of it", shown(before)),
                     Some(until_ms.saturating_add(minutes.saturating_mul(MINUTE_MS))),
                 )
             }
             Some(Hold::Width { running }) => {
-                let mut reason = format!("{running} attempts are under way");
+                let mut reason = format!("{running} attempts are in progress");
                 if looking {
                     let before = shown(all.before(delivery, due_ms).await?);
-                    reason = format!("{reason}: {before} before it");
+                    reason = format!("{reason}: {before} ahead of it");
                 }
                 waiting(reason, Some(now_ms))
             }

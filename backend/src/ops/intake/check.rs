@@ -41,7 +41,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         if bytes > bytes_max && !is_twice {
             violate(
                 field,
-                format!("has {bytes} bytes; at most {bytes_max} are taken"),
+                format!("has {bytes} bytes; the limit is {bytes_max}"),
             );
         }
     }
@@ -55,7 +55,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         let pairs = event.dimensions.len();
         violate(
             "dimensions",
-            format!("has {pairs} pairs; at most {EVENT_DIMENSIONS_MAX} are taken"),
+            format!("has {pairs} pairs; the limit is {EVENT_DIMENSIONS_MAX}"),
         );
     }
     check_keys(event, &mut violate);
@@ -96,7 +96,7 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     } else if name.trim().is_empty() {
         violate("name", "is blank".into());
     } else if let Some(control) = control_in(name) {
-        let fault = format!("holds the control character {control:?}; take it out");
+        let fault = format!("contains the control character {control:?}; remove it");
         violate("name", fault);
     }
 }
@@ -108,7 +108,7 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
         .find_map(|key| match control_in(key) {
             _ if key.is_empty() => Some("has a pair with an empty key".to_owned()),
             Some(control) => Some(format!(
-                "the key `{}` holds the control character {control:?}; take it out",
+                "the key `{}` contains the control character {control:?}; remove it",
                 key.escape_debug()
             )),
             None => None,

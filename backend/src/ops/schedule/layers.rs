@@ -39,7 +39,7 @@ impl Under<'_, '_> {
             let most = LAYER_NAME_CHARACTERS_MAX;
             self.fault(
                 "name",
-                format!("has {characters} characters; at most {most} are kept"),
+                format!("has {characters} characters; the limit is {most}"),
             );
         }
         let hand_offs = self.hand_offs(draft, zone);
@@ -123,7 +123,7 @@ pub(super) async fn contacts(
 ) -> Result<Vec<Name>, Error> {
     let count = names.len();
     if count > SCHEDULE_CONTACTS_MAX {
-        let fault = format!("has {count} names; at most {SCHEDULE_CONTACTS_MAX} are accepted");
+        let fault = format!("has {count} names; the limit is {SCHEDULE_CONTACTS_MAX}");
         refers.faults.add(path, fault);
         return Ok(Vec::new());
     }

@@ -41,7 +41,7 @@ impl Schedules {
             let reason = draft.reason.chars().count();
             if reason > OVERRIDE_REASON_CHARACTERS_MAX {
                 let most = OVERRIDE_REASON_CHARACTERS_MAX;
-                let fault = format!("has {reason} characters; at most {most} are kept");
+                let fault = format!("has {reason} characters; the limit is {most}");
                 faults.add("override.reason", fault);
             }
             let new = faults.or(Some(Override {

@@ -32,7 +32,7 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
         if stage == Stage::Unsaid {
             say_over((deciding, intake), silence, "until its next window").await?;
         } else if stage == Stage::Over {
-            say_over((deciding, intake), silence, "its time is up").await?;
+            say_over((deciding, intake), silence, "it has expired").await?;
         } else {
             let event = in_force(loaded, stage, now_ms);
             intake.submit_internal(event, Vec::new()).await?;

@@ -303,7 +303,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
     ] {
         if names.len() > RULE_NAMES_MAX {
             let count = names.len();
-            let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
+            let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
             refuse(field, fault);
         }
     }

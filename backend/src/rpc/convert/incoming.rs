@@ -55,7 +55,7 @@ fn checked(
     }
     if event.reporter.len() > REPORTER_BYTES_MAX {
         let bytes = event.reporter.len();
-        let description = format!("has {bytes} bytes; at most {REPORTER_BYTES_MAX} are taken");
+        let description = format!("has {bytes} bytes; the limit is {REPORTER_BYTES_MAX}");
         violations.push(Violation::new("reporter", description));
     }
     let metadata = match event.metadata_fields.map(fields) {

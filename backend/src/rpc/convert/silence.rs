@@ -123,7 +123,7 @@ pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
         )),
         (Some(_), Some(_)) => Err(Error::invalid(
             "endTime",
-            "conflicts with `duration`; send one of the two",
+            "conflicts with `duration`; set only one of them",
         )),
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     if !(1..=IDEMPOTENCY_KEY_CHARACTERS_MAX).contains(&bytes.len()) {
         let (found, most) = (bytes.len(), IDEMPOTENCY_KEY_CHARACTERS_MAX);
         return Err(refuse(format!(
-            "has {found} characters; 1 to {most} are taken"
+            "has {found} characters; expected 1 to {most}"
         )));
     }
     let text = std::str::from_utf8(bytes).ok();

@@ -94,7 +94,7 @@ async fn filter_errors_name_their_position() {
         ("disk or", "at character 8: a condition is missing here"),
         (
             "summary~\"(\"",
-            "at character 1: is no regular expression: unclosed group",
+            "at character 1: is not a valid regular expression: unclosed group",
         ),
     ];
     for (filter, expected) in cases {
@@ -118,7 +118,7 @@ async fn filter_errors_name_their_position() {
         .unwrap_err();
     assert_eq!(
         faults(&status)[0].1,
-        "conflicts with `clause`; send one of the two"
+        "conflicts with `clause`; set only one of them"
     );
 }
 

@@ -97,7 +97,7 @@ impl Writer<'_> {
         } else {
             group.next_ms
         };
-        let detail = "it was notified in a group, and is in it again";
+        let detail = "already notified in this group";
         Some(HeldBy {
             until_ms: Some(until_ms),
             ..group_hold((id, &entry.rule_name), self.step.now_ms, detail.into())
@@ -140,7 +140,7 @@ impl Writer<'_> {
 }
 
 const TOGETHER: &str =
-    "so many notifications of the rule were released together that they are sent in one message";
+    "many held notifications of the rule were released together, so they are sent in one message";
 
 /// Returns the hold until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {

@@ -49,7 +49,7 @@ fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
         Stmt::EmitExpr(it) => expression(&it.expr),
         Stmt::ForLoop(it) => {
             if it.recursive {
-                let fault = "`recursive` is not available; use a loop inside the loop";
+                let fault = "`recursive` is not available; use a nested loop";
                 return Err((it.span(), fault.into()));
             }
             expression(&it.iter)?;
@@ -94,7 +94,7 @@ fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> 
         return Ok(());
     };
     if is_listing(value) {
-        let fault = "a name is set to a text, number or boolean, not to a list or object; use the list where \
+        let fault = "a variable can be set to a string, number or boolean, not to a list or object; use the list where \
                      it is needed, as in `{% for x in ... %}`";
         return Err((value.span(), fault.into()));
     }

@@ -145,7 +145,7 @@ fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     if let Some(fault) = json.fault {
         return Err(fault);
     }
-    done.map_err(|error| wrong(format!("cannot be JSON: {error}")))?;
+    done.map_err(|error| wrong(format!("cannot be converted to JSON: {error}")))?;
     String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be JSON"))
 }
 
@@ -248,8 +248,11 @@ fn moment(value: &Value) -> Result<Timestamp, Error> {
         (None, Ok(at_ms)) => Timestamp::from_millisecond(at_ms).ok(),
         (None, Err(_)) => None,
     };
-    let wants =
-        || wrong("is no time: use RFC 3339, as `event.timestamp`, or milliseconds since 1970");
+    let wants = || {
+        wrong(
+            "is not a time; expected RFC 3339, such as `event.timestamp`, or milliseconds since 1970",
+        )
+    };
     read.ok_or_else(wants)
 }
 
@@ -274,7 +277,7 @@ fn date(
     let known = TimeZone::get(zone);
     let known = known.map_err(|_unknown| {
         wrong(format!(
-            "date: there is no zone `{zone}`, such as `Europe/Berlin`"
+            "date: unknown time zone `{zone}`; expected an IANA name such as `Europe/Berlin`"
         ))
     })?;
     let at = moment(value)?.to_zoned(known);
@@ -298,7 +301,7 @@ fn duration(value: &Value) -> Result<String, Error> {
         None => f64::try_from(value.clone()).ok(),
     };
     let Some(seconds) = number.filter(|it: &f64| it.is_finite() && it.abs() < 1e15) else {
-        return Err(wrong("duration: is no number of seconds"));
+        return Err(wrong("duration: is not a number of seconds"));
     };
     let sign = if seconds < 0.0 { "-" } else { "" };
     #[expect(

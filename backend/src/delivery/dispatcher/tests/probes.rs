@@ -225,12 +225,12 @@ async fn waiting_deliveries_report_reason_and_next_attempt() {
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
-        ("rate 2/min: 0 before it", Some(61))
+        ("rate 2/min: 0 ahead of it", Some(61))
     );
     let (reason, next_seconds) = world.waiting(rated[6]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
-        ("rate 2/min: 4 before it", Some(181))
+        ("rate 2/min: 4 ahead of it", Some(181))
     );
     let ended = world.waiting(rated[0]).await;
     assert_eq!(ended, (String::new(), None));
@@ -246,7 +246,7 @@ async fn waiting_delivery_reports_a_paused_destination() {
     world.start();
     world.settled().await;
     let waiting = world.waiting(gone[2]).await;
-    let reason = "the destination is paused: the receiver answered 410 Gone";
+    let reason = "the destination is paused: the receiver returned 410 Gone";
     assert_eq!(waiting, (reason.into(), None));
 }
 

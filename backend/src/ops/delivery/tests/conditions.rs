@@ -115,7 +115,7 @@ async fn filter_errors_report_their_position() {
         ("severity=loud", "at character 1: "),
         (
             "rule=disk since=1h until=2h",
-            "at character 1: `since` has to be earlier than `until`",
+            "at character 1: `since` must be earlier than `until`",
         ),
         ("rule=disk event=x", "at character 11: `x` is no event id"),
         ("digest=x", "at character 1: `x` is not a delivery id"),

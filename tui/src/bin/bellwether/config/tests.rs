@@ -203,7 +203,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
         "authorities that are none",
         "[egress]\nca_file = \"Cargo.toml\"",
         "egress.ca_file (in ",
-        "holds no certificate in PEM form",
+        "contains no certificate in PEM format",
     ),
     (
         "address",

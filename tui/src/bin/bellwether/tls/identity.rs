@@ -106,6 +106,8 @@ pub(super) fn certificates(
     let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
     found.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
         let file = file.display();
-        ConfigError(format!("{setting}: {file} holds no certificate in PEM"))
+        ConfigError(format!(
+            "{setting}: {file} contains no certificate in PEM format"
+        ))
     })
 }
