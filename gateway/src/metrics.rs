@@ -66,12 +66,12 @@ impl Metrics {
         let counters = [
             (
                 "request_body_bytes",
-                "Bytes of accepted bodies",
+                "Bytes of accepted request bodies",
                 &metrics.request_body_bytes,
             ),
             (
                 "answer_body_bytes",
-                "Bytes of bodies answered",
+                "Bytes of response bodies",
                 &metrics.answer_body_bytes,
             ),
             ("connections", "Connections taken", &metrics.connections),

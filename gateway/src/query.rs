@@ -33,7 +33,7 @@ pub(crate) fn read(
             let name = String::from_utf8_lossy(&percent_decode_str(raw_name).collect::<Vec<_>>())
                 .into_owned();
             violations.add(format!(
-                "the query parameter {} is not validly encoded",
+                "the query parameter {} is not valid percent-encoding",
                 quoted(&name)
             ));
             continue;
@@ -73,7 +73,7 @@ fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
             .iter()
             .any(|binding| !binding.in_body_field && binding.number == number);
         let place = if in_path { "path" } else { "body" };
-        return format!("belongs into the {place} and is not a query parameter");
+        return format!("belongs in the {place} and is not a query parameter");
     }
     let known = message
         .fields

@@ -446,7 +446,7 @@ fn invalid_export_error_names_its_location() {
         (
             "alertmanager",
             write("number.yml", "route: {match: {version: 1.10}}"),
-            "route.match.version: expected a text; put the number in quotes",
+            "route.match.version: expected a string; quote the number",
         ),
         (
             "alertmanager",
@@ -461,12 +461,12 @@ fn invalid_export_error_names_its_location() {
         (
             "alertmanager",
             write("wait.yml", "route: {group_wait: soon}"),
-            "route.group_wait: expected a length of time",
+            "route.group_wait: expected a duration",
         ),
         (
             "opsgenie",
             empty.to_str().unwrap().to_owned(),
-            "has no files",
+            "has no .json files",
         ),
         (
             "pagerduty",

@@ -291,9 +291,9 @@ async fn severity_and_status_accept_common_words() {
         // The common prefix of all names does not make it similar to one.
         (
             "SEVERITY_AWFUL",
-            "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG",
+            "expected one of SEVERITY_DEFAULT, SEVERITY_DEBUG",
         ),
-        ("awful", "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG"),
+        ("awful", "expected one of SEVERITY_DEFAULT, SEVERITY_DEBUG"),
     ] {
         let wrong = event("w", &json!({"severity": sent}));
         let body = json!({"detailedResponse": true, "events": [wrong]});

@@ -467,7 +467,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     let issued = "a link to acknowledge it was issued in a message";
     for (action, address, reason) in [
         ("READ", "", issued),
-        ("READ", "127.0.0.1", "by the link to acknowledge"),
+        ("READ", "127.0.0.1", "through the link to acknowledge"),
         ("UPDATED", "127.0.0.1", ""),
     ] {
         let mut found = entries.iter();

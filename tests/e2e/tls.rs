@@ -377,8 +377,8 @@ const BROKEN: [(&str, &str, &str); 5] = [
     ),
     (
         "tls_cert = \"$/a.crt\"",
-        "tls_key: missing",
-        "tls_cert is given",
+        "tls_key: required",
+        "tls_cert is set",
     ),
 ];
 

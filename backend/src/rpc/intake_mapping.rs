@@ -169,7 +169,7 @@ fn entry((place, why): &(usize, String)) -> String {
 fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     if given.len() > MAPPING_HEADERS_MAX {
         let found = given.len();
-        let fault = format!("holds {found}; at most {MAPPING_HEADERS_MAX} are taken");
+        let fault = format!("has {found} entries; the limit is {MAPPING_HEADERS_MAX}");
         return Err(Error::invalid("headers", fault));
     }
     let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);

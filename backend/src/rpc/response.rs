@@ -33,7 +33,7 @@ fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
         let mut all = all.filter(|it| *it != ResponseState::Stopped);
         let known = all.find(|it| i32::from(*it as u8) == number);
         known.ok_or_else(|| {
-            let fault = "holds an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
+            let fault = "contains an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
             Error::invalid("states", fault)
         })
     };

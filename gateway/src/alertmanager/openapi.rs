@@ -83,7 +83,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
             let receiver = parameter(
                 "receiver",
                 "query",
-                "A regular expression of the whole name of a receiver.",
+                "A regular expression for the whole name of a receiver.",
                 json!({"type": "string"}),
             );
             let flags = flags.into_iter().map(shown);
@@ -93,7 +93,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
         Operation::PostSilences => vec![parameter(
             "allowBroad",
             "query",
-            "Store it although it covers more than is likely to be meant.",
+            "Stores the silence although it covers more than is likely intended.",
             json!({"type": "boolean", "default": false}),
         )],
         Operation::GetSilence | Operation::DeleteSilence => {

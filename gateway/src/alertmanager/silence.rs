@@ -75,7 +75,7 @@ impl Posted {
             return Err("`comment` is required".to_owned());
         }
         if posted.ends_at <= posted.starts_at {
-            return Err("`endsAt` has to be after `startsAt`".to_owned());
+            return Err("`endsAt` must be after `startsAt`".to_owned());
         }
         Ok(posted)
     }
@@ -162,7 +162,7 @@ fn query(matchers: &[Matcher]) -> Result<Query, String> {
         .filter_map(Result::transpose)
         .collect::<Result<_, _>>()?;
     match matcher::all(clauses) {
-        None => Err("at least one matcher has to leave something out".to_owned()),
+        None => Err("at least one matcher must exclude something".to_owned()),
         clause => Ok(Query { clause }),
     }
 }

@@ -97,7 +97,7 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         501,
         When::Always,
-        "The backend does not have this operation: it is older than the gateway.",
+        "The backend does not have this operation because it is older than the gateway.",
     ),
     FailureAnswer {
         headers: &["retry-after"],
@@ -217,7 +217,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "required": ["code", "message"],
         "properties": {
             "code": {"type": "integer", "description": "The gRPC code."},
-            "message": text("A message for people."),
+            "message": text("A human-readable message."),
             "details": {
                 "type": "array",
                 "description": "For programs: `google.rpc.BadRequest` lists every violated field, \
@@ -232,7 +232,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "required": ["description"],
         "properties": {
             "field": text("The field, as `type.event.filter`."),
-            "description": text("The error, for people."),
+            "description": text("A human-readable error message."),
         },
         "additionalProperties": true,
     });

@@ -165,7 +165,7 @@ impl Handler {
         if !error.is_empty() {
             let why = match error.as_str() {
                 "access_denied" => "the sign-in was declined at the provider".to_owned(),
-                _ => format!("the provider refuses: {error}"),
+                _ => format!("the provider refused: {error}"),
             };
             return Err(Problem::new(Code::Unauthenticated, why));
         }

@@ -69,7 +69,7 @@ pub fn explain(error: &rustls::Error, authorities: &str) -> String {
             "the server does not speak TLS at that address".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server requires a client certificate, and none was presented".into()
+            "the server requires a client certificate, but none was presented".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRevoked) => {
             "the server rejected the client certificate as revoked".into()

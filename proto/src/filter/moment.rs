@@ -60,7 +60,7 @@ pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, St
 fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
     move |ms| match Timestamp::from_millisecond(ms) {
         Ok(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
-        Err(_) => Err(format!("`{text}` lies before all time")),
+        Err(_) => Err(format!("`{text}` is before the earliest possible time")),
     }
 }
 

@@ -111,7 +111,7 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
     init(&data_dir);
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
-    refused(init_again(&data_dir), "there is a store already");
+    refused(init_again(&data_dir), "the store already exists");
     assert!(!key_file.exists(), "no key is made up for a store");
 
     let mut status = process::command(folder.path(), ["store", "status", "--store", &url]);
@@ -123,8 +123,5 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
         "{shown:?}"
     );
     fs::write(&key_file, key).unwrap();
-    refused(
-        init_again(&data_dir),
-        "there is a store with clients already",
-    );
+    refused(init_again(&data_dir), "the store already has clients");
 }

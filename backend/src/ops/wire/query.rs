@@ -166,7 +166,7 @@ impl Reader<'_> {
             None => {
                 self.fault(
                     format!("{path}.equals"),
-                    "states no value; give exactly one of stringVal, numberVal, boolVal",
+                    "has no value; set exactly one of stringVal, numberVal, boolVal",
                 );
                 None
             }
@@ -223,7 +223,7 @@ pub fn either(
         return clauses;
     }
     if clauses.is_some() {
-        let fault = format!("differs from `{query_path}`; send one of the two");
+        let fault = format!("differs from `{query_path}`; set only one of them");
         faults.push(Violation::new(filter_path, fault));
         return clauses;
     }

@@ -42,7 +42,7 @@ pub fn list(
             Ok(Action::Refused) => actions.push(AuditAction::Refused),
             Ok(Action::Unspecified) | Err(_) => violations.push(Violation::new(
                 format!("actions[{at}]"),
-                "is none of CREATED, UPDATED, DELETED, READ and REFUSED",
+                "is not one of CREATED, UPDATED, DELETED, READ and REFUSED",
             )),
         }
     }

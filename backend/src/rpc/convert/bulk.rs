@@ -43,11 +43,11 @@ pub fn selection(
     }
     match (ids, &wire) {
         ([], None) => refuse("ids", "is required: deliveries, or a `filter`".into()),
-        ([_, ..], Some(_)) => refuse("filter", "is not given together with `ids`".into()),
+        ([_, ..], Some(_)) => refuse("filter", "is not allowed together with `ids`".into()),
         ([_, ..], None) if !token.is_empty() => {
             refuse(
                 "pageToken",
-                "belongs to a `filter`; ids are handled in one call".into(),
+                "is only for a `filter`; ids are handled in one call".into(),
             );
         }
         _ => {}

@@ -318,7 +318,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
     let mut moment = |field: &str, at: Option<Timestamp>| {
         let at_ms = at.map(milliseconds)?;
         if at_ms.is_none() {
-            refuse(field, "is no moment between the years 1 and 9999".into());
+            refuse(field, "is not a time between the years 1 and 9999".into());
         }
         at_ms
     };

@@ -104,7 +104,7 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
         1..=BUCKETS_MAX => Ok(usize::try_from(number).unwrap_or(BUCKETS_DEFAULT)),
         _ => Err(Error::invalid(
             "bucketCount",
-            format!("is not between 1 and {BUCKETS_MAX}"),
+            format!("must be between 1 and {BUCKETS_MAX}"),
         )),
     }
 }
@@ -127,7 +127,7 @@ pub fn group_limit(number: i32) -> Result<usize, Error> {
         1..=GROUPS_MAX => Ok(usize::try_from(number).unwrap_or(GROUPS_DEFAULT)),
         _ => Err(Error::invalid(
             "limit",
-            format!("is not between 1 and {GROUPS_MAX}"),
+            format!("must be between 1 and {GROUPS_MAX}"),
         )),
     }
 }
@@ -146,7 +146,7 @@ fn read_filter(
     if wire.clause.is_some() && !wire.filter.is_empty() {
         faults.push(Violation::new(
             FILTER_PATH,
-            "conflicts with `clause`; send one of the two",
+            "conflicts with `clause`; set only one of them",
         ));
     }
     let text = if wire.filter.is_empty() {

@@ -73,7 +73,7 @@ impl DatabaseLocation {
 
     async fn status(&self) -> Result<Status, OpenError> {
         let found = status(&self.address).await;
-        found.map_err(|source| self.refuse(format!("looking at it: {source}")))
+        found.map_err(|source| self.refuse(format!("cannot read its status: {source}")))
     }
 
     fn key(&self) -> Result<Option<Sealer>, OpenError> {
@@ -112,7 +112,7 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     let location = DatabaseLocation::of(database)?;
     let missing = || {
         location
-            .key_fault("it is missing; put the file there that `bellwether store init` made".into())
+            .key_fault("it is missing; copy the file that `bellwether store init` created".into())
     };
     let sealer = location.key()?.ok_or_else(missing)?;
     let found = location.status().await?;
@@ -237,9 +237,9 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
                 let checks = key_check::judge(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
                     return Err(location.key_fault(
-                    "there is a store already, and the file with its key is missing; put it there"
-                        .into(),
-                ));
+                        "the store already exists, but its key file is missing; copy it there"
+                            .into(),
+                    ));
                 }
                 write_new(&location.key_file, content.as_bytes())?;
             }
@@ -273,7 +273,10 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
         };
         if layout.version < Layout::NEWEST {
             for node in found.store.iter().flat_map(|store| &store.nodes) {
-                tracing::info!(node = node.name, "a node uses the store meanwhile");
+                tracing::info!(
+                    node = node.name,
+                    "a node is using the store during the migration"
+                );
             }
             let raised = migrate(&location.address).await;
             raised.map_err(|source| location.fault(source))?;
@@ -321,7 +324,7 @@ pub(super) async fn change_keys(
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
         return Err(location.refuse(format!(
-            "its secrets can be encrypted again when no node uses it; stop these: {}",
+            "stop the nodes that use it before encrypting its secrets again: {}",
             names.join(", ")
         )));
     }

@@ -42,7 +42,7 @@ impl Filled {
             let (put, found) = (count(&self.records), count(&findings.records));
             if put != found {
                 let why =
-                    format!("{put} records of the kind {word} were written, {found} are there");
+                    format!("{put} records of the kind {word} were written, but {found} exist");
                 return Err(RestoreError::NotWhole(why));
             }
         }

@@ -47,7 +47,10 @@ impl Part {
         );
         match part {
             Ok(part) if part.key == key => Ok(part),
-            Ok(_) => Err(format!("{} lies under another's key", name(kind, key))),
+            Ok(_) => Err(format!(
+                "{} is stored under another record's key",
+                name(kind, key)
+            )),
             Err(error) => Err(format!("{} cannot be read: {error}", name(kind, key))),
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
             {
                 let other = &message.fields[other].json_name;
                 sink.violations
-                    .add(format!("cannot be given together with `{other}`"));
+                    .add(format!("cannot be set together with `{other}`"));
             }
         }
         sink.below(mark, &field.json_name);
@@ -79,7 +79,7 @@ fn missing(sink: &mut Sink<'_>, list: &str) {
         Some(nearest) => format!("; the nearest member is `{nearest}`"),
         None if members().next().is_none() => String::new(),
         None => format!(
-            "; there is `{}`",
+            "; expected `{}`",
             members().collect::<Vec<_>>().join("`, `")
         ),
     };

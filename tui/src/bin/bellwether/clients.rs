@@ -81,7 +81,7 @@ pub(crate) async fn run(
     reason = "it is what `map_err` hands over"
 )]
 fn unwritten(error: std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the answer: {error}"))
+    Failure::new(format!("failed to write the output: {error}"))
 }
 
 /// Creates a client and returns its key. Without a key or a running service, the client is created

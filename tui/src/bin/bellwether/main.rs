@@ -223,7 +223,7 @@ fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
     threads
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))
+        .map_err(|error| Failure::new(format!("failed to start threads: {error}")))
 }
 
 /// Prints the given settings with their sources; all of them have been validated.

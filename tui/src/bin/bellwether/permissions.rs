@@ -26,7 +26,7 @@ impl Permissions {
         Some(Self(found.mode() & 0o777))
     }
 
-    /// Whether everybody may write to the file.
+    /// Whether everybody can write to the file.
     pub(crate) fn lets_all_write(self) -> bool {
         self.0 & ALL_WRITE != 0
     }

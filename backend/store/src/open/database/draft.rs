@@ -73,7 +73,7 @@ impl DatabaseDraft {
     ) -> Result<Store, OpenError> {
         let emptied = empty(&location.address, first_position).await;
         emptied.map_err(|source| location.fault(source))?;
-        let missing = || location.key_fault("it was deleted meanwhile".into());
+        let missing = || location.key_fault("it was deleted concurrently".into());
         let sealer = location.key()?.ok_or_else(missing)?;
         let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());

@@ -394,7 +394,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::new("metrics.key", |settings, value| {
         // The value is not repeated in the error: it may be most of a key.
         let key = value::text(value).ok().filter(|key| !key.trim().is_empty());
-        let key = key.ok_or("expected a text that is not empty")?;
+        let key = key.ok_or("expected a string that is not empty")?;
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
     })
@@ -446,7 +446,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         let names = unit::list(value, value::text)?;
         settings.service.hosts = Hosts::new(names).map_err(|name| {
             format!(
-                "`{name}` is not a host name; expected such as \"ops.example.net\" or \"*.lan\""
+                "`{name}` is not a host name; expected a name such as \"ops.example.net\" or \"*.lan\""
             )
         })?;
         Ok(())
@@ -527,7 +527,7 @@ fn authorities(path: &str) -> Read<Authorities> {
     }
     let cannot_read = |error| format!("cannot read {path}: {error}");
     let text = plain_file::read(Path::new(path), CA_FILE_BYTES_MAX).map_err(cannot_read)?;
-    Authorities::from_pem(&text).map_err(|error| format!("cannot use {path}: {error}"))
+    Authorities::from_pem(&text).map_err(|error| format!("{path} is unusable: {error}"))
 }
 
 impl ServiceSettings {

@@ -47,7 +47,7 @@ pub(crate) async fn run(
     };
     let manifest = target.finish(end, keys).map_err(|error| failure(&error))?;
     tell(&arguments, &manifest, goes_on, &mut out)
-        .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+        .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }
 
 fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<'a>, Failure> {
@@ -77,7 +77,7 @@ fn tell(
     }
     writeln!(
         out,
-        "{folder} holds everything up to {}: {} bytes",
+        "{folder} contains everything up to {}: {} bytes",
         manifest.end_time,
         manifest.bytes()
     )?;
@@ -141,7 +141,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
         end = step.end.clone().or(end);
         target.add(step).map_err(|error| failure(&error))?;
     }
-    end.ok_or_else(|| Failure::new("the stream ended before everything was read"))
+    end.ok_or_else(|| Failure::new("the stream ended before the backup was complete"))
 }
 
 /// Estimates the rows of the store behind a step: a record has about four index entries.
@@ -206,7 +206,7 @@ impl Service {
             target.add(step).map_err(|error| failure(&error))?;
         }
         end.map(Read::Whole)
-            .ok_or_else(|| cut_off(&Status::unavailable("the service ended the reading")))
+            .ok_or_else(|| cut_off(&Status::unavailable("the service ended the backup")))
     }
 }
 

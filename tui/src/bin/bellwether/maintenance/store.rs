@@ -73,7 +73,7 @@ pub(crate) async fn run(
 }
 
 fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {
-    let cannot = |error: io::Error| Failure::new(format!("cannot write the answer: {error}"));
+    let cannot = |error: io::Error| Failure::new(format!("failed to write the output: {error}"));
     out.write_all(text.as_bytes()).map_err(cannot)
 }
 
@@ -84,7 +84,7 @@ async fn init(
 ) -> Result<String, Failure> {
     if admin_key_file.exists() && !if_absent {
         return Err(Failure::usage(format!(
-            "--admin-key-file: {} is there already; name a new file",
+            "--admin-key-file: {} already exists; name a new file",
             admin_key_file.display()
         )));
     }
@@ -96,11 +96,9 @@ async fn init(
              {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",
             admin_key_file.display()
         )),
-        Made::Nothing if if_absent => {
-            Ok("there is a store with clients already; it is unchanged\n".into())
-        }
+        Made::Nothing if if_absent => Ok("the store already has clients; it is unchanged\n".into()),
         Made::Nothing => Err(Failure::new(
-            "there is a store with clients already; nothing was changed",
+            "the store already has clients; nothing was changed",
         )),
     }
 }
@@ -109,11 +107,11 @@ fn raised_from(before: Layout) -> String {
     let newest = Layout::NEWEST;
     if before.version < newest {
         format!(
-            "the tables had layout {}, and have layout {newest} now\n",
+            "the tables had layout {} and now have layout {newest}\n",
             before.version
         )
     } else {
-        format!("the tables have layout {} already\n", before.version)
+        format!("the tables already have layout {}\n", before.version)
     }
 }
 
@@ -132,7 +130,7 @@ fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
         lines.push(format!("  settings: {digest}{differing}"));
     }
     let ignored = settings.ignored.iter();
-    lines.extend(ignored.map(|it| format!("  in its file, and not applied: {it}")));
+    lines.extend(ignored.map(|it| format!("  in its file but not applied: {it}")));
     lines
 }
 
@@ -167,6 +165,6 @@ fn shown(status: &Status) -> (String, bool) {
     }
     let fault = status.check().err();
     let is_fine = fault.is_none();
-    lines.extend(fault.map(|why| format!("it cannot be used: {why}")));
+    lines.extend(fault.map(|why| format!("it is unusable: {why}")));
     (lines.join("\n") + "\n", is_fine)
 }

@@ -35,7 +35,7 @@ impl ApplyRequest {
         }
         let documents = document::read(&source.files)?;
         if documents.is_empty() && !source.prune {
-            return Err(Failure::usage("--file: there are no documents there"));
+            return Err(Failure::usage("--file: it contains no documents"));
         }
         Self::new(documents, source.owner.as_deref())
     }
@@ -84,8 +84,8 @@ impl ApplyRequest {
             .collect();
         let message = match count {
             0 => error.message,
-            1 => "a document is wrong, so nothing was changed".to_owned(),
-            _ => format!("documents are wrong in {count} places, so nothing was changed"),
+            1 => "a document is invalid, so nothing was changed".to_owned(),
+            _ => format!("documents are invalid in {count} places, so nothing was changed"),
         };
         failed(CallError {
             message,

@@ -95,9 +95,9 @@ async fn service(settings: &Settings) -> String {
     let start = Instant::now();
     // The error message contains the address.
     let Ok(mut api) = super::connect(settings).await else {
-        return "does not answer, or rejects the key".to_owned();
+        return "does not respond, or rejects the key".to_owned();
     };
-    let mut lines = vec![format!("answers after {} ms", start.elapsed().as_millis())];
+    let mut lines = vec![format!("responded in {} ms", start.elapsed().as_millis())];
     for kind in ConfigKind::all() {
         lines.push(match api.list(kind).await {
             Ok(all) => count(kind, &all),

@@ -41,7 +41,7 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
         return Ok(());
     }
     Err(Failure::new(
-        "events are refused, nothing is sent, a destination fails, or there are dead letters",
+        "events are refused, nothing is sent, a destination is failing, or there are dead letters",
     ))
 }
 
@@ -53,8 +53,9 @@ fn troubles(overview: &Value) -> Vec<String> {
         .filter(|it| !it.is_empty());
     let refusal = refusal.map(|_| answer::inline(&overview["store"]["reason"]));
     let quiet = overview["quietSinceTime"].as_str();
-    let quiet = quiet
-        .map(|since| format!("nothing is sent since {since}; `bellwether quiet off` ends that"));
+    let quiet = quiet.map(|since| {
+        format!("nothing has been sent since {since}; `bellwether quiet off` resumes sending")
+    });
     let of_destinations = destinations.filter_map(|destination| {
         let state = destination["health"]["state"].as_str().unwrap_or_default();
         let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
@@ -105,6 +106,6 @@ pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
     let answer = answer.map_err(|status| away(&address, &why_failed(&status)))?;
     match answer.into_inner().status() {
         ServingStatus::Serving => output::write("serving\n"),
-        _ => Err(Failure::away(format!("{address} does not serve"))),
+        _ => Err(Failure::away(format!("{address} is not serving"))),
     }
 }

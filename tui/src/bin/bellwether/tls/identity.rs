@@ -67,7 +67,7 @@ impl Pair {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Permissions::at(&self.key.1)?;
         mode.lets_others_in().then(|| {
-            format!("{setting}: other users may read {file} (mode {mode}): `chmod 600` it")
+            format!("{setting}: other users can read {file} (mode {mode}): `chmod 600` it")
         })
     }
 
@@ -79,7 +79,7 @@ impl Pair {
         let mode = Permissions::of(&opened).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
-                "{setting}: everybody may write to {file} (mode {mode}); `chmod 600` it"
+                "{setting}: everybody can write to {file} (mode {mode}); `chmod 600` it"
             )));
         }
         let text = plain_file::whole(&opened, KEY_BYTES_MAX).map_err(unread)?;

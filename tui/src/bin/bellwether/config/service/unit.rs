@@ -55,7 +55,7 @@ pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
 pub(crate) fn tenant(value: &Value) -> Read<String> {
     let text = crate::config::value::text(value)?;
     if text.chars().count() > TENANT_CHARACTERS_MAX {
-        let expected = format!("a text of at most {TENANT_CHARACTERS_MAX} characters");
+        let expected = format!("a string of at most {TENANT_CHARACTERS_MAX} characters");
         return Err(refuse(&expected, value));
     }
     Ok(text)

@@ -20,7 +20,7 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
     let count = number(impact, "messageCount");
     match arguments.max_messages {
         Some(most) if count > most => Err(Failure::refused(format!(
-            "{count} messages are more than the {most} of --max-messages; nothing was changed"
+            "{count} messages exceed the limit of {most} (--max-messages); nothing was changed"
         ))),
         _ => Ok(()),
     }
@@ -50,7 +50,7 @@ pub(super) fn text(impact: &Value) -> String {
     let newly = number(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} would have notified and no longer do\n",
+            "  {} would no longer notify\n",
             many(newly, "occurrence")
         ));
     }
