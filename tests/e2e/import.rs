@@ -301,7 +301,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
     for part in [
         "integrations/Prometheus-i1.json: create a key",
         "schedules/Database-s1.json: scheduleOverrideList: ",
-        "schedules/Web-s2.json: schedule.rotations[2]: a turn is neither",
+        "schedules/Web-s2.json: schedule.rotations[2]: a shift is neither",
         "users/dora@example.net-u4.json: user: is blocked",
         "schedules/Web-s2.json: schedule.rotations[3].participants[2]: no contact",
         "teams/ops-t1.json: teamRoutingRules: ",

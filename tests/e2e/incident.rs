@@ -130,7 +130,7 @@ async fn dead_letters_are_resent_with_seven_keys() {
     let mut console = Counted::start(&world);
     console.press("4", &["▶ hook", "zulu"]);
     console.press("r", &["destination=hook", "[dead 3]", "1/3"]);
-    console.press("A", &["3 deliveries will be sent again", "3  to hook"]);
+    console.press("A", &["3 deliveries will be resent", "3  to hook"]);
     console.press(
         "y",
         &["no match `state=dead resent=false destination=hook`"],

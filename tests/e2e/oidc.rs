@@ -375,7 +375,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     let terminal = Terminal::new(&world);
     let address = &terminal.address;
     let ended = no(&format!(
-        "your sign-in has ended; run `bellwether login --connect {address}`"
+        "your sign-in has expired; run `bellwether login --connect {address}`"
     ));
     let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
     assert!(went_well, "{told}");

@@ -336,8 +336,7 @@ async fn certificate_is_reloaded_without_a_restart_unless_broken() {
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
     eventually("the log to tell of the broken file", || async {
         let log = secured.world.service().log();
-        log.contains("the old certificate stays in use")
-            .then_some(())
+        log.contains("keeping the old certificate").then_some(())
     })
     .await;
     assert_eq!(secured.shown("grpc").await, before);
@@ -368,7 +367,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/a.crt\"\ntls_key = \"$/a.crt\"",
         "tls_key: ",
-        "holds no private key",
+        "contains no private key",
     ),
     (
         "tls_cert = \"$/a.crt\"\ntls_key = \"$/b.key\"",

@@ -303,6 +303,6 @@ mod tests {
             .get::<Delivery>(ids[130].to_bytes().into())
             .await
             .unwrap();
-        assert!(left.is_some(), "no attempt is left without its delivery");
+        assert!(left.is_some(), "no attempt remains without its delivery");
     }
 }

@@ -45,7 +45,7 @@ impl LinkApi {
     /// Creates the service for these signed links.
     #[expect(
         clippy::too_many_arguments,
-        reason = "each is another part of the service"
+        reason = "independent parts of the service"
     )]
     pub fn new(
         links: SignedLinks,

@@ -49,10 +49,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
 }
 
 /// Returns the status, which `amtool` requests before it sends alerts.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "every path is read by a function of one kind"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "all paths share a function type")]
 fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let since = Timestamp::from_millisecond(incoming.started_ms).unwrap_or_default();
     let version = json!({

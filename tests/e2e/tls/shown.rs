@@ -170,7 +170,7 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
         "own.crt",
-        "tls_client_key: $/own.crt holds no private key in PEM",
+        "tls_client_key: $/own.crt contains no private key in PEM format",
     ),
     (
         "own.crt",

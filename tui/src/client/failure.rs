@@ -55,7 +55,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
     let message = match kind {
         // The message of gRPC does not identify the side with the limit.
         FailureKind::Invalid if is_too_large(status) => format!(
-            "the answer is larger than the {} MiB that this console takes",
+            "the response is larger than this console's limit of {} MiB",
             limits::MESSAGE_BYTES / (1024 * 1024)
         ),
         FailureKind::Unreachable => why_failed(status),

@@ -58,7 +58,7 @@ impl Failure {
     pub(crate) fn headline(&self) -> &'static str {
         match self.kind {
             FailureKind::Unreachable => "not connected",
-            FailureKind::TimedOut => "no answer in time",
+            FailureKind::TimedOut => "no response in time",
             FailureKind::Unauthenticated => "key not accepted",
             FailureKind::NotSignedIn => "not signed in",
             FailureKind::Denied => "not allowed",

@@ -47,7 +47,7 @@ pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timesta
         return match found {
             _ if found > now => Ok(found),
             _ if days == 0 => Err(format!(
-                "`{text}` has passed; tomorrow {} is next",
+                "`{text}` has passed; the next is tomorrow {}",
                 time.strftime("%H:%M")
             )),
             _ => {
@@ -322,7 +322,10 @@ mod tests {
         let tomorrow = read("tomorrow", NOW).unwrap_err();
         assert_eq!(tomorrow, "`tomorrow` needs a time, as `tomorrow 9:00`");
         let passed = read("today 8:00", NOW).unwrap_err();
-        assert_eq!(passed, "`today 8:00` has passed; tomorrow 08:00 is next");
+        assert_eq!(
+            passed,
+            "`today 8:00` has passed; the next is tomorrow 08:00"
+        );
     }
 
     #[test]

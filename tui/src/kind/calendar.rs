@@ -157,7 +157,7 @@ fn document(into: &mut Document, around: &dyn Around, calendar: &Object) {
     }
     let except: Vec<&str> = calendar.texts("exceptCalendarNames").collect();
     if !except.is_empty() {
-        into.heading("Except what these name");
+        into.heading("Except these calendars");
         for name in except {
             let line = vec![span(Token::Link, name)];
             into.linked(

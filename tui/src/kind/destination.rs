@@ -109,7 +109,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "type",
         "Type",
         FieldKind::Choice(TYPES),
-        "Type of the receiver. Left and Right choose; values typed for other types are kept."),
+        "Receiver type. Left and Right choose; values typed for other types are kept."),
         FieldSpec::new(
             "type.webhook.url",
             "URL",
@@ -302,7 +302,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::section(
             "#sign",
             "Authentication",
-            "A signature, or one of basic, bearer, OAuth 2 and a client certificate.",
+            "Signature, or basic, bearer, OAuth 2 or client certificate.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -554,7 +554,7 @@ fn seconds(time: &str) -> String {
         Some(found) if found < 60.0 => format!("{found:.1} s"),
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "a span of a few days at most"
+            reason = "expected at most a few days"
         )]
         Some(found) => duration((found * 1_000.0) as i64),
     }

@@ -145,7 +145,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
         into.text(
             Token::Dim,
             0,
-            "and more: open ones first, the most severe of them",
+            "and more: open members first, most severe first",
         );
     }
 }

@@ -179,7 +179,7 @@ fn document(into: &mut Document, around: &dyn Around, response: &Object) {
     if !by.is_empty() {
         into.field("responded", Token::Good, by);
     }
-    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› takes the next step now";
+    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› runs the next step now";
     into.text(Token::Dim, 0, &around.tell(words));
     into.heading("Notified");
     for one in notified(response) {

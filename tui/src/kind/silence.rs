@@ -79,20 +79,20 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "reason",
             "Reason",
             FieldKind::Text,
-            "Reason, shown where a missing notification is explained.",
+            "Reason, shown in explanations of missing notifications.",
         )
         .needed(),
         FieldSpec::new(
             "filter",
             "Events",
             FieldKind::Text,
-            "Events that it covers, such as host=db-1 severity<critical. Empty: all that its rules match.",
+            "Events to silence, such as host=db-1 severity<critical. Empty: all that its rules match.",
         ),
         FieldSpec::new(
             "ruleNames",
             "Rules",
             FieldKind::Names(Kind::Rule),
-            "Rules that it covers. Empty: all. Enter chooses from a list.",
+            "Rules to silence. Empty: all. Enter chooses from a list.",
         ),
         FieldSpec::new(
             "span.startTime",
@@ -110,7 +110,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "calendar.calendarName",
             "Calendar",
             FieldKind::Text,
-            "Calendar during whose windows it is in force, instead of from and until.",
+            "Calendar during whose windows it is active, instead of from and until.",
         ),
         FieldSpec::new(
             "expireWhenIdle",

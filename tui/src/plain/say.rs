@@ -74,7 +74,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
         words.push(format!("{} marked", list.marks.len()));
     }
     if let Some(failure) = model.store.failure(&model.page.route) {
-        words.push(format!("not read afresh: {}", failure.sentence()));
+        words.push(format!("could not be reloaded: {}", failure.sentence()));
     }
     words
 }

@@ -35,7 +35,10 @@ async fn theme_can_be_changed_at_runtime() {
     assert!(console.idle().await);
     assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);
     let screen = press(&mut console, ":theme dar<Enter>").await;
-    line(&screen, "theme dark; `theme` in bellwether.toml keeps it");
+    line(
+        &screen,
+        "theme dark; set `theme` in bellwether.toml to keep it",
+    );
     assert!(matches!(console.buffer()[(0, 5)].bg, Color::Rgb(..)));
     press(&mut console, ":theme mono<Enter>").await;
     assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);

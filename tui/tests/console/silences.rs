@@ -92,7 +92,7 @@ mod against_the_service {
             "this event",
             "on db-1",
             "all of db-1",
-            "what the filter leaves",
+            "all filter matches",
             "until 08:00",
             "other",
             "3 open, 0 messages in 7 days",

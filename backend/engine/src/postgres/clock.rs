@@ -123,7 +123,11 @@ mod tests {
         assert!(clock.now_ms() >= shown_ms);
         let (before, after, said_ms) = ahead(1_000_300, 900);
         clock.read(before, after, said_ms);
-        assert_eq!(clock.offset_ms(), 999_500, "a slow answer tells less");
+        assert_eq!(
+            clock.offset_ms(),
+            999_500,
+            "a slow response is less precise"
+        );
     }
 
     #[test]

@@ -361,7 +361,7 @@ mod tests {
             ..v1::ListDeliveriesRequest::default()
         };
         let Err(Error::Invalid(violations)) = list(request) else {
-            panic!("wrong filters were taken");
+            panic!("invalid filters were accepted");
         };
         let fields: Vec<_> = violations
             .iter()

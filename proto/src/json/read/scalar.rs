@@ -221,7 +221,7 @@ fn double(token: Token<'_>) -> Result<f64, String> {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "rounding to the nearest float is what is meant"
+    reason = "rounding to the nearest float is intended"
 )]
 fn single_float(token: Token<'_>) -> Result<f32, String> {
     let wide = double(token)?;

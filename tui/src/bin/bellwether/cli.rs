@@ -8,10 +8,7 @@ use crate::version;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The whole command line.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Parser)]
 #[command(
     name = "bellwether",
@@ -465,7 +462,7 @@ pub(crate) struct NewClient {
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "a flag each, as they are given"
+    reason = "one field per command-line flag"
 )]
 pub(crate) struct ClientChange {
     /// Its name.

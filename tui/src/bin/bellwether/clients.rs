@@ -78,7 +78,7 @@ pub(crate) async fn run(
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 fn unwritten(error: std::io::Error) -> Failure {
     Failure::new(format!("failed to write the output: {error}"))
@@ -284,7 +284,7 @@ fn time(time: Option<prost_types::Timestamp>) -> String {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 pub(crate) fn refused(status: Status) -> Failure {
     if let Some(why) = why_broken(&status) {

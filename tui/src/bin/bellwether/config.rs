@@ -66,10 +66,7 @@ pub(crate) enum Part {
 }
 
 /// All settings. Those in use are validated.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,

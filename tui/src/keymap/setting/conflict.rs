@@ -115,7 +115,7 @@ fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     };
     for read in settings {
         if read.entry.action != Action::Quit && read.keys.iter().any(is_interrupt) {
-            let problem = "`ctrl-c` always quits and cannot mean anything else";
+            let problem = "`ctrl-c` always quits and cannot be bound";
             problems.push(read.setting.problem(problem));
         }
     }

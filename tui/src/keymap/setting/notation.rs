@@ -43,17 +43,15 @@ pub(super) fn read(written: &str) -> Result<Keys, String> {
         .map(read_key)
         .collect::<Result<_, _>>()?;
     if keys.is_empty() {
-        return Err("a key is missing; `[]` takes all keys away".to_owned());
+        return Err("expected a key; use `[]` to unbind the action".to_owned());
     }
     if keys.len() > limits::KEYS_IN_SEQUENCE {
         let most = limits::KEYS_IN_SEQUENCE;
-        return Err(format!(
-            "`{written}` has more than {most} keys after each other"
-        ));
+        return Err(format!("`{written}` has more than {most} keys in sequence"));
     }
     if keys[1..].iter().any(|key| key.code == KeyCode::Esc) {
         return Err(format!(
-            "`{written}` has `esc` in it, which ends keys that were begun"
+            "`{written}` contains `esc`, which cancels a key sequence"
         ));
     }
     Ok(keys)
@@ -95,7 +93,7 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
         _ => None,
     };
     if let Some(other) = sent_as {
-        return Err(format!("terminals send `{written}` as `{other}`; say that"));
+        return Err(format!("terminals send `{written}` as `{other}`; use that"));
     }
     Ok(chord::normal(KeyEvent::new(code, modifiers)))
 }

@@ -24,7 +24,7 @@ const LINES: usize = 40;
 
 /// Writes the restriction of the list.
 pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
-    into.text(Token::Dim, 0, "Who changed what, the newest first.");
+    into.text(Token::Dim, 0, "Who changed what, newest first.");
     for (kind, name) in asked.kinds.iter().zip(&asked.names) {
         match route(kind, name) {
             Some(route) => into.link(kind, name, Link::Go(route)),
@@ -36,14 +36,17 @@ pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
 pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesResponse) {
     let rows = &read.entries;
     if rows.is_empty() {
-        into.text(Token::Dim, 0, "nothing was written down of it");
+        into.text(Token::Dim, 0, "no audit entries");
     }
     for row in rows {
         entry(into, model, row);
     }
     if !read.next_page_token.is_empty() {
         into.blank();
-        let message = format!("these are the newest {}; there may be more", rows.len());
+        let message = format!(
+            "only the newest {} are shown; there may be more",
+            rows.len()
+        );
         into.text(Token::Warning, 0, &message);
     }
 }
@@ -106,7 +109,7 @@ fn done(row: &AuditEntry) -> String {
         return row.action().word().to_owned();
     }
     match row.reason.strip_suffix(": begun") {
-        Some(name) => format!("began to test destination {name}"),
+        Some(name) => format!("started a test of destination {name}"),
         None => format!("tested destination {}", row.reason),
     }
 }
@@ -131,7 +134,7 @@ fn change(into: &mut Document, row: &AuditEntry) {
         into.text(token, 2, &line);
     }
     if count > LINES {
-        let message = format!("and {} lines more", count - LINES);
+        let message = format!("and {} more lines", count - LINES);
         into.text(Token::Dim, 2, &message);
     }
 }

@@ -111,7 +111,7 @@ fn ended() -> Failure {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 fn failed(fault: Fault) -> Failure {
     match &fault {

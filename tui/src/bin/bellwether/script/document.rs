@@ -263,7 +263,7 @@ fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, S
         "fromEnv" => {
             #[expect(
                 clippy::disallowed_methods,
-                reason = "which variables are read is what documents say"
+                reason = "the documents determine which variables are read"
             )]
             let found = std::env::var(named);
             Some(found.map_err(|_unset| format!("{field}: the variable {named} is not set")))

@@ -44,7 +44,11 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
             let documents = document::read(&[file])?;
             match &documents[..] {
                 [only] if only.kind == kind => only.resolved()?["trigger"].take(),
-                _ => return Err(Failure::usage("--file: give one document of a trigger")),
+                _ => {
+                    return Err(Failure::usage(
+                        "--file: expected one document with a trigger",
+                    ));
+                }
             }
         }
         (None, None) => return Err(Failure::usage("give a trigger's name, or --file")),

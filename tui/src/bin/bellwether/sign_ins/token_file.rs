@@ -67,7 +67,7 @@ impl SignIn {
             "ID token"
         };
         Err(Failure::new(format!(
-            "the provider gave no {kind} with an expiry"
+            "the provider returned no {kind} with an expiry"
         )))
     }
 
@@ -183,7 +183,7 @@ impl TokenFile {
         content.sign_ins.insert(entry(address), it);
         if content.sign_ins.len() > SERVICES_MAX {
             return Err(Failure::new(format!(
-                "there are sign-ins at {SERVICES_MAX} services; run `bellwether logout` for one"
+                "sign-ins at {SERVICES_MAX} services are stored; run `bellwether logout` for one"
             )));
         }
         self.write(lock, &content)

@@ -91,7 +91,7 @@ impl Pair {
                      removes it"
                 )
             } else {
-                format!("{setting}: {file} holds no private key in PEM")
+                format!("{setting}: {file} contains no private key in PEM format")
             })
         })
     }

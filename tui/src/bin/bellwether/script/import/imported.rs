@@ -126,7 +126,7 @@ impl Imported {
         let mut lines = vec![format!("documents: {count}")];
         if count > DOCUMENTS_MAX {
             lines.push(format!(
-                "`apply` accepts up to {DOCUMENTS_MAX} documents in one call; apply them in parts"
+                "`apply` accepts up to {DOCUMENTS_MAX} documents per call; apply them in parts"
             ));
         }
         let section = |title: &str, parts: &[(String, String)], lines: &mut Vec<String>| {

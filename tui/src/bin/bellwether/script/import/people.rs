@@ -28,7 +28,7 @@ pub(super) fn add_mail(
 ) {
     match (address, mail) {
         (Some(address), Some(mail)) if address != *mail => {
-            let why = "is another mail address; add a destination and a method for it";
+            let why = "is a second mail address; add a destination and a method for it";
             imported.leave_out(path, why);
         }
         (address, mail) => *mail = mail.take().or(address),
@@ -44,7 +44,7 @@ pub(super) fn add_number(
     imported: &mut Imported,
 ) {
     if variables.contains_key(variable) {
-        let why = format!("the first number is the variable `{variable}`");
+        let why = format!("the first number becomes the variable `{variable}`");
         imported.leave_out(path, &why);
         return;
     }
