@@ -60,8 +60,8 @@ pub enum Error {
     Unavailable(String),
     /// The store failed while writing; the outcome is unknown.
     #[error(
-        "the store failed while writing, so it is unknown whether this was done; check before you \
-         retry"
+        "the store failed while writing, so it is unknown whether the change was made; check \
+         before you retry"
     )]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The service does not support this.

@@ -428,7 +428,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
             .execute(&text.replace('N', &version.to_string()));
     };
     layout(99);
-    refused(serve(&data_dir), "a later version made");
+    refused(serve(&data_dir), "of a later version");
     layout(0);
     refused(serve(&data_dir), "bellwether store migrate");
     layout(11);
@@ -459,7 +459,7 @@ async fn node_requiring_a_standby_is_not_ready_without_one() {
     let refused = process::run(alone);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        !refused.status.success() && said.contains("no standby is set"),
+        !refused.status.success() && said.contains("no synchronous standby is configured"),
         "{said}"
     );
 

@@ -166,7 +166,7 @@ fn config_check_masks_secrets() {
             "STORE_URL",
             "postgres://ada:hush-hush@db.example.net/b",
             2,
-            "BELLWETHER_STORE_URL: it holds a password",
+            "BELLWETHER_STORE_URL: it contains a password",
         ),
     ] {
         let mut command = process::command(home.path(), ["config", "check"]);

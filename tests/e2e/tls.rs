@@ -403,8 +403,8 @@ fn key_is_not_sent_in_clear_without_insecure() {
         let output = run(command);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        let sentence = "keys would be sent unencrypted to 192.0.2.1; give an address with https://, or \
-                        accept it with --insecure";
+        let sentence = "keys would be sent unencrypted to 192.0.2.1; use an address with https://, or \
+                        allow it with --insecure";
         assert!(told.contains(sentence), "{arguments:?}: {told}");
     }
 }

@@ -122,9 +122,9 @@ pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> Inco
     IncomingEvent {
         summary: format!("a message to {destination} stopped the service twice and was given up"),
         body: format!(
-            "The service stopped during two attempts of delivery {delivery}, the second time while its message \
-             was rendered. It is a dead letter now; others continue. Look at the templates of its rule and \
-             destination before you send it again."
+            "The service stopped during two attempts of delivery {delivery}, the second time \
+             while its message was rendered. It is a dead letter now; others continue. Check the \
+             templates of its rule and destination before you resend it."
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),

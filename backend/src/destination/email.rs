@@ -95,8 +95,8 @@ impl DestinationType for Email {
             checks.add(
                 "listId",
                 format!(
-                    "is not `alerts.example.com` or `Alerts <alerts.example.com>` of at most \
-                     {MAIL_LIST_ID_CHARACTERS_MAX} characters"
+                    "must have the form `alerts.example.com` or `Alerts <alerts.example.com>` \
+                     with at most {MAIL_LIST_ID_CHARACTERS_MAX} characters"
                 ),
             );
         }

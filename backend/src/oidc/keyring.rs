@@ -48,7 +48,7 @@ impl Keyring {
         match self.known(id, algorithm) {
             Some(found) => Ok(found),
             None if self.keys().is_none() => Err(Error::Unavailable(
-                "the identity provider does not answer, so tokens cannot be verified; API keys \
+                "the identity provider does not respond, so tokens cannot be verified; API keys \
                  still work"
                     .into(),
             )),

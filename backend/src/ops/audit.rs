@@ -167,7 +167,7 @@ impl AuditLog {
                 address: None,
                 method: "",
                 about: None,
-                reason: "more callers were refused, or read without a key, than are counted \
+                reason: "too many callers were refused, or read without a key, to count each \
                          separately"
                     .into(),
                 ..call

@@ -481,8 +481,8 @@ fn check_source(
     }
     let own: Vec<_> = sources.iter().map(|it| format!("`{it}`")).collect();
     Err(Error::PermissionDenied(format!(
-        "this key sends beats of the source {} only; heartbeat `{}` has to distinguish beats by `source`, or \
-         to require it in its filter",
+        "this key may send only beats of the source {}; heartbeat `{}` must distinguish beats by \
+         `source`, or require it in its filter",
         own.join(" or "),
         heartbeat.name
     )))

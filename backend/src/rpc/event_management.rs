@@ -18,8 +18,9 @@ use crate::{
     },
 };
 
-const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
-                          set STATUS_SUPPRESSED instead to notify no one until its sender closes it";
+const MAY_REOPEN: &str = "its sender has not closed it: its next report reopens it and notifies; \
+                          set STATUS_SUPPRESSED instead to notify no one until its sender closes \
+                          it";
 
 /// The event management service.
 #[derive(Debug)]

@@ -143,8 +143,8 @@ impl Check<'_> {
             }
         }
         if !is_readable {
-            let rest = "the audit log, the indexes and the change log were not read, because not \
-                        every record can be";
+            let rest = "the audit log, the indexes and the change log were not verified, because \
+                        some records cannot be read";
             self.findings.tell(rest);
             return Ok(false);
         }

@@ -64,7 +64,7 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         409,
         When::Changing,
-        "The resource already exists, or was changed meanwhile (`etag`, `if-match`), or the \
+        "The resource already exists, or was changed concurrently (`etag`, `if-match`), or the \
          idempotency key belongs to another request. Nothing was done.",
     ),
     failure(413, When::Body, "The body exceeds the limit."),
@@ -91,8 +91,8 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         500,
         When::Always,
-        "Internal error of the service. With the reason `OUTCOME_UNKNOWN` in the details it is \
-         unknown whether the request had an effect.",
+        "Internal error. With the reason `OUTCOME_UNKNOWN` in the details it is unknown whether \
+         the request had an effect.",
     ),
     failure(
         501,
@@ -169,9 +169,9 @@ pub(super) fn key_parameter() -> Value {
         "name": "idempotency-key",
         "in": "header",
         "description": "Identifies this request, so that it can be retried if the response was \
-            lost: for a day, the same request of the same client with the same key is not \
-            executed again and gets the first response. 409 if the key belongs to another \
-            request.",
+            lost: for a day, the same request of the same client with the same key is \
+            not executed again and returns the first response. 409 if the key belongs \
+            to another request.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     })
 }
@@ -220,9 +220,9 @@ pub(super) fn schemas() -> [(String, Value); 2] {
             "message": text("A human-readable message."),
             "details": {
                 "type": "array",
-                "description": "For programs: `google.rpc.BadRequest` lists every violated field, \
-                    `google.rpc.ErrorInfo` names the reason, `google.rpc.RetryInfo` gives the \
-                    time to wait before a retry.",
+                "description": "Machine-readable details: `google.rpc.BadRequest` lists every \
+                    invalid field, `google.rpc.ErrorInfo` contains the reason, \
+                    `google.rpc.RetryInfo` the time to wait before a retry.",
                 "items": schema::reference(DETAIL),
             },
         },
@@ -268,14 +268,14 @@ pub(super) fn headers() -> Value {
         "x-request-id": text("The request's id, from the request or generated: include it in \
             support requests."),
         "ratelimit": text("The remaining rate limits of the client, and the seconds until they \
-            are full again; only for a client with rate limits."),
+            reset; only for a client with rate limits."),
         "ratelimit-policy": text("The rate limits of the client; only for a client with rate limits."),
         "retry-after": {
             "description": "Seconds to wait before a retry, if known.",
             "schema": {"type": "integer", "minimum": 0},
         },
-        "etag": text("Identifies this version of the response. For a stored resource it can be \
-            used in `if-match`."),
+        "etag": text("Identifies this version of the response. Can be used in `if-match` for a \
+            stored resource."),
         "www-authenticate": text("Requests a key as `authorization: Bearer KEY`."),
         "idempotent-replayed": {
             "description": "`true` if the response is that of an earlier request with the same \

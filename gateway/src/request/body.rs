@@ -41,8 +41,8 @@ impl Memory {
             Problem::unavailable(match full {
                 Full::All => "the memory for request bodies is exhausted; try again in a moment",
                 Full::Share => {
-                    "this client uses its share of the memory for request bodies, a quarter; try \
-                     again in a moment"
+                    "this client has used its share of the memory for request bodies, a quarter; \
+                     try again in a moment"
                 }
             })
         })?;

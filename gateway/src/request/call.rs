@@ -153,8 +153,8 @@ impl Handler {
             Problem::unavailable(match full {
                 Full::All => "too many requests are in progress; try again in a moment",
                 Full::Share => {
-                    "too many requests of this client are under way, which may have a quarter of \
-                     all; try again in a moment"
+                    "too many requests of this client are in progress; its share is a quarter; \
+                     try again in a moment"
                 }
             })
         })?;

@@ -291,7 +291,7 @@ fn syntax_errors_report_their_position() {
     let stored = parse("since=2h", None).unwrap_err();
     assert_eq!(stored.at, 6);
     assert!(
-        stored.message.starts_with("`2h` is counted from now"),
+        stored.message.starts_with("`2h` is relative to now"),
         "{stored:?}"
     );
     let deep = format!("{}a=b{}", "(".repeat(40), ")".repeat(40));

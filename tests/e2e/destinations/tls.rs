@@ -224,7 +224,7 @@ async fn self_signed_certificate_is_accepted_if_trusted() {
         (
             &["-x509", "-days", "30"],
             "UNREACHABLE",
-            "it has no subject alternative name",
+            "it lacks a subject alternative name",
         ),
         (
             &[

@@ -73,7 +73,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
     let ignored = nodes.iter().map(|it| it["ignoredSettings"].clone());
     let ignored: Vec<_> = ignored.filter(|it| !it.is_null()).collect();
     assert_eq!(ignored, [json!([differs])]);
-    assert!(three.service().log().contains("the stored one applies"));
+    assert!(three.service().log().contains("the stored value applies"));
     let rest = three.rest();
     eventually("the node to report it", async || {
         (said(&rest).await? == "STATUS_OPEN").then_some(())

@@ -104,7 +104,7 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
     let url = Postgres::url_of(server.port());
     reach_by(&data_dir, &database, &url.replace("/postgres", "/latin"));
     let key_file = database.key_file();
-    refused(init_again(&data_dir), "UTF8 is needed");
+    refused(init_again(&data_dir), "UTF8 is required");
     assert!(!key_file.exists());
 
     reach_by(&data_dir, &database, &url);

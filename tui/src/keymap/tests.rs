@@ -132,7 +132,7 @@ fn invalid_keys_are_reported_with_a_suggestion() {
         (setting(None, "copy", &["g c"]), "because `g` is `top`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
         (setting(None, "form_save", &["s"]), "types or edits text"),
-        (setting(None, "quit", &[]), "there must be a key"),
+        (setting(None, "quit", &[]), "it needs a key"),
         (setting(None, "help", &["?"]), "there is none in form"),
     ];
     for (setting, says) in cases {

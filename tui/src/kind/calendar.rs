@@ -103,8 +103,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No calendars yet.\n\nA calendar names spans of local time, as office hours or the night of \
-        a patch.\n‹new› creates one; the topic «calendars» of the reference has examples.",
+    empty: "No calendars yet.\n\n\
+        A calendar names spans of local time, such as office hours or the night of a patch.\n\
+        ‹new› creates one; the topic «calendars» of the reference has examples.",
     beside: &[],
 };
 

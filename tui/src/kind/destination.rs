@@ -454,7 +454,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "Percentage of the budget reserved for critical messages. Empty: 20."),
     ],
     document: Some(document),
-    empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
+    empty: "No destinations yet.\n\n\
+        A destination receives messages, such as a webhook or a mail address.\n\
         ‹new› creates one, and in its form ‹form_test› tests it before it is saved.\n\n\
         For example: name `on-call`, type webhook, URL `https://hooks.example.com/on-call`.",
     beside: &[Kind::Rule],

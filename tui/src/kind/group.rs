@@ -62,8 +62,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a thread for each \
-        group of\nequal fields. They are here with what is open of them.\n\n\
+    empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a \
+        thread for each \
+        group of\nequal fields. They are listed here with their open events.\n\n\
         For example: in the form of a rule (‹go_rules›) «Group by» `host`.",
     beside: &[],
 };

@@ -94,8 +94,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No inhibitions yet.\n\nAn inhibition holds messages about effects while their cause is \
-        open: of disks and\nservices while their host is down. ‹new› creates one.\n\n\
+    empty: "No inhibitions yet.\n\n\
+        An inhibition holds messages about effects while their cause is open, such as disks and\n\
+        services while their host is down. ‹new› creates one.\n\n\
         For example: while open `name=host-down`, holds `name!=host-down`, equal field `host`.",
     beside: &[],
 };

@@ -66,8 +66,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "Nothing waits.\n\nWhat a silence, an inhibition, a calendar, a delay, a group or a budget holds back is here, \
-        in the order\nin which it is evaluated next.",
+    empty: "Nothing is held.\n\n\
+        Notifications held by a silence, an inhibition, a calendar, a delay, a group or a budget \
+        are listed\nhere, in the order of their next evaluation.",
     beside: &[],
 };
 

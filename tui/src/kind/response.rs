@@ -68,7 +68,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "No one is paged.\n\nAn event whose rule has an escalation policy is here until it is closed: who was \
+    empty: "No one is paged.\n\n\
+        An event whose rule has an escalation policy is listed here until it is closed: who was \
         notified, who\nresponded, and when the next step is due.",
     beside: &[],
 };

@@ -128,8 +128,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
-        for a while.\n‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
+    empty: "No silences yet.\n\n\
+        A silence temporarily holds the notifications of rules about the events it covers.\n\
+        ‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
         For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
 };

@@ -48,8 +48,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No triggers yet.\n\nA trigger selects the events that matter, such as `severity >= error`.\n\
-        ‹new› creates one; ‹trigger_from_event› on an event makes one from it.\n\n\
+    empty: "No triggers yet.\n\n\
+        A trigger selects the events that matter, such as `severity >= error`.\n\
+        ‹new› creates one; ‹trigger_from_event› on an event creates one from it.\n\n\
         For example: name `databases`, query `severity>=error host=db-*`.",
     beside: &[Kind::Rule],
 };

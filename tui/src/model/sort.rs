@@ -14,8 +14,8 @@ pub(crate) struct Sort {
     pub(crate) descending: bool,
 }
 
-pub(crate) const NO_INDEX: &str = "the service has no index for it: it sorts events by when they were \
-    seen last, by severity and by their start";
+pub(crate) const NO_INDEX: &str = "the service cannot sort by this: it sorts events by last \
+    report, severity and start";
 
 /// Returns the sortable columns of a list; the first is the service's order.
 pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {

@@ -343,8 +343,9 @@ impl Talk {
                 self.say(format!("Commands here ({}):", say::title(model)));
                 self.lines.extend(command::help(model));
                 let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number without \
-                            a command opens a row or a link. An empty line reads on. Also: the words of the palette, \
-                            such as `test NAME`, `edit NAME`, `event ID` or `sort COLUMN`.";
+                            a command opens a row or a link. An empty line continues. Also: the \
+                            words of the palette, such as `test NAME`, `edit NAME`, `event ID` \
+                            or `sort COLUMN`.";
                 self.say(shown);
                 return vec![];
             }

@@ -361,7 +361,7 @@ fn first_steps(model: &Model) -> String {
     let [before, after] = [
         "No events here yet.\n\n",
         "\n\nIt appears here immediately. \
-         ‹trigger_from_event› on it makes a trigger; ‹open_only› also shows closed ones.",
+         ‹trigger_from_event› on it creates a trigger; ‹open_only› also shows closed ones.",
     ]
     .map(|words| model.tell(words));
     format!("{before}{how}{after}")
@@ -375,11 +375,13 @@ fn first_step(route: &Route) -> &'static str {
     match route {
         Route::List(kind) => kind::spec(*kind).empty,
         Route::EventGroups { .. } => {
-            "No events to count.\n\n‹open_only› also counts closed ones; ‹back› returns to the list."
+            "No events to count.\n\n\
+        ‹open_only› also counts closed ones; ‹back› returns to the list."
         }
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
-             every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."
+             every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test \
+        message."
         }
         _ => "",
     }

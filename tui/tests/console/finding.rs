@@ -148,7 +148,7 @@ async fn list_sorts_by_column_and_marks_the_heading() {
         "{screen}"
     );
     let screen = press(&mut console, "2:sort count<Enter>").await;
-    line(&screen, "the service has no index for it");
+    line(&screen, "the service cannot sort by this");
     let screen = press(&mut console, "S").await;
     line(&screen, "Severity↓");
 }

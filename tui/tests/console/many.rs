@@ -50,7 +50,7 @@ mod against_the_service {
         let screen = press(&mut console, "<A-a>").await;
         assert_shows(
             &screen,
-            "there is no event to acknowledge: 130 acknowledged before",
+            "no event to acknowledge: 130 acknowledged before",
         );
     }
 

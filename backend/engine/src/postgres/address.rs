@@ -80,8 +80,7 @@ impl Address {
         let user = rest.split_once('@').map_or("", |(user, _)| user);
         if user.contains(':') {
             return Err(
-                "it holds a password; give that by BELLWETHER_STORE_PASSWORD or \
-                        store.password_file"
+                "it contains a password; set BELLWETHER_STORE_PASSWORD or store.password_file"
                     .into(),
             );
         }

@@ -331,8 +331,8 @@ impl Compiler {
         let mut fault = "is a regular expression that is too large when compiled".to_owned();
         for bytes in PATTERN_MEMORY_BYTES {
             if bytes > left {
-                fault = "is one regular expression too many: those of one query grow too large \
-                         together"
+                fault = "is one regular expression too many: together, those of a query are too \
+                         large"
                     .into();
                 break;
             }
@@ -375,7 +375,7 @@ impl Compiler {
             return false;
         }
         if !matches!(holds, Holds::Text | Holds::Anything) {
-            let fault = "looks for text in a field that holds none; use `equals`, `in`, \
+            let fault = "searches for text in a field without text; use `equals`, `in`, \
                          `greaterAndEquals` or `lessAndEquals`";
             self.violate(format!("{path}.field"), fault);
             return false;

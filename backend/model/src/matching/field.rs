@@ -143,8 +143,8 @@ impl Field {
             | Self::Count
             | Self::StartTime
             | Self::LastSeen => Err(format!(
-                "`{text}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
-                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field is"
+                "occurrences cannot be grouped by `{text}`; expected `name`, `type`, `severity`, \
+                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field"
             )),
         }
     }

@@ -34,7 +34,7 @@ impl Operand {
             (Holds::Time, Literal::Text(text)) => match number_in(text) {
                 Some(at_ms) => Ok(Self::Number(at_ms)),
                 None => Err(format!(
-                    "{text:?} is no time: use RFC 3339 such as `2026-01-31T08:00:00Z`, or \
+                    "{text:?} is not a time; expected RFC 3339 such as `2026-01-31T08:00:00Z`, or \
                      milliseconds since 1970"
                 )),
             },

@@ -23,10 +23,7 @@ pub enum RenderError {
     #[error("the output exceeds the limit of {0} bytes per template")]
     TooLong(usize),
     /// The limit of steps was exceeded.
-    #[error(
-        "it takes more than the {0} steps that rendering may take; fewer sections inside sections \
-         over long lists take less"
-    )]
+    #[error("rendering takes more than {0} steps; nest fewer sections over long lists")]
     TooManySteps(usize),
     /// The time limit passed, or the caller is gone.
     #[error("rendering takes too long")]

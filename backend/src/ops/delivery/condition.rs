@@ -282,8 +282,8 @@ impl Reader {
         }
         let field = clause.field().unwrap_or_default();
         if ["lastSeen", "startTime", "timestamp"].contains(&field) {
-            let message = "deliveries are found by `since=` and `until=`, when they were decided; \
-                           use these at the top level, not in `or` or `not`";
+            let message = "`since=` and `until=` compare the time of the decision; use them at \
+                           the top level, not in `or` or `not`";
             self.fault(path, message.into());
         }
         let is_own = OWN.contains(&field);

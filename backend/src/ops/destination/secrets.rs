@@ -91,7 +91,7 @@ fn leave_at_address(
             faults.add(
                 &path,
                 format!(
-                    "was entered for another address than `{receiver}`; enter it again for the \
+                    "was entered for an address other than `{receiver}`; enter it again for the \
                      new address"
                 ),
             );

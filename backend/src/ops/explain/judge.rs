@@ -185,8 +185,8 @@ impl Judge<'_> {
             Some(held) if now => format!("it would not notify{again}: {held}"),
             Some(held) => format!("a trigger matched, but it did not notify{again}: {held}"),
             None if now => "it would notify if the same event arrived now".into(),
-            None => "a trigger matched, and it did not notify: the rule or the trigger was being \
-                edited at that very moment"
+            None => "a trigger matched, but it did not notify: the rule or the trigger was being \
+                edited at that moment"
                 .into(),
         };
         Judgement {

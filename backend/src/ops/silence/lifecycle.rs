@@ -234,8 +234,8 @@ pub(super) async fn say_over(
     let pending = count(SilenceStanding::Pending).await?;
     let skipped = count(SilenceStanding::Skipped).await?;
     let summary = format!(
-        "silence `{}` is over, {why}: it covers {covered} open events, notifications of {pending} \
-         are evaluated now, those of {skipped} were skipped",
+        "silence `{}` has ended, {why}: it covers {covered} open events, notifications of \
+         {pending} are evaluated now, those of {skipped} were skipped",
         silence.name
     );
     let now_ms = deciding.clock.now_ms();

@@ -77,9 +77,9 @@ impl Reader<'_> {
         let Some(kind) = wire.kind else {
             self.fault(
                 path,
-                "states no condition; give exactly one of and, or, not, equals, in, \
-                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith, matches, exists, \
-                 greater, less",
+                "has no condition; expected exactly one of and, or, not, equals, in, \
+                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith, matches, \
+                 exists, greater, less",
             );
             return stand_in();
         };

@@ -143,8 +143,8 @@ fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
         busy(match full {
             Full::All => "too many calls of this kind are in progress; try again in a moment",
             Full::Share => {
-                "too many calls of this kind are under way for this client, which may have a quarter \
-                 of all; try again in a moment"
+                "too many calls of this kind are in progress for this client, whose share is a \
+                 quarter; try again in a moment"
             }
         })
     })

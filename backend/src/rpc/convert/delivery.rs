@@ -288,7 +288,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         match v1::delivery::State::try_from(number) {
             Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
                 &format!("states[{at}]"),
-                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, \
+                "is not one of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, \
                  SHADOWED"
                     .into(),
             ),

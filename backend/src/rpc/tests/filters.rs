@@ -282,7 +282,7 @@ async fn trigger_accepts_a_filter_and_returns_filter_and_clause() {
     let (field, told) = faults(&aged).remove(0);
     assert_eq!(field, "type.event.filter");
     assert!(
-        told.starts_with("at character 7: `2h` is counted from now"),
+        told.starts_with("at character 7: `2h` is relative to now"),
         "{told}"
     );
 }

@@ -119,15 +119,15 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     found.check().map_err(|why| location.refuse(why))?;
     if database.require_standby && found.standbys.is_empty() {
         return Err(location.refuse(
-            "no standby is set that its commits wait for (synchronous_standby_names is empty), and \
-             store.require_standby demands one",
+            "no synchronous standby is configured (synchronous_standby_names is empty), but \
+             store.require_standby requires one",
         ));
     }
     if found.replicas > 0 && found.standbys.is_empty() {
         tracing::warn!(
             replicas = found.replicas,
             "no standby is synchronous (synchronous_standby_names is empty): a failover can lose \
-             events and edits that were answered with success"
+             confirmed events and edits"
         );
     }
     let store = location.open(&database.node_name, sealer).await?;
@@ -168,8 +168,8 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_fault(format!(
-            "another key was added, or an earlier version wrote the store: everything must be \
-             encrypted again by one node only; stop these: {}",
+            "another key was added, or an earlier version wrote the store: only one node may \
+             encrypt everything again; stop these: {}",
             names.join(", ")
         )));
     }

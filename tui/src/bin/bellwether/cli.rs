@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
     name = "bellwether",
     version,
     long_version = version::long(),
-    about = "Receives events, sends messages: a notification service with a console in the terminal.",
+    about = "Events in, messages out: a notification service with a console in the terminal.",
     long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
         Without a command it opens the console; without --connect it also starts a service inside \
         this process.",

@@ -170,7 +170,7 @@ pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Conn
 /// Returns the failure for an unreachable service.
 pub(crate) fn away(address: &str, why: &str) -> Failure {
     Failure::away(format!(
-        "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
+        "no service responds at {address} ({why}); start one with `bellwether serve`, or name \
          another with --connect"
     ))
 }

@@ -480,7 +480,7 @@ fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), Confi
     match listen {
         Some(address) if !address.ip().is_loopback() => Err(ConfigError(format!(
             "{setting}: other machines reach {address}, and keys would be sent unencrypted; give \
-             a certificate with --tls-cert and --tls-key, or accept it with --insecure"
+             a certificate with --tls-cert and --tls-key, or allow it with --insecure"
         ))),
         _ => Ok(()),
     }

@@ -181,8 +181,8 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
         | Command::Check(_)
         | Command::Backup(_)
         | Command::Restore(_) => Err(Failure::new(
-            "this program was built without the service (feature `embedded`); it is a console \
-             for a service that runs elsewhere",
+            "this program was built without the service (feature `embedded`); it is only a \
+             console for a service on another machine",
         )),
     }
 }

@@ -130,8 +130,8 @@ fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
         let read = settings.iter().rfind(|read| read.entry.action == action);
         if let Some(read) = read.filter(|_| !without.is_empty()) {
             problems.push(read.setting.problem(format!(
-                "there must be a key for it on every screen, and in forms one that types no text; \
-                 there is none in {}",
+                "it needs a key on every screen, and in forms one that does not type text; there \
+                 is none in {}",
                 without.join(", ")
             )));
         }

@@ -61,9 +61,9 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
     let unknown = || {
         let shown: String = written.chars().take(40).collect();
         format!(
-            "`{shown}` is not a key; a key is one character, f1 to f12, enter, esc, tab, space, \
-             backspace, delete, insert, up, down, left, right, home, end, pageup or pagedown, with \
-             ctrl-, alt- or shift- before it"
+            "`{shown}` is not a key; expected one character, f1 to f12, enter, esc, tab, space, \
+             backspace, delete, insert, up, down, left, right, home, end, pageup or pagedown, \
+             with ctrl-, alt- or shift- before it"
         )
     };
     let mut modifiers = KeyModifiers::NONE;

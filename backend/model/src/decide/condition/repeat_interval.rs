@@ -26,8 +26,8 @@ pub(super) const CONDITION: Condition = Condition {
             if tense == Tense::Now { "are" } else { "were" }
         ),
         Some(None) => {
-            "the interval had passed, and a repeat is news from a sender: an operator or \
-            ageing made this change"
+            "the interval had passed, but repeats follow only from reports of a sender; this \
+            change came from an operator or ageing"
                 .into()
         }
         None if case.notified.is_some() && case.rule.repeat => "the interval had passed".into(),

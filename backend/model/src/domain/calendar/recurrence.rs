@@ -185,8 +185,8 @@ impl FromStr for Recurrence {
                 "WKST" => read.week_start = weekday(value)?,
                 other => {
                     return Err(format!(
-                        "has `{other}`; give FREQ, INTERVAL, COUNT, UNTIL, BYMONTH, BYMONTHDAY, \
-                         BYDAY, BYSETPOS and WKST"
+                        "has `{other}`; expected FREQ, INTERVAL, COUNT, UNTIL, BYMONTH, \
+                         BYMONTHDAY, BYDAY, BYSETPOS and WKST"
                     ));
                 }
             }

@@ -86,8 +86,8 @@ fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
 /// Refuses targets that are not plain names, and values that are lists or objects.
 fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
     let Expr::Var(_) = target else {
-        let fault = "a name is set here, not a part of a list or object; to count, sum or join, use filters \
-                     such as `length`, `sum` and `join`";
+        let fault = "only a variable can be set, not part of a list or object; to count, sum or \
+                     join, use filters such as `length`, `sum` and `join`";
         return Err((target.span(), fault.into()));
     };
     let Some(value) = value else {

@@ -137,8 +137,7 @@ async fn refuse_a_store(location: &DatabaseLocation) -> Result<(), OpenError> {
     let is_store = format::in_store(&store).await.map_err(fault)?.is_some();
     if is_store && !is_marked(&store).await.map_err(fault)? {
         return Err(location.refuse(
-            "there is a store already; a backup is restored into a schema without one: name another \
-             with store.schema",
+            "the schema already has a store; name a schema without one with store.schema",
         ));
     }
     Ok(())
@@ -167,8 +166,8 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
     let is_same = there.is_ok_and(|there| there == key);
     let other = || {
         location.key_fault(
-            "it holds other keys than those of the backup; move it away, or name another file with \
-             store.secret_key_file"
+            "it contains keys other than those of the backup; move it away, or name another file \
+             with store.secret_key_file"
                 .into(),
         )
     };

@@ -507,8 +507,8 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
     match listed.iter().find(|text| !is_origin(text)) {
         None => Ok(Origins::These(listed)),
         Some(wrong) => Err(format!(
-            "`{wrong}` is not an origin; expected such as \"https://console.example.net\", without a \
-             path; [\"*\"] allows all"
+            "`{wrong}` is not an origin; expected an origin such as \
+             \"https://console.example.net\", without a path; [\"*\"] allows all"
         )),
     }
 }

@@ -487,7 +487,7 @@ fn all_invalid_key_bindings_are_reported_with_their_lines() {
     let says = [
         ("toml:2: keys.cpoy", "the nearest is `copy`"),
         ("toml:3: keys.top", "expected a key such as"),
-        ("toml:4: keys.help", "there must be a key"),
+        ("toml:4: keys.help", "it needs a key"),
         ("toml:7: keys.events.mark", "`q` is also `quit`"),
     ];
     assert_eq!(message.lines().count(), says.len(), "{message}");
@@ -619,7 +619,7 @@ fn views_are_read_and_invalid_ones_are_reported_by_name() {
         ("[views.a]\nsort = \"count\"\n", "startTime"),
         ("[views.a]\nascending = 1\n", "true or false"),
         ("[views.a]\ncolumns = [1]\n", "a list of column titles"),
-        ("[views.a]\nfiltre = \"a\"\n", "there are filter, sort"),
+        ("[views.a]\nfiltre = \"a\"\n", "expected one of filter, sort"),
     ] {
         let message = load(&Flags::default(), &[], section).unwrap_err();
         let message = message.to_string();

@@ -59,8 +59,8 @@ fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<
         return Ok(Keys::Of(&settings.data_dir));
     }
     Err(Failure::new(format!(
-        "--with-keys: there is no {}; the keys are never sent over the wire, so run this where the \
-         data folder is, or say --without-keys",
+        "--with-keys: there is no {}; the keys are never sent over the wire, so run this on the \
+         machine with the data folder, or use --without-keys",
         file.display()
     )))
 }
@@ -89,8 +89,8 @@ fn tell(
     } else {
         writeln!(
             out,
-            "the keys are NOT in it: keep a copy of `secret.key` elsewhere, without which it cannot \
-             be restored"
+            "the keys are NOT included: keep a copy of `secret.key` elsewhere; the backup cannot \
+             be restored without it"
         )
     }
 }
@@ -227,7 +227,7 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
         let kind = kind.ok_or_else(|| {
             let number = record.kind;
             Failure::new(format!(
-                "the service is newer than this program: it keeps records of kind {number}; make \
+                "the service is newer than this program: it stores records of kind {number}; make \
                  the backup with the program of its version"
             ))
         })?;

@@ -96,8 +96,8 @@ async fn of_backup(
         let restored = match records {
             Some(records) => format!("restored into memory and verified: {records} records"),
             None => {
-                "it cannot be verified whether it can be restored, and whether it was modified: \
-                name the `secret.key` of its service with --secret-key"
+                "cannot verify whether it can be restored or was modified: name the `secret.key` \
+                of its service with --secret-key"
                     .to_owned()
             }
         };

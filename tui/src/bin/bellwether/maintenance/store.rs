@@ -39,8 +39,8 @@ pub(crate) async fn run(
     };
     let Some(database) = &config.database else {
         return Err(Failure::usage(
-            "--store: missing; name the database, as in \
-             --store postgres://bellwether@db.example.net/bellwether",
+            "--store: required; name the database, such as --store \
+             postgres://bellwether@db.example.net/bellwether",
         ));
     };
     let message = match command {

@@ -215,8 +215,8 @@ impl TokenFile {
             // The parser's message is omitted: it could contain part of a token.
             let (line, column) = (error.line(), error.column());
             Failure::new(format!(
-                "{file} cannot be read from line {line}, column {column} on; remove it, and run \
-                 `bellwether login`"
+                "{file} is invalid at line {line}, column {column}; delete it and run `bellwether \
+                 login`"
             ))
         })
     }

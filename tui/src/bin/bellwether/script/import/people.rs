@@ -50,7 +50,7 @@ pub(super) fn add_number(
     }
     variables.insert(variable.to_owned(), json!(number));
     let what = format!(
-        "is the variable `{variable}`; add a method with a destination that uses \
+        "becomes the variable `{variable}`; add a method with a destination that uses \
          `{{{{contact.{variable}}}}}`"
     );
     imported.note(path, &what);

@@ -176,7 +176,7 @@ impl Matcher {
         if self.text.name == SEVERITY && self.holds("") != self.holds(SEVERITY_DEFAULT) {
             imported.note(
                 path,
-                "an alert without the label `severity` has the severity warning here \
+                "an alert without the label `severity` gets the severity warning here \
                  (`senders.alert_severity`)",
             );
         }
