@@ -49,7 +49,7 @@ pub(crate) fn read(
         };
         let field = &message.fields[index];
         if field.cardinality == Cardinality::Single && seen & 1 << index != 0 {
-            violations.add_at(&*field.json_name, "is given twice");
+            violations.add_at(&*field.json_name, "is set twice");
             continue;
         }
         seen |= 1 << index;

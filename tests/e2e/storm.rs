@@ -385,7 +385,7 @@ async fn a_silence_is_typed_shown_as_understood_and_undone(storm: &mut Storm) {
     storm.console.press("soon\r");
     storm
         .console
-        .shows(&["`soon` is no time; expected 2h, +30m, 08:00"]);
+        .shows(&["`soon` is not a time; expected 2h, +30m, 08:00"]);
     for (typed, understood) in [
         ("+90m", "in 1h30m"),
         ("tomorrow 9:00", "09:00"),

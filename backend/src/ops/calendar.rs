@@ -241,7 +241,10 @@ async fn prepared(store: &Store, calendar: &Calendar) -> Result<Option<Prepared>
 
 fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
     let zone = if draft.time_zone.is_empty() {
-        faults.add("timeZone", "is required: an IANA name, as Europe/Berlin");
+        faults.add(
+            "timeZone",
+            "is required: an IANA name such as Europe/Berlin",
+        );
         None
     } else {
         let zone = calendar::zone(&draft.time_zone);
@@ -250,7 +253,7 @@ fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
     };
     let count = draft.windows.len();
     if !(1..=CALENDAR_WINDOWS_MAX).contains(&count) {
-        let fault = format!("holds {count} windows; give 1 to {CALENDAR_WINDOWS_MAX}");
+        let fault = format!("has {count} windows; expected 1 to {CALENDAR_WINDOWS_MAX}");
         faults.add("windows", fault);
         return None;
     }

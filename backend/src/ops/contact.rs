@@ -96,7 +96,7 @@ async fn methods(
 ) -> Result<Vec<ContactMethod>, Error> {
     let count = drafts.len();
     if !(1..=CONTACT_METHODS_MAX).contains(&count) {
-        let fault = format!("holds {count} methods; give 1 to {CONTACT_METHODS_MAX}");
+        let fault = format!("has {count} methods; expected 1 to {CONTACT_METHODS_MAX}");
         refers.faults.add("methods", fault);
         return Ok(Vec::new());
     }
@@ -119,7 +119,7 @@ async fn methods(
         );
         let min_severity = Severity::from_number(draft.min_severity);
         if min_severity.is_none() && draft.min_severity != 0 {
-            faults.add(path("minSeverity"), "is no severity");
+            faults.add(path("minSeverity"), "is not a severity");
         }
         if let Some(destination) = destination {
             methods.push(ContactMethod {

@@ -93,7 +93,7 @@ pub struct NextStep {
 pub fn describe(change: &HoldChange) -> String {
     let held = held::sentence(&change.held_by, Tense::Then).unwrap_or_default();
     match change.what {
-        HoldOutcome::Waits => format!("it waits: {held}"),
+        HoldOutcome::Waits => format!("it is held: {held}"),
         HoldOutcome::Released => format!("it was sent; until then {held}"),
         HoldOutcome::ReleasedByHand => format!("an operator sent it, although {held}"),
         HoldOutcome::HandedOver => format!("it stays held for the next occurrence; {held}"),

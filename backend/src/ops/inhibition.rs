@@ -163,7 +163,7 @@ fn linger(asked_ms: Option<i64>, faults: &mut Faults) -> i64 {
     if !(0..=millis(INHIBITION_LINGER_MAX)).contains(&linger_ms) {
         let most = INHIBITION_LINGER_MAX.as_secs();
         let found = linger_ms / 1_000;
-        faults.add("linger", format!("is {found} s; give 0 to {most} s"));
+        faults.add("linger", format!("is {found} s; expected 0 to {most} s"));
     }
     linger_ms
 }

@@ -116,7 +116,7 @@ fn check_columns(columns: &[String], faults: &mut Faults) {
         let characters = title.chars().count();
         if !(1..=VIEW_COLUMN_CHARACTERS_MAX).contains(&characters) {
             let fault =
-                format!("has {characters} characters; give 1 to {VIEW_COLUMN_CHARACTERS_MAX}");
+                format!("has {characters} characters; expected 1 to {VIEW_COLUMN_CHARACTERS_MAX}");
             faults.add(format!("columns[{at}]"), fault);
         }
     }

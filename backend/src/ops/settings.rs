@@ -332,7 +332,7 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
         .release_together_from
         .unwrap_or(defaults.together_from);
     if together_from > TOGETHER_FROM_MAX {
-        let fault = format!("is {together_from}; give 0 to {TOGETHER_FROM_MAX}");
+        let fault = format!("is {together_from}; expected 0 to {TOGETHER_FROM_MAX}");
         faults.add("releaseTogetherFrom", fault);
     }
     let mut length = |field: &str, given: Option<&prost_types::Duration>, default, least_ms| {
@@ -342,7 +342,10 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
         if !(least_ms..=most_ms).contains(&length_ms) {
             let least = if least_ms == 0 { "0s" } else { "1ms" };
             let most = SETTING_TIME_MAX.as_secs();
-            faults.add(field, format!("is {length_ms} ms; give {least} to {most}s"));
+            faults.add(
+                field,
+                format!("is {length_ms} ms; expected {least} to {most}s"),
+            );
         }
         Duration::from_millis(length_ms.unsigned_abs())
     };

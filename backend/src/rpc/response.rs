@@ -41,8 +41,7 @@ fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
     let event = match request.event_id.as_str() {
         "" => None,
         text => Some(
-            EventId::parse(text)
-                .ok_or_else(|| Error::invalid("eventId", "is no id of an event"))?,
+            EventId::parse(text).ok_or_else(|| Error::invalid("eventId", "is not an event id"))?,
         ),
     };
     Ok(ResponseFilter {

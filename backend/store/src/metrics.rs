@@ -152,10 +152,10 @@ impl Default for Families {
                 "Time from the decision until the destination accepted the message",
                 || Histogram::new(SLOW),
             ),
-            attempts: to.counters("attempts", "Attempts made"),
+            attempts: to.counters("attempts", "Delivery attempts"),
             attempt_seconds: to.histograms("attempt_seconds", "Duration of attempts", quick),
             test_sends: to.counters("test_sends", "Destination tests that were sent"),
-            calls: to.counters("calls", "Calls answered"),
+            calls: to.counters("calls", "Completed calls"),
             call_seconds: to.histograms(
                 "call_seconds",
                 "Response time of calls; for a stream, until its start",

@@ -35,7 +35,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         },
         "parameters": parameters(endpoint.operation),
         "responses": {
-            "200": {"description": "As Alertmanager answers."},
+            "200": {"description": "Same response as Alertmanager."},
             "4XX": {"description": "The error message, as a JSON string."},
             "default": {"description": "The error message, as a JSON string."},
         },

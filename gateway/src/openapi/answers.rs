@@ -231,7 +231,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "type": "object",
         "required": ["description"],
         "properties": {
-            "field": text("The field, as `type.event.filter`."),
+            "field": text("The field, such as `type.event.filter`."),
             "description": text("A human-readable error message."),
         },
         "additionalProperties": true,

@@ -237,7 +237,10 @@ impl<'a> Parser<'a> {
             Literal::Text(text) if text.parse::<Timestamp>().is_err() => {
                 let known = "an age such as `2h`, a time of this day such as `09:30`, a date, or \
                              RFC 3339";
-                Err(fault(place, format!("`{text}` is no time: write {known}")))
+                Err(fault(
+                    place,
+                    format!("`{text}` is not a time; expected {known}"),
+                ))
             }
             literal => Ok(literal),
         };

@@ -148,7 +148,7 @@ fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
         Reason::NotFound => "no longer stored",
         Reason::Test => "a test",
         Reason::UnderWay => "in progress",
-        Reason::RetriedAlready => "sent again before",
+        Reason::RetriedAlready => "already resent",
         Reason::Folded => "folded into a digest; resend the digest instead",
         Reason::Shadowed => "recorded by a shadow rule",
         Reason::DestinationGone => "its destination no longer exists",

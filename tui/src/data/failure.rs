@@ -64,7 +64,7 @@ impl Failure {
             FailureKind::Denied => "not allowed",
             FailureKind::NotFound => "not found",
             FailureKind::Invalid => "refused",
-            FailureKind::Conflict => "changed meanwhile",
+            FailureKind::Conflict => "changed concurrently",
             FailureKind::Unsupported => "not supported by this service",
             FailureKind::Internal => "the service failed",
         }

@@ -141,7 +141,7 @@ pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
         v1::HoldKind::Group => {
             format!("the rule waits for the next message of the group{until}: {detail}")
         }
-        v1::HoldKind::Delay => format!("rule {name} waits{until}"),
+        v1::HoldKind::Delay => format!("delay of rule {name}{until}"),
         v1::HoldKind::Budget => format!("above the budget of {name}: {detail}{until}"),
         _ => format!("by silence {name} ({}, {detail}){until}", hold.author),
     }
@@ -172,7 +172,7 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
         "DIGEST" => "messages above the destination's budget",
         _ => "a kind unknown to this console",
     };
-    into.field("what waits", Token::Text, word);
+    into.field("held", Token::Text, word);
     let due = match pending.text("deliveryId") {
         "" => "evaluated",
         _ => "goes",

@@ -119,7 +119,7 @@ fn document(into: &mut Document, around: &dyn Around, view: &Object) {
     }
     into.field("sorted by", Token::Text, &sorted(view));
     if view.flag("includesClosed") {
-        into.field("closed", Token::Text, "shown as well");
+        into.field("closed", Token::Text, "also shown");
     }
     let columns: Vec<&str> = view.texts("columns").collect();
     if !columns.is_empty() {

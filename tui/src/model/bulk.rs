@@ -111,7 +111,7 @@ impl Bulk {
 
     pub(crate) fn nothing(&self) -> String {
         let (what, verb) = match &self.work {
-            Work::Deliveries(Transition::SendAgain, _) => ("delivery", "send again"),
+            Work::Deliveries(Transition::SendAgain, _) => ("delivery", "resend"),
             Work::Deliveries(Transition::Cancel, _) => ("delivery", "cancel"),
             Work::Events(events) => ("event", events.infinitive()),
         };

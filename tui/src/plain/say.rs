@@ -58,7 +58,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
         words.push(which.to_owned());
         match &events.stream_failure {
             Some(failure) => words.push(format!("not live: {}", failure.headline())),
-            None if events.paused => words.push("held still".to_owned()),
+            None if events.paused => words.push("paused".to_owned()),
             None if model.is_up() => words.push("live".to_owned()),
             None => {}
         }

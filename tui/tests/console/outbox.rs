@@ -43,7 +43,7 @@ async fn filtered_deliveries_are_counted_confirmed_and_resent() {
     assert_shows(&screen, "✓ 5 deliveries being resent");
     assert!(!untouched().await);
     let screen = press(&mut console, "A").await;
-    assert_shows(&screen, "there is no delivery to send again");
+    assert_shows(&screen, "no delivery to resend");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,7 +57,7 @@ async fn marked_deliveries_are_counted_before_resending() {
     assert_shows(&screen, "✓ 2 deliveries being resent");
     assert_eq!(retried(&service).await, 2);
     let screen = press(&mut console, "g<Space><Space>c").await;
-    assert_shows(&screen, "there is no delivery to cancel: 2 ended before");
+    assert_shows(&screen, "no delivery to cancel: 2 ended before");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,5 +121,5 @@ async fn deliveries_are_filtered_by_decision_time() {
     assert_shows(&screen, "Send all deliveries with since=2");
     press(&mut console, "<Esc>").await;
     let screen = press(&mut console, "/<C-u>since=yesterday<Enter>").await;
-    assert_shows(&screen, "`yesterday` is no time");
+    assert_shows(&screen, "`yesterday` is not a time");
 }

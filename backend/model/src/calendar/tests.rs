@@ -243,7 +243,11 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
     let begun = std::time::Instant::now();
     for (rrule, field, fault) in [
         ("FREQ=SECONDLY", "rrule", "DAILY, WEEKLY, MONTHLY or YEARLY"),
-        ("FREQ=DAILY;COUNT=1000000000", "rrule", "give 1 to 10000"),
+        (
+            "FREQ=DAILY;COUNT=1000000000",
+            "rrule",
+            "expected 1 to 10000",
+        ),
         (
             "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
             "rrule",

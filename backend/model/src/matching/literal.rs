@@ -40,7 +40,7 @@ impl Operand {
             },
             (Holds::Number, Literal::Text(text)) => match text.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(Self::Number(number)),
-                _ => Err(format!("{text:?} is no number")),
+                _ => Err(format!("{text:?} is not a number")),
             },
             (Holds::Time | Holds::Number | Holds::Anything, Literal::Number(number)) => {
                 Ok(Self::Number(*number))

@@ -27,7 +27,7 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
         let why = format!("has {count} documents; the limit is {CONFIG_DOCUMENTS_MAX}");
         add("documents".into(), why);
     } else if count == 0 && prune_owner.is_empty() {
-        let why = format!("is empty; give 1 to {CONFIG_DOCUMENTS_MAX} documents");
+        let why = format!("is empty; expected 1 to {CONFIG_DOCUMENTS_MAX} documents");
         add("documents".into(), why);
     }
     let mut seen = HashMap::new();

@@ -242,7 +242,7 @@ impl Reader {
         let is_until = matches!(clause, Clause::Less(field, _) if field == "startTime");
         let (since_ms, until_ms) = time_bounds(clause);
         if (is_since || is_until) && since_ms.or(until_ms).is_none() {
-            self.fault(path, "is no time".into());
+            self.fault(path, "is not a time".into());
         }
         let narrow = &mut self.narrow;
         narrow.start_ms = narrow.start_ms.max(since_ms);

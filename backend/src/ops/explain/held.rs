@@ -67,7 +67,7 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     } else if pending.is_flapping() {
         "with its state then, if it has settled"
     } else if pending.repeat_due {
-        "once, as it is then"
+        "once, with its state then"
     } else {
         "if it differs from the last notification"
     };

@@ -158,7 +158,7 @@ pub(super) fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatE
     }
     let severity = Severity::from_number(wire.severity);
     if severity.is_none() && wire.severity != cloud::Severity::Default as i32 {
-        faults.add("event.severity", "is no severity");
+        faults.add("event.severity", "is not a severity");
     }
     HeartbeatEvent {
         name: wire.name,

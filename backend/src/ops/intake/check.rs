@@ -92,7 +92,7 @@ pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
 
 fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     if name.is_empty() {
-        violate("name", "is required, unless `type` is given".into());
+        violate("name", "is required unless `type` is set".into());
     } else if name.trim().is_empty() {
         violate("name", "is blank".into());
     } else if let Some(control) = control_in(name) {

@@ -49,7 +49,7 @@ impl Under<'_, '_> {
         let calendar = calendar.await?;
         let count = draft.slots.len();
         if !(1..=SCHEDULE_SLOTS_MAX).contains(&count) {
-            let fault = format!("holds {count} slots; give 1 to {SCHEDULE_SLOTS_MAX}");
+            let fault = format!("has {count} slots; expected 1 to {SCHEDULE_SLOTS_MAX}");
             self.fault("slots", fault);
             return Ok(None);
         }

@@ -37,7 +37,7 @@ pub(super) fn acknowledge_for(
     let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
     if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
         let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
-        let fault = format!("is {} s; give {least} to {most} s", for_ms / 1_000);
+        let fault = format!("is {} s; expected {least} to {most} s", for_ms / 1_000);
         return Err(Error::invalid("acknowledgeFor", fault));
     }
     Ok(for_ms)

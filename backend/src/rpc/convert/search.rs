@@ -63,7 +63,7 @@ pub fn search(
         Ok(0) => PAGE_SIZE_DEFAULT,
         Ok(limit) => limit.min(PAGE_SIZE_MAX),
         Err(_) => {
-            let fault = format!("is negative; give 1 to {PAGE_SIZE_MAX}");
+            let fault = format!("is negative; expected 1 to {PAGE_SIZE_MAX}");
             faults.push(Violation::new("query.pageInput.limit", fault));
             PAGE_SIZE_DEFAULT
         }
@@ -229,7 +229,7 @@ fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<(Query, C
 
 fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bool) {
     if wire.len() > 1 {
-        let fault = format!("has {} entries; at most 1 is taken", wire.len());
+        let fault = format!("has {} entries; the limit is 1", wire.len());
         faults.push(Violation::new("query.sortBy", fault));
     }
     let Some(Sort::ByField(by)) = wire.first().and_then(|by| by.sort.as_ref()) else {

@@ -43,7 +43,7 @@ impl Part {
         let part = with_record!(
             kind,
             Of => store.decode::<Of>(value).map(|record| Self::of(&record)),
-            else Err(EngineError::Corrupt("it is no record".into()))
+            else Err(EngineError::Corrupt("it is not a record".into()))
         );
         match part {
             Ok(part) if part.key == key => Ok(part),

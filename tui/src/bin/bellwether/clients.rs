@@ -261,7 +261,7 @@ fn line(client: &wire::Client) -> String {
     let kept = kept.flat_map(|(texts, what)| texts.iter().map(move |it| format!("\t{what}{it}")));
     let kept: String = kept.collect();
     let name = &client.name;
-    format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}{kept}")
+    format!("{name}\t{role}\tcreated {made}\tused {used}{ends}{limits}{dialects}{kept}")
 }
 
 /// Returns a client's role as written in commands.

@@ -95,7 +95,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         into.linked(line, Link::Restore(Box::new(version)));
     }
     for secret in &row.changed_secrets {
-        into.text(Token::Warning, 2, &format!("secret given: {secret}"));
+        into.text(Token::Warning, 2, &format!("secret set: {secret}"));
     }
 }
 

@@ -364,7 +364,7 @@ fn silence(model: &Model, typed: &str) -> Item {
     let refusal = refusal.or_else(|| fault.map(|fault| fault.to_string()));
     let is_empty = filter
         .is_empty()
-        .then(|| "write a filter, as host=db-13 2h".to_owned());
+        .then(|| "expected a filter, such as host=db-13 2h".to_owned());
     Item {
         refusal: refusal.or(is_empty),
         ..Item::new(

@@ -180,7 +180,7 @@ pub(super) fn pause(model: &mut Model) {
     let words = if events.paused {
         model.tell("paused; ‹pause› resumes live updates")
     } else {
-        "following again".to_owned()
+        "live updates resumed".to_owned()
     };
     model.say(Token::Info, words);
 }

@@ -168,7 +168,7 @@ impl FromStr for Recurrence {
                     let mut all = FREQUENCIES.iter();
                     let found = all.find(|(word, _)| *word == value);
                     let refused =
-                        || format!("has `FREQ={value}`; give DAILY, WEEKLY, MONTHLY or YEARLY");
+                        || format!("has `FREQ={value}`; expected DAILY, WEEKLY, MONTHLY or YEARLY");
                     frequency = Some(found.ok_or_else(refused)?.1);
                 }
                 "INTERVAL" => read.interval = number(name, value, 1..=CALENDAR_INTERVAL_MAX)?,
@@ -220,7 +220,7 @@ where
     let read = text.parse().ok().filter(|it| range.contains(it));
     read.ok_or_else(|| {
         let (first, last) = (range.start(), range.end());
-        format!("has `{name}={text}`; give {first} to {last}")
+        format!("has `{name}={text}`; expected {first} to {last}")
     })
 }
 

@@ -165,7 +165,7 @@ pub fn date_time(text: &str) -> Result<DateTime, String> {
     }
     let read = text.parse::<DateTime>().ok();
     let read = read.filter(|it| is_plain(text) && text.contains('T') && YEARS.contains(&it.year()));
-    read.ok_or_else(|| format!("is no time; give {MOMENT_FORM}"))
+    read.ok_or_else(|| format!("is not a time; expected {MOMENT_FORM}"))
 }
 
 fn excluded(text: &str) -> Result<Excluded, String> {

@@ -115,7 +115,7 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
         ValueKind::Invalid => Err(value
             .try_iter()
             .err()
-            .unwrap_or_else(|| wrong("is no value"))),
+            .unwrap_or_else(|| wrong("is not a value"))),
         ValueKind::Bool => Ok(if value.is_true() { "true" } else { "false" }.into()),
         ValueKind::String | ValueKind::Number => Ok(match value.as_str() {
             Some(text) => text.into(),
@@ -146,7 +146,7 @@ fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
         return Err(fault);
     }
     done.map_err(|error| wrong(format!("cannot be converted to JSON: {error}")))?;
-    String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be JSON"))
+    String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be converted to JSON"))
 }
 
 /// A writer limited by the fuel.

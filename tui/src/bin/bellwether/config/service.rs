@@ -548,7 +548,7 @@ impl ServiceSettings {
 }
 
 fn missing(setting: &str, because: &str) -> ConfigError {
-    ConfigError(format!("{setting}: missing, although {because} is given"))
+    ConfigError(format!("{setting}: required because {because} is set"))
 }
 
 impl Ping {

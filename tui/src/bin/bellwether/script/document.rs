@@ -207,12 +207,12 @@ fn document(source: String, value: Value) -> Result<Document, String> {
             found.ok_or_else(|| wrong(&format!("unknown kind `{word}`; expected {}", kinds())))?
         }
         None | Some(Value::Null) => {
-            return Err(wrong(&format!("lacks `kind`; give {}", kinds())));
+            return Err(wrong(&format!("has no `kind`; expected {}", kinds())));
         }
         Some(other) => {
             let found = answer::inline(&other);
             return Err(wrong(&format!(
-                "kind: expected a string, found {found}; give {}",
+                "kind: expected a string, found {found}; expected {}",
                 kinds()
             )));
         }

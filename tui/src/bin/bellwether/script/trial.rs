@@ -51,7 +51,7 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
                 }
             }
         }
-        (None, None) => return Err(Failure::usage("give a trigger's name, or --file")),
+        (None, None) => return Err(Failure::usage("expected a trigger's name or --file")),
     };
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let mut asked = json!({"timeRange": {"start": now_ms - arguments.since}});

@@ -135,7 +135,7 @@ impl Imported {
             }
             lines.extend(parts.iter().map(|(path, why)| format!("  {path}: {why}")));
         };
-        section("left out", &self.left_out, &mut lines);
+        section("omitted", &self.left_out, &mut lines);
         section("different", &self.notes, &mut lines);
         let variables: Vec<_> = self.variables.into_iter().collect();
         section("variables to set for `apply`", &variables, &mut lines);
