@@ -157,8 +157,8 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let story = explained["timeline"].as_array().unwrap().iter();
     let story: Vec<_> = story.filter_map(|it| it["text"].as_str()).collect();
     for told in [
-        "the message to ana by push arrived",
-        "the message to ben by push arrived",
+        "the message to ana by push was delivered",
+        "the message to ben by push was delivered",
     ] {
         assert!(story.contains(&told), "{story:#?}");
     }

@@ -37,7 +37,7 @@ pub(crate) fn dead_letters(
     IncomingEvent {
         summary: format!("{count} messages to {destination} became dead letters"),
         body: format!(
-            "The last one: {last_error}\nThey are kept as dead letters and can be resent."
+            "The last one: {last_error}\nThey are stored as dead letters and can be resent."
         ),
         severity: Some(Severity::Error),
         status: Some(Status::Open),

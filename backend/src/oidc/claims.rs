@@ -70,7 +70,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
-            "the token has expired; sign in again, such as with `bellwether login`".into(),
+            "the token has expired; sign in again, for example with `bellwether login`".into(),
         ));
     }
     for claim in ["nbf", "iat"] {

@@ -211,7 +211,7 @@ impl Calendars {
             .end_ms
             .unwrap_or_else(|| start_ms.saturating_add(AHEAD_MS));
         if end_ms <= start_ms {
-            return Err(Error::invalid("end", "is not after `start`"));
+            return Err(Error::invalid("end", "must be after `start`"));
         }
         let found = prepared.between(start_ms, end_ms);
         let mut spans = found.spans;

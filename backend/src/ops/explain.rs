@@ -484,7 +484,7 @@ fn notified_so_far(sent: &[SentDelivery]) -> String {
     match sent.len() {
         count if count > 0 && shadows == count => format!("; {count} recorded, none sent"),
         0 => "; its deliveries are no longer stored".into(),
-        1 => format!("; 1 message, {delivered} delivered, {dead} given up{folded}"),
-        count => format!("; {count} messages, {delivered} delivered, {dead} given up{folded}"),
+        1 => format!("; 1 message, {delivered} delivered, {dead} failed{folded}"),
+        count => format!("; {count} messages, {delivered} delivered, {dead} failed{folded}"),
     }
 }

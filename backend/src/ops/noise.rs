@@ -223,7 +223,7 @@ impl NoiseReports {
         let end_ms = asked.end_ms.unwrap_or_else(|| self.clock.now_ms());
         let start_ms = asked.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
         if end_ms <= start_ms {
-            return Err(Error::invalid("end", "is not after `start`"));
+            return Err(Error::invalid("end", "must be after `start`"));
         }
         if end_ms.saturating_sub(start_ms) > i64::from(NOISE_DAYS) * DAY_MS {
             let fault = format!("is more than {NOISE_DAYS} d after `start`");

@@ -204,7 +204,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
         match Field::parse(name) {
             Err(fault) => faults.add(path, fault),
             Ok(_) if draft.by[..at].contains(name) => {
-                faults.add(path, format!("`{name}` is named twice"));
+                faults.add(path, format!("`{name}` is listed twice"));
             }
             Ok(field) if !field.is_kept() => {
                 let fault = format!("`{name}` differs with every event; group by a stable field");

@@ -129,7 +129,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
         Some(before) if position.is_some() => {
             for it in in_force(store).await?.differences(&before) {
                 let SettingDifference { key, here, there } = it;
-                tracing::info!(setting = key, before = %there, now = %here, "the settings file changes a setting");
+                tracing::info!(setting = key, before = %there, now = %here, "the settings file changed a setting");
             }
         }
         Some(_) => {}

@@ -318,7 +318,7 @@ fn span(
     let fault = if end_ms <= now_ms {
         Some("has passed".to_owned())
     } else if end_ms <= start_ms {
-        Some(format!("is not after `{start_field}`"))
+        Some(format!("must be after `{start_field}`"))
     } else if draft.calendar.is_empty() && end_ms.saturating_sub(start_ms) > length_max_ms {
         Some(format!(
             "is {} after the start; the limit is {}",

@@ -116,7 +116,7 @@ impl Default for Families {
             events_refused: to.counters("events_refused", "Rejected events"),
             events_replayed: to.counters(
                 "events_replayed",
-                "Events of requests repeated with an idempotency key",
+                "Events in requests repeated with an idempotency key",
             ),
             intake_commit_seconds: to.histogram(
                 "intake_commit_seconds",
@@ -140,7 +140,7 @@ impl Default for Families {
                 "release_lateness_seconds",
                 "Time from the end of a hold until its evaluation",
             ),
-            group_messages: to.counter("group_messages", "Created messages about groups"),
+            group_messages: to.counter("group_messages", "Messages created for groups"),
             group_members: to.family(
                 "group_members",
                 "Occurrences in a group at the time of its message",

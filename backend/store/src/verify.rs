@@ -137,7 +137,7 @@ impl Check<'_> {
                     is_readable = false;
                     let word = kind.word();
                     self.findings
-                        .tell(format!("{why}; no further {word} was read"));
+                        .tell(format!("{why}; no further {word} records were read"));
                 }
                 other => other?,
             }

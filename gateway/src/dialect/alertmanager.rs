@@ -86,7 +86,7 @@ fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
     } else {
         let most = bulk::EVENTS_MAX;
         format!(
-            "{count} alerts of a message are missing; set `max_alerts` of its receiver to {most}"
+            "{count} alerts are missing from a message; set `max_alerts` of its receiver to {most}"
         )
     });
     draft.keep("truncatedAlerts", count);

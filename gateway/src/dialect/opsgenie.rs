@@ -178,9 +178,9 @@ const NOTED: &str =
 const HEARTBEATS: &str = "/v2/heartbeats";
 const ONE_HEARTBEAT: &str = "/v2/heartbeats/{id}";
 const KEPT_ELSEWHERE: &str =
-    "Accepts a definition of an Opsgenie heartbeat without effect: heartbeats are defined here.";
+    "Accepts and ignores the definition of an Opsgenie heartbeat: heartbeats are defined here.";
 const PING: &str = "/v2/heartbeats/{id}/ping";
-const PINGS: &str = "Accepts an Opsgenie heartbeat, as a closed event.";
+const PINGS: &str = "Accepts an Opsgenie heartbeat as a closed event.";
 
 const fn endpoint(
     method: Method,

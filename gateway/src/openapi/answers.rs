@@ -241,7 +241,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "description": "Details of the error; `@type` determines the other members.",
         "required": ["@type"],
         "properties": {
-            "@type": text("`type.googleapis.com/` and the name of a message."),
+            "@type": text("`type.googleapis.com/` followed by the name of a message."),
             "fieldViolations": {
                 "type": "array",
                 "description": "For `google.rpc.BadRequest`: every invalid field.",

@@ -503,7 +503,7 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
             took.map_or_else(|| "–".to_owned(), seconds)
         };
         let words = format!(
-            "{tried} last attempts, {failed} failed; p50 {}, p95 {}",
+            "last {tried} attempts, {failed} failed; p50 {}, p95 {}",
             took("health.p50"),
             took("health.p95")
         );

@@ -94,7 +94,7 @@ fn by(group: &Object) -> String {
     };
     let pairs: Vec<String> = all.into_iter().flatten().map(pair).collect();
     if pairs.is_empty() {
-        "all of the rule".to_owned()
+        "all events of the rule".to_owned()
     } else {
         pairs.join(" ")
     }

@@ -159,7 +159,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
             None => String::new(),
         };
         let unheard = if one.failure_unheard {
-            "  reported to failing destinations only"
+            "  reported only to failing destinations"
         } else {
             ""
         };

@@ -10,7 +10,7 @@ use crate::{
 
 /// A time zone that this machine does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is not a time zone known to this machine; give an IANA name such as Europe/Berlin")]
+#[error("is not a time zone known to this machine; expected an IANA name such as Europe/Berlin")]
 pub struct MissingZone;
 
 /// Returns the time zone with that IANA name.

@@ -292,7 +292,7 @@ impl Reader {
             let known = STATES.map(|(word, _)| word).join(", ");
             self.fault(
                 path,
-                format!("`{word}` is not a state; there are {WAITING}, {known}"),
+                format!("`{word}` is not a state; expected one of {WAITING}, {known}"),
             );
         }
         if let Clause::Equals(_, Literal::Text(id)) = clause {

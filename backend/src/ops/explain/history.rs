@@ -173,12 +173,13 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let name = receiver(&sent.delivery);
     let became = match digest.state {
         DeliveryState::Delivered => ", which arrived",
-        DeliveryState::Dead => ", which was given up",
+        DeliveryState::Dead => ", which failed for good",
         DeliveryState::Cancelled => ", which was delivered",
         _ => ", which is in progress",
     };
     let (id, count) = (digest.id, digest.count);
-    let text = format!("{name} is notified of it by the digest {id} of {count} messages{became}");
+    let text =
+        format!("{name} is notified of it through the digest {id} of {count} messages{became}");
     Some(Moment {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),
@@ -190,7 +191,7 @@ fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let delivery = &sent.delivery;
     let name = receiver(delivery);
     let (kind, text) = match delivery.state {
-        DeliveryState::Delivered => ("delivered", format!("the message to {name} arrived")),
+        DeliveryState::Delivered => ("delivered", format!("the message to {name} was delivered")),
         DeliveryState::Dead => {
             let why = cut::one_line(&delivery.last_error, NOTE_CHARACTERS_MAX);
             (

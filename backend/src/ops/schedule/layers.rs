@@ -83,7 +83,7 @@ impl Under<'_, '_> {
         if let Some((first, until)) = first.zip(until)
             && until <= first
         {
-            self.fault("until", "is not after `from` and `dtstart`");
+            self.fault("until", "must be after `from` and `dtstart`");
         }
         (from, until)
     }

@@ -235,7 +235,7 @@ impl Silencing {
                 return Err(Error::invalid(field, fault));
             }
             if end_ms - silence.start_ms > millis(SILENCE_LENGTH_MAX) {
-                let fault = "makes it longer than 30 days";
+                let fault = "makes the silence longer than 30 days";
                 return Err(Error::invalid(field, fault));
             }
             silence.end_ms = end_ms;

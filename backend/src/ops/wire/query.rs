@@ -178,11 +178,11 @@ impl Reader<'_> {
             Some(ValueKind::StringValue(text)) => Some(Literal::Text(text)),
             Some(ValueKind::NumberValue(number)) => self.number(number, path),
             None | Some(ValueKind::NullValue(_)) => {
-                self.fault(path, "is required: a text or a number");
+                self.fault(path, "is required: a string or a number");
                 None
             }
             Some(ValueKind::BoolValue(_) | ValueKind::StructValue(_) | ValueKind::ListValue(_)) => {
-                self.fault(path, "is neither a text nor a number");
+                self.fault(path, "is neither a string nor a number");
                 None
             }
         }

@@ -183,7 +183,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
 /// Returns an [`OpenError`].
 pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::of(database)?;
-    let missing = || location.key_fault("it is missing; it proves who may change the store".into());
+    let missing = || location.key_fault("it is missing; it is required to change the store".into());
     let sealer = location.key()?.ok_or_else(missing)?;
     let found = location.status().await?;
     found.check().map_err(|why| location.refuse(why))?;

@@ -295,7 +295,7 @@ pub(crate) fn refused(status: Status) -> Failure {
         // The service describes what is wrong with a token, and the remedy.
         Code::Unauthenticated if said.starts_with("the token ") => Failure::not_allowed(said),
         Code::Unauthenticated => {
-            Failure::not_allowed(format!("the service does not know this API key: {said}"))
+            Failure::not_allowed(format!("the API key is unknown to the service: {said}"))
         }
         Code::PermissionDenied => Failure::not_allowed(said),
         Code::Unavailable | Code::DeadlineExceeded => Failure::away(said),

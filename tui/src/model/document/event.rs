@@ -63,7 +63,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         (1, 1) => "once".to_owned(),
         (count, all) if count == all => format!("{} times", text::grouped(count)),
         (count, all) => format!(
-            "{} times, {} over all occurrences",
+            "{} times, {} across all occurrences",
             text::grouped(count),
             text::grouped(all)
         ),

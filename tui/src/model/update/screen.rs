@@ -128,9 +128,9 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
             let way = if descending {
-                "largest or last first"
+                "largest or latest first"
             } else {
-                "smallest or first first"
+                "smallest or earliest first"
             };
             model.say(Token::Info, format!("sorted by {column}, {way}"));
         }

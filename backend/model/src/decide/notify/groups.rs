@@ -53,8 +53,10 @@ impl Writer<'_> {
             (Some(grouping), _) => {
                 let shared = shared_values(grouping, self.occurrence);
                 let detail = match shared_text(&shared) {
-                    text if text.is_empty() => "the rule sends one message for all".to_owned(),
-                    text => format!("the rule sends one message for those with {text}"),
+                    text if text.is_empty() => {
+                        "the rule groups all its events in one message".to_owned()
+                    }
+                    text => format!("the rule groups events with {text} in one message"),
                 };
                 HeldBy {
                     id: group_key(rule.id, rule.shadow, &shared),

@@ -106,7 +106,7 @@ async fn filter_errors_report_their_position() {
         ("state=", "at character 7: a value is missing"),
         (
             "rule=disk state=ded",
-            "at character 11: `ded` is not a state; there are waiting, pending",
+            "at character 11: `ded` is not a state; expected one of waiting, pending",
         ),
         (
             "state=dead or since=2h",
@@ -117,7 +117,10 @@ async fn filter_errors_report_their_position() {
             "rule=disk since=1h until=2h",
             "at character 1: `since` must be earlier than `until`",
         ),
-        ("rule=disk event=x", "at character 11: `x` is not an event id"),
+        (
+            "rule=disk event=x",
+            "at character 11: `x` is not an event id",
+        ),
         ("digest=x", "at character 1: `x` is not a delivery id"),
         ("error~\"(\"", "at character 1: "),
     ] {

@@ -237,7 +237,8 @@ impl<'a> Batch<'a> {
         match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
-                let why = format!("the groups of a rule took longer than {TELL_TIME_MAX:?}");
+                let why =
+                    format!("notifying the groups of a rule took longer than {TELL_TIME_MAX:?}");
                 (Vec::new(), Err(Error::Unavailable(why)))
             }
         }

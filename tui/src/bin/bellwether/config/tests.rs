@@ -285,7 +285,7 @@ fn invalid_value_is_reported_under_its_setting_name() {
     }
     let variable = problem(&[("BELLWETHER_DELIVERY_JITTER", "2")], "");
     assert!(
-        variable.starts_with("BELLWETHER_DELIVERY_JITTER: expected a share"),
+        variable.starts_with("BELLWETHER_DELIVERY_JITTER: expected a fraction"),
         "{variable}"
     );
     let flags = Flags {
@@ -619,7 +619,10 @@ fn views_are_read_and_invalid_ones_are_reported_by_name() {
         ("[views.a]\nsort = \"count\"\n", "startTime"),
         ("[views.a]\nascending = 1\n", "true or false"),
         ("[views.a]\ncolumns = [1]\n", "a list of column titles"),
-        ("[views.a]\nfiltre = \"a\"\n", "expected one of filter, sort"),
+        (
+            "[views.a]\nfiltre = \"a\"\n",
+            "expected one of filter, sort",
+        ),
     ] {
         let message = load(&Flags::default(), &[], section).unwrap_err();
         let message = message.to_string();

@@ -75,7 +75,7 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
     });
     milliseconds.map(Duration::from_millis).ok_or_else(|| {
         refuse(
-            "a duration with its unit (ms, s, m, h, d) such as \"30s\"",
+            "a duration with a unit (ms, s, m, h, d) such as \"30s\"",
             value,
         )
     })

@@ -157,7 +157,7 @@ fn shown(status: &Status) -> (String, bool) {
             let leads = if node.leads { ", leads" } else { "" };
             let since = jiff::Timestamp::from_millisecond(node.since_ms).unwrap_or_default();
             lines.push(format!(
-                "node: {}, since {since:.0}, {behind} places behind, owns {} of {SLOTS} slots{leads}",
+                "node: {}, since {since:.0}, {behind} commits behind, owns {} of {SLOTS} slots{leads}",
                 node.name, node.slots
             ));
             lines.extend(settings_of(&node.about, &leader));

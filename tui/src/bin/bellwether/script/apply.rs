@@ -31,7 +31,7 @@ impl ApplyRequest {
 
     fn of(source: &Source) -> Result<Self, Failure> {
         if source.files.is_empty() {
-            return Err(Failure::usage("name documents with --file"));
+            return Err(Failure::usage("specify documents with --file"));
         }
         let documents = document::read(&source.files)?;
         if documents.is_empty() && !source.prune {

@@ -158,7 +158,7 @@ fn fares(overview: &Value) -> String {
         .count();
     if unheard > 0 {
         parts.push(format!(
-            "warning: {unheard} failing destinations are reported to failing destinations only"
+            "warning: {unheard} failing destinations are reported only to failing destinations"
         ));
     }
     if overview["store"]["acceptsEvents"] == false {

@@ -64,7 +64,7 @@ fn troubles(overview: &Value) -> Vec<String> {
         let is_unwell = matches!(&*state, "failing" | "paused");
         let name = answer::inline(&destination["destinationName"]);
         let unheard = match destination["failureUnheard"].as_bool() {
-            Some(true) => "; reported to failing destinations only",
+            Some(true) => "; reported only to failing destinations",
             _ => "",
         };
         (is_unwell || dead > 0).then(|| {

@@ -117,7 +117,7 @@ fn reason(word: &str) -> &'static str {
         "heartbeats" => "create a heartbeat; see the topic «heartbeats»",
         "maintenance" | "maintenances" => "create a silence; see the topic «silences»",
         "policies" | "policiesv2" | "policyorders" => {
-            "rules, inhibitions and delays do what policies do; see the topic «notifications»"
+            "use rules, inhibitions and delays instead of policies; see the topic «notifications»"
         }
         _ => "has no counterpart",
     }
