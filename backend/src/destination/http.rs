@@ -235,7 +235,7 @@ impl HttpClient {
                 }
                 Lost::Unprocessed => {
                     let times = unprocessed + 1;
-                    let said = format!("the receiver refused the request unread, {times} times");
+                    let said = format!("the receiver rejected the request unread, {times} times");
                     return Err(SendFailure::Unreachable(said));
                 }
                 Lost::Stale(_) if is_repeatable && !was_stale => was_stale = true,

@@ -245,7 +245,7 @@ impl Drafted for Settings {
     ) -> Result<(Self, Changes), Error> {
         let mut faults = Faults::default();
         if Described::name(draft) != Self::NAME {
-            let fault = format!("must be `{}`, the only settings", Self::NAME);
+            let fault = format!("must be `{}`, the name of the only settings", Self::NAME);
             faults.add("name", fault);
         }
         let mut values = values(draft, &mut faults);

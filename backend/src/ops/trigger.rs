@@ -166,7 +166,7 @@ fn condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Opti
         Some(Type::MetricThreshold(_)) => ("type.metricThreshold", refused("metricThreshold")),
         Some(Type::Anomaly(_)) => ("type.anomaly", refused("anomaly")),
         None => {
-            let fault = "is required: exactly one type, which is `event`";
+            let fault = "is required: exactly one type, `event`";
             ("type", fault.to_owned())
         }
     };

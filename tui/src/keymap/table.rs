@@ -136,7 +136,7 @@ actions! {
     Escalate [">"] in RESPONSES, OPERATE, 14
         "escalate": "Run the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
-        "override": "Put others on call for a while";
+        "override": "Put others on call temporarily";
     Feed ["f"] in FEEDS, OPERATE, 16
         "feed": "Show the address of the iCalendar feed";
     RevokeFeed ["F"] in FEEDS, EDIT, 0
@@ -350,7 +350,7 @@ actions! {
     FormSave ["<C-s>"] in FORM, EDIT, 10
         "save": "Save";
     FormTest ["<C-t>"] in FORM, VIEW, 11
-        "test": "Test, try or preview the unsaved form";
+        "test": "Test or preview the unsaved form";
     FormFlip ["<A-t>"] in FORM, VIEW, 0
         "earlier test": "Show earlier tests, up to five, with the differences";
     FormEvent ["<A-v>"] in FORM, VIEW, 0

@@ -553,10 +553,7 @@ fn seconds(time: &str) -> String {
         None => time.to_owned(),
         Some(found) if found < 1.0 => format!("{:.0} ms", found * 1_000.0),
         Some(found) if found < 60.0 => format!("{found:.1} s"),
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "expected at most a few days"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "at most a few days")]
         Some(found) => duration((found * 1_000.0) as i64),
     }
 }

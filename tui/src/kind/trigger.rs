@@ -66,7 +66,7 @@ fn document(into: &mut Document, around: &dyn Around, trigger: &Object) {
     into.heading("Query");
     into.text(Token::Text, 0, &query(trigger));
     into.blank();
-    let words = around.tell("‹test_trigger› tries it on the events of the last 24 h");
+    let words = around.tell("‹test_trigger› tests it on the events of the last 24 h");
     into.text(Token::Dim, 0, &words);
     shared::used_by(into, around, trigger);
 }

@@ -207,7 +207,10 @@ fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent 
     let until = until.map_or_else(|| "it is ended".into(), crate::decide::condition::moment);
     let summary = match stage {
         Stage::EndsSoon => format!("silence `{name}` ends soon, at {until}: {}", silence.reason),
-        _ => format!("silence `{name}` holds until {until}: {}", silence.reason),
+        _ => format!(
+            "silence `{name}` is active until {until}: {}",
+            silence.reason
+        ),
     };
     let severity = match stage {
         Stage::EndsSoon => Severity::Warning,

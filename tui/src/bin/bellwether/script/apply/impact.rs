@@ -46,11 +46,11 @@ pub(super) fn text(impact: &Value) -> String {
     }
     let in_all = number(impact, "messageCount");
     let in_all = change(impact).unwrap_or_else(|| format!("{}, as now", many(in_all, "message")));
-    lines.push(format!("  in all: {in_all}\n"));
+    lines.push(format!("  total: {in_all}\n"));
     let newly = number(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} would no longer notify\n",
+            "  {} would newly notify\n",
             many(newly, "occurrence")
         ));
     }

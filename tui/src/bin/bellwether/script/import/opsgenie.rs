@@ -255,7 +255,7 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     ignore(&mut team);
     let path = team.path.clone();
     if team.text("description")?.is_some_and(|it| !it.is_empty()) {
-        imported.leave_out(&team.at("description"), "teams do not exist");
+        imported.leave_out(&team.at("description"), "Bellwether has no teams");
     }
     team.finish(imported);
     let what =
