@@ -48,10 +48,7 @@ mod against_the_service {
         );
 
         let screen = press(&mut console, "<A-a>").await;
-        assert_shows(
-            &screen,
-            "no event to acknowledge: 130 acknowledged before",
-        );
+        assert_shows(&screen, "no event to acknowledge: 130 acknowledged before");
     }
 
     #[tokio::test(flavor = "multi_thread")]
